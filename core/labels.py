@@ -114,34 +114,41 @@ def gold(
 
     `labels` holds each annotator's standing value. A tie is never broken: it is unresolved until somebody rules.
     """
+    distribution = _distribution(labels)
+    value, source, reason = _standing(distribution, len(labels), ruling, verdicts)
+    return Gold(
+        target=target, value=value, source=source, annotators=len(labels), distribution=distribution, reason=reason
+    )
+
+
+def _distribution(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
     counts = Counter(_hashable(value) for value in labels.values())
-    spread = tuple(sorted(counts.items(), key=lambda pair: (-pair[1], repr(pair[0]))))
-    distribution = tuple((_plain(value), count) for value, count in spread)
+    spread = sorted(counts.items(), key=lambda pair: (-pair[1], repr(pair[0])))
+    return tuple((_plain(value), count) for value, count in spread)
 
-    def stands(value: Value | None, source: Source, reason: str) -> Gold:
-        return Gold(
-            target=target, value=value, source=source, annotators=len(labels), distribution=distribution, reason=reason
-        )
 
+def _standing(
+    distribution: tuple[tuple[Value, int], ...], voters: int, ruling: Ruling | None, verdicts: Sequence[Value]
+) -> tuple[Value | None, Source, str]:
     if ruling is not None:
-        return stands(ruling.value, "adjudicated", f"{ruling.rule}: {ruling.reason}" if ruling.reason else ruling.rule)
-    if not labels:
-        return _from_judges(stands, verdicts)
+        return ruling.value, "adjudicated", f"{ruling.rule}: {ruling.reason}" if ruling.reason else ruling.rule
+    if not voters:
+        return _from_judges(verdicts)
     top, most = distribution[0]
-    if most == len(labels):
-        return stands(top, "unanimous", f"{most} of {most}")
-    if most * 2 > len(labels):
-        return stands(top, "majority", f"{most} of {len(labels)}")
-    return stands(None, "unresolved", f"no majority among {len(labels)} annotators")
+    if most == voters:
+        return top, "unanimous", f"{most} of {voters}"
+    if most * 2 > voters:
+        return top, "majority", f"{most} of {voters}"
+    return None, "unresolved", f"no majority among {voters} annotators"
 
 
-def _from_judges(stands: Any, verdicts: Sequence[Value]) -> Gold:
+def _from_judges(verdicts: Sequence[Value]) -> tuple[Value | None, Source, str]:
     agreed = {_hashable(verdict) for verdict in verdicts}
     if not agreed:
-        return stands(None, "unresolved", "no label, and no verdict that the judges agreed on")  # type: ignore[no-any-return]
+        return None, "unresolved", "no label, and no verdict that the judges agreed on"
     if len(agreed) > 1:
-        return stands(None, "unresolved", "no label, and the runs' verdicts differ")  # type: ignore[no-any-return]
-    return stands(verdicts[0], "judges", "the judges agreed; nobody labelled it")  # type: ignore[no-any-return]
+        return None, "unresolved", "no label, and the runs' verdicts differ"
+    return verdicts[0], "judges", "the judges agreed; nobody labelled it"
 
 
 def _hashable(value: Value) -> Any:

@@ -124,9 +124,7 @@ class TraceFailed(Frozen):
     problem: str
 
 
-Event = Annotated[
-    TurnTaken | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed, Field(discriminator="type")
-]
+Event = Annotated[TurnTaken | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed, Field(discriminator="type")]
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 
 

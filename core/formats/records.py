@@ -68,8 +68,8 @@ class RunRecord(Frozen):
     name: str
     protocol: str
     criterion: str = ""
-    settings: dict[str, Any] = {}
-    prompts: dict[str, str] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
+    prompts: dict[str, str] = Field(default_factory=dict)
     """The text of each template as it was used."""
     seed: int = 0
     source: Literal["live", "imported", "sample"] = "imported"
