@@ -161,4 +161,4 @@ def _hashable(value: Value) -> Any:
 def _plain(value: Any) -> Value:
     if isinstance(value, tuple) and value and value[0] is bool:
         return bool(value[1])
-    return dict(value) if isinstance(value, tuple) else value  # type: ignore[no-any-return]
+    return dict(value) if isinstance(value, tuple) else value

@@ -44,7 +44,7 @@ class StudyRow(Table, table=True):
     """Items, criteria, guidelines and labelling rules under one name."""
 
     __tablename__ = "study"
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
     description: str = Field(default="", sa_column=Column(Text, nullable=False))
     guidelines: str = Field(default="", sa_column=Column(Text, nullable=False))
@@ -59,7 +59,7 @@ class CriterionRow(Table, table=True):
 
     __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     name: str
     body: Any = Field(sa_column=Column(JSON, nullable=False))
@@ -70,7 +70,7 @@ class ScaleRow(Table, table=True):
 
     __tablename__ = "scale"
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     kind: str
     criterion: str
@@ -82,7 +82,7 @@ class ItemRow(Table, table=True):
 
     __tablename__ = "item"
     __table_args__ = (UniqueConstraint("study_id", "key"), Index(None, "study_id", "position"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     key: str
     position: int
@@ -96,7 +96,7 @@ class TargetRow(Table, table=True):
 
     __tablename__ = "target"
     __table_args__ = (UniqueConstraint("item_id", "kind", "criterion", "part"), Index(None, "study_id", "kind"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     item_id: int = Field(sa_column=_owner("item.id"))
     kind: str
@@ -108,7 +108,7 @@ class AnnotatorRow(Table, table=True):
     """A person who labels, rules or looks."""
 
     __tablename__ = "annotator"
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
     created_at: datetime = Field(default_factory=now, sa_column=_moment())
 
@@ -122,7 +122,7 @@ class LabelRow(Table, table=True):
         Index(None, "study_id", "id"),
         UniqueConstraint("origin"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
@@ -130,9 +130,10 @@ class LabelRow(Table, table=True):
     blind: bool = True
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     seconds: float | None = None
-    at: datetime = Field(default_factory=now, sa_column=_moment())
-    origin: str | None = None
-    """A hash of what the file said, so that the same file twice adds nothing; None for a label given here."""
+    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    """When it was given; None where a file did not say."""
+    origin: str
+    """A hash of what was said, so that the same file twice adds nothing."""
 
 
 class SeenRow(Table, table=True):
@@ -140,7 +141,7 @@ class SeenRow(Table, table=True):
 
     __tablename__ = "seen"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     at: datetime = Field(default_factory=now, sa_column=_moment())
@@ -151,7 +152,7 @@ class LeaseRow(Table, table=True):
 
     __tablename__ = "lease"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     until: datetime = Field(sa_column=_moment())
@@ -162,7 +163,7 @@ class DraftRow(Table, table=True):
 
     __tablename__ = "draft"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     body: Any = Field(sa_column=Column(JSON, nullable=False))
@@ -174,14 +175,14 @@ class MarkRow(Table, table=True):
 
     __tablename__ = "mark"
     __table_args__ = (Index(None, "target_id", "annotator_id"), UniqueConstraint("origin"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     mark: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     on: bool = True
-    at: datetime = Field(default_factory=now, sa_column=_moment())
-    origin: str | None = None
+    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    origin: str
 
 
 class RulingRow(Table, table=True):
@@ -189,14 +190,14 @@ class RulingRow(Table, table=True):
 
     __tablename__ = "ruling"
     __table_args__ = (Index(None, "target_id", "id"), UniqueConstraint("origin"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     value: Any = Field(sa_column=Column(JSON, nullable=False))
     rule: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=_moment())
-    origin: str | None = None
+    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    origin: str
 
 
 class RunRow(Table, table=True):
@@ -204,7 +205,7 @@ class RunRow(Table, table=True):
 
     __tablename__ = "run"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     name: str
     protocol: str
@@ -218,8 +219,11 @@ class RunRow(Table, table=True):
     """Calls at once to one model."""
     source: str = "live"
     state: str = "requested"
-    """requested, cancelling, cancelled, stopped, finished."""
+    """requested, cancelling, cancelled, stopped (at the ceiling, or by trouble: see problem), finished."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
+    carried_by: str | None = None
+    """The process that drives it now, until `carried_until` unless it says so again."""
+    carried_until: datetime | None = Field(default=None, sa_column=_moment(optional=True))
     created_at: datetime = Field(default_factory=now, sa_column=_moment())
     ended_at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
 
@@ -233,7 +237,7 @@ class TraceRow(Table, table=True):
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome", "claimed_until"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     run_id: int = Field(sa_column=_owner("run.id"))
     item_id: int = Field(sa_column=_owner("item.id"))
@@ -271,7 +275,7 @@ class OpinionRow(Table, table=True):
 
     __tablename__ = "opinion"
     __table_args__ = (Index(None, "study_id", "stage"), Index(None, "target_id"), Index(None, "trace_id"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     run_id: int = Field(sa_column=_owner("run.id"))
     trace_id: int = Field(sa_column=_owner("trace.id"))

@@ -1,0 +1,274 @@
+"""Runs: made with a trace for every item, claimed in one transaction, carried, resumed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import case, func, insert, or_, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.problems import Problem
+from storage.tables import EventRow, ItemRow, RunRow, TraceRow, now
+from storage.traces import Totals, totals
+
+LEASE = timedelta(seconds=15)
+"""How long a claim holds when nobody renews it: after a crash the work is free again so soon."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as pages and commands know it."""
+
+    id: int
+    study_id: int
+    name: str
+    protocol: str
+    criterion: str
+    settings: dict[str, Any]
+    prompts: dict[str, str]
+    seed: int
+    ceiling: float | None
+    parallel: int
+    source: str
+    state: str
+    problem: str
+    alive: bool
+    """Whether some process carries it now."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    traces: int
+    done: int
+    failed: int
+    agreed: int
+    disputed: int
+    no_verdict: int
+    totals: Totals
+
+
+def create(
+    session: Session,
+    study_id: int,
+    name: str,
+    *,
+    protocol: str,
+    criterion: str,
+    settings: dict[str, Any],
+    prompts: dict[str, str],
+    seed: int = 0,
+    ceiling: float | None = None,
+    parallel: int = 8,
+    limit: int | None = None,
+    scenario: str | None = None,
+) -> int:
+    """A new run over the study's items, or the first `limit` of them; whoever carries runs will see it."""
+    name = free_name(session, study_id, name)
+    row = RunRow(
+        study_id=study_id,
+        name=name,
+        protocol=protocol,
+        criterion=criterion,
+        settings=settings,
+        prompts=prompts,
+        seed=seed,
+        ceiling=ceiling,
+        parallel=parallel,
+    )
+    session.add(row)
+    session.flush()
+    chosen = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position))
+    if scenario is not None:
+        chosen = chosen.where(col(ItemRow.scenario) == scenario)
+    traces = [
+        {"study_id": study_id, "run_id": row.id, "item_id": item, "outcome": "waiting", "problem": "", "doubt": 0.0}
+        for item in session.scalars(chosen.limit(limit))
+    ]
+    if not traces:
+        raise Problem("there are no items to run over; import some first")
+    session.execute(insert(TraceRow), traces)
+    return row.id
+
+
+def free_name(session: Session, study_id: int, wanted: str) -> str:
+    """`wanted`, or with a number behind it where the study has a run of that name."""
+    wanted = " ".join(wanted.split()) or "run"
+    taken = set(session.scalars(select(col(RunRow.name)).where(col(RunRow.study_id) == study_id)))
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted} {number}", number + 1
+    return name
+
+
+def get(session: Session, run_id: int) -> Run:
+    """The run of that number."""
+    row = session.get(RunRow, run_id)
+    if row is None:
+        raise Problem(f"there is no run {run_id}")
+    return _run(row)
+
+
+def of_study(session: Session, study_id: int) -> list[Run]:
+    """A study's runs, newest first."""
+    query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
+    return [_run(row) for row in session.scalars(query)]
+
+
+def progress(session: Session, run_id: int) -> Progress:
+    """Counts of traces by outcome, and what the calls took."""
+    query = (
+        select(col(TraceRow.outcome), func.count())
+        .where(col(TraceRow.run_id) == run_id)
+        .group_by(col(TraceRow.outcome))
+    )
+    found = dict(session.execute(query).tuples().all())
+    ended = {outcome: found.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
+    return Progress(
+        traces=sum(found.values()),
+        done=sum(ended.values()),
+        failed=found.get("failed", 0),
+        **ended,
+        totals=totals(session, run_id=run_id),
+    )
+
+
+def waiting(session: Session) -> list[int]:
+    """The runs that somebody asked for and nobody carries."""
+    query = (
+        select(col(RunRow.id))
+        .where(col(RunRow.state) == "requested", _free(col(RunRow.carried_until)))
+        .order_by(col(RunRow.id))
+    )
+    return list(session.scalars(query))
+
+
+def take(session: Session, run_id: int, worker: str) -> bool:
+    """Become the one process that carries the run, so that its limits and its ceiling hold; False if one does."""
+    query = (
+        update(RunRow)
+        .where(
+            col(RunRow.id) == run_id,
+            col(RunRow.state) == "requested",
+            or_(_free(col(RunRow.carried_until)), col(RunRow.carried_by) == worker),
+        )
+        .values(carried_by=worker, carried_until=now() + LEASE)
+    )
+    return _changed(session, query) == 1
+
+
+def claim(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
+    """Claim up to `limit` traces that wait, in one transaction: (trace, item) numbers in the order of the items."""
+    free = (
+        select(col(TraceRow.id), col(TraceRow.item_id))
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "waiting", _free(col(TraceRow.claimed_until)))
+        .order_by(col(TraceRow.id))
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    chosen = [(trace, item) for trace, item in session.execute(free)]
+    ids = [trace for trace, _ in chosen]
+    if ids:
+        session.execute(
+            update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker, claimed_until=now() + LEASE)
+        )
+    return chosen
+
+
+def renew(session: Session, run_id: int, worker: str) -> bool:
+    """Say that the worker is alive; False where the run is no longer its own or was asked to stop."""
+    until = now() + LEASE
+    session.execute(
+        update(TraceRow)
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
+        .values(claimed_until=until)
+    )
+    query = (
+        update(RunRow)
+        .where(col(RunRow.id) == run_id, col(RunRow.carried_by) == worker, col(RunRow.state) == "requested")
+        .values(carried_until=until)
+    )
+    return _changed(session, query) == 1
+
+
+def release(session: Session, run_id: int, worker: str, state: str | None = None, problem: str = "") -> None:
+    """Give back whatever the worker holds, and say how the run ended; by default what its traces tell."""
+    session.execute(
+        update(TraceRow)
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
+        .values(claimed_by=None, claimed_until=None)
+    )
+    row = session.get_one(RunRow, run_id)
+    if row.carried_by != worker:
+        return
+    row.carried_by, row.carried_until = None, None
+    row.state, row.problem = state or ("cancelled" if row.state == "cancelling" else _ending(session, run_id)), problem
+    if row.state != "requested":
+        row.ended_at = now()
+
+
+def cancel(session: Session, run_id: int) -> None:
+    """Ask a run to stop; what is stored stays and it can be resumed."""
+    row = session.get_one(RunRow, run_id)
+    if row.state == "requested":
+        row.state = "cancelling" if _run(row).alive else "cancelled"
+
+
+def resume(session: Session, run_id: int) -> None:
+    """Ask for the rest of a run; traces that failed wait again."""
+    row = session.get_one(RunRow, run_id)
+    if row.source != "live":
+        raise Problem("only runs that were made here can be resumed; this one was imported")
+    session.execute(
+        update(TraceRow)
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
+        .values(outcome="waiting", problem="")
+    )
+    row.state, row.problem, row.ended_at = "requested", "", None
+
+
+def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
+    """The number of each trace's next event."""
+    query = (
+        select(col(EventRow.trace_id), func.max(col(EventRow.seq)) + 1)
+        .where(col(EventRow.trace_id).in_(trace_ids))
+        .group_by(col(EventRow.trace_id))
+    )
+    found = dict(session.execute(query).tuples().all())
+    return {trace: found.get(trace, 0) for trace in trace_ids}
+
+
+def _ending(session: Session, run_id: int) -> str:
+    open_traces = func.sum(case((col(TraceRow.outcome) == "waiting", 1), else_=0))
+    left = session.scalars(select(open_traces).where(col(TraceRow.run_id) == run_id)).one()
+    return "requested" if left else "finished"
+
+
+def _free(until: Any) -> Any:
+    return or_(until.is_(None), until <= now())
+
+
+def _changed(session: Session, query: Any) -> int:
+    return int(session.execute(query).rowcount)  # type: ignore[attr-defined]
+
+
+def _run(row: RunRow) -> Run:
+    return Run(
+        id=row.id,
+        study_id=row.study_id,
+        name=row.name,
+        protocol=row.protocol,
+        criterion=row.criterion,
+        settings=row.settings,
+        prompts=row.prompts,
+        seed=row.seed,
+        ceiling=row.ceiling,
+        parallel=row.parallel,
+        source=row.source,
+        state=row.state,
+        problem=row.problem,
+        alive=row.carried_until is not None and row.carried_until > now(),
+    )
