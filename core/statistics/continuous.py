@@ -1,0 +1,145 @@
+"""Statistics of scores that are numbers, not codes: each item is its own pattern.
+
+The same shape as `kernels`: functions of weights (B, N) over items. There are no few patterns to
+draw from, so these cost what N costs.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy import sparse, stats
+
+from core.statistics.arrays import Floats, ratio
+from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
+from core.statistics.pairwise import mean_defined
+from core.statistics.patterns import Units, cluster_table
+from core.statistics.ratings import Scores
+
+SIGNS = 1_500
+"""Up to so many items Kendall's tau is a matrix product; beyond, scipy is asked for each resample."""
+
+
+def units_of(scores: Scores) -> Units:
+    """Every item with a score, alone or in its group."""
+    return Units(
+        np.ones(len(scores.items)),
+        cluster_table(
+            scores.groups,
+            np.ones(len(scores.items), bool),
+            np.arange(len(scores.items)),
+            len(scores.items),
+        ),
+    )
+
+
+def alpha_interval(values: Floats) -> Statistic:
+    """Krippendorff's interval alpha of scores (N, R), nan missing; see `kernels.alpha_of_moments`."""
+    centred = values - np.nanmean(values)
+    there = ~np.isnan(values)
+    return alpha_of_moments(there.sum(axis=1).astype(float), np.nansum(centred, axis=1), np.nansum(centred**2, axis=1))
+
+
+def alpha_ordinal(values: Floats) -> Statistic:
+    """Krippendorff's ordinal alpha of scores: interval alpha of the mid-ranks of pairable values."""
+    paired = (~np.isnan(values)).sum(axis=1) > 1
+    at, found = pd.factorize(np.where(paired[:, None], values, np.nan).reshape(-1), sort=True)
+    item = np.repeat(np.arange(values.shape[0]), values.shape[1])[at >= 0]
+    counts = sparse.csr_array((np.ones(item.size), (item, at[at >= 0])), shape=(values.shape[0], len(found)))
+    size = np.asarray(counts.sum(axis=1)).reshape(-1)
+    scale = np.where(paired, 1 / np.maximum(size - 1, 1), 0)
+
+    def value(weights: Floats) -> Floats:
+        totals = np.asarray(weights @ counts)
+        n = totals.sum(axis=1)
+        ranks = ratio(np.cumsum(totals, axis=1) - totals / 2, n[:, None]) - 0.5
+        squares = np.asarray((weights * (size * scale)) @ counts)
+        sums = (weights * scale * np.asarray(ranks @ counts.T) ** 2).sum(axis=1)
+        apart = 2 * ((squares * ranks**2).sum(axis=1) - sums)
+        spread = 2 * (n * (totals * ranks**2).sum(axis=1) - (totals * ranks).sum(axis=1) ** 2)
+        return 1 - ratio(apart * (n - 1), spread)
+
+    return value
+
+
+def pearson(x: Floats, y: Floats) -> Statistic:
+    """Pearson's r of two columns of scores."""
+    x, y = x - x.mean(), y - y.mean()
+    features = np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y])
+
+    def value(weights: Floats) -> Floats:
+        n, sx, sy, sxx, syy, sxy = (weights @ features).T
+        spread = (n * sxx - sx**2) * (n * syy - sy**2)
+        return ratio(n * sxy - sx * sy, np.sqrt(np.where(spread > 1e-12, spread, 0)))
+
+    return value
+
+
+def spearman(x: Floats, y: Floats) -> Statistic:
+    """Spearman's rho: Pearson's r of mid-ranks, taken anew in each resample."""
+    ranked = [mid_ranks(values) for values in (x, y)]
+
+    def value(weights: Floats) -> Floats:
+        n = weights.sum(axis=1, keepdims=True)
+        a, b = (ratio(ranks(weights), n) - 0.5 for ranks in ranked)
+        product, first, second = ((weights * p).sum(axis=1) for p in (a * b, a * a, b * b))
+        spread = np.sqrt(np.where(first * second > 1e-24, first * second, 0))
+        return ratio(product, spread)
+
+    return value
+
+
+def mid_ranks(values: Floats) -> Statistic:
+    """Weights (B, N) -> mid-ranks (B, N), less one half, ties sharing their mean."""
+    at = np.unique(values, return_inverse=True)[1]
+    of_value = sparse.csr_array((np.ones(at.size), (np.arange(at.size), at)))
+
+    def ranks(weights: Floats) -> Floats:
+        totals = np.asarray(weights @ of_value)
+        return np.asarray((np.cumsum(totals, axis=1) - totals / 2)[:, at])
+
+    return ranks
+
+
+def kendall(x: Floats, y: Floats) -> Statistic:
+    """Kendall's tau-b, (C - D) / sqrt((n0 - n1) (n0 - n2))."""
+    if x.size > SIGNS:
+        return kendall_one_by_one(x, y)
+    over_x = np.sign(np.subtract.outer(x, x))
+    over_y = np.sign(np.subtract.outer(y, y))
+    tables = [over_x * over_y, np.abs(over_x), np.abs(over_y)]
+
+    def value(weights: Floats) -> Floats:
+        score, first, second = (((weights @ table) * weights).sum(axis=1) for table in tables)
+        return ratio(score, np.sqrt(first * second))
+
+    return value
+
+
+def kendall_one_by_one(x: Floats, y: Floats) -> Statistic:
+    """The same, by scipy for each row of weights: N log N, where N x N signs would not fit."""
+
+    def value(weights: Floats) -> Floats:
+        drawn = (np.repeat(np.arange(x.size), row.astype(np.int64)) for row in weights)
+        return np.array([stats.kendalltau(x[at], y[at]).statistic for at in drawn])
+
+    return value
+
+
+def over_pairs(values: Floats, kinds: Sequence[str]) -> Family:
+    """The mean over rater pairs, matched by item, of pearson, spearman or kendall_tau_b."""
+    make = {"pearson": pearson, "spearman": spearman, "kendall_tau_b": kendall}
+    made = []
+    for a, b in combinations(range(values.shape[1]), 2):
+        both = np.flatnonzero(~np.isnan(values[:, [a, b]]).any(axis=1))
+        if both.size > 1:
+            of_pair = together([make[kind](values[both, a], values[both, b]) for kind in kinds])
+            made.append((both, of_pair))
+
+    def family(weights: Floats) -> Floats:
+        if not made:
+            return np.full((len(kinds), weights.shape[0]), np.nan)
+        return mean_defined(np.stack([of_pair(weights[:, both]) for both, of_pair in made], axis=-1))
+
+    return family

@@ -1,0 +1,102 @@
+"""Agreement between people as estimates: value, 95 % interval, what it stands on, and why if not.
+
+The formulas are in `kernels` (many raters), `pairwise` (two) and `continuous` (numbers); here they
+are evaluated on the same resamples and put into words.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from core.statistics import continuous, kernels, pairwise, words
+from core.statistics.arrays import Floats
+from core.statistics.estimate import Estimate
+from core.statistics.intervals import Resampled, resample
+from core.statistics.kernels import Statistic
+from core.statistics.pairwise import OfTable
+from core.statistics.patterns import by_counts, by_rows
+from core.statistics.ratings import Ratings, Scores
+
+NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
+"""What is said of categories without order."""
+CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
+ORDERED = (
+    *NOMINAL[:4],
+    "krippendorff_alpha_ordinal",
+    "krippendorff_alpha_interval",
+    "gwet_ac1",
+    *CORRELATIONS,
+)
+"""What is said of categories in an order."""
+CONTINUOUS = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval", *CORRELATIONS)
+"""What is said of numbers."""
+
+OF_COUNTS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
+    "percent": lambda counts, _: kernels.percent(counts),
+    "fleiss_kappa": lambda counts, _: kernels.fleiss(counts),
+    "brennan_prediger": lambda counts, _: kernels.brennan_prediger(counts),
+    "gwet_ac1": lambda counts, _: kernels.gwet(counts),
+    "gwet_ac2_linear": lambda counts, _: kernels.gwet(counts, kernels.linear(counts.shape[1])),
+    "gwet_ac2_quadratic": lambda counts, _: kernels.gwet(counts, kernels.quadratic(counts.shape[1])),
+    "gwet_ac2_ordinal": lambda counts, _: kernels.gwet(counts, kernels.ordinal(counts.shape[1])),
+    "krippendorff_alpha_nominal": lambda counts, _: kernels.alpha_nominal(counts),
+    "krippendorff_alpha_ordinal": lambda counts, _: kernels.alpha_ordinal(counts),
+    "krippendorff_alpha_interval": kernels.alpha_interval,
+}
+"""Statistics for which it does not matter who chose what, from counts (P, K) and numbers (K,)."""
+
+
+def of_tables(name: str, numbers: Floats) -> OfTable:
+    """The statistic of two raters with this name."""
+    kinds = numbers.size
+    known: dict[str, OfTable] = {
+        "cohen_kappa": pairwise.cohen,
+        "cohen_kappa_linear": partial(pairwise.cohen, weighting=kernels.linear(kinds)),
+        "cohen_kappa_quadratic": partial(pairwise.cohen, weighting=kernels.quadratic(kinds)),
+        "pearson": partial(pairwise.pearson, numbers=numbers),
+        "spearman": pairwise.spearman,
+        "kendall_tau_b": pairwise.kendall,
+    }
+    return known[name]
+
+
+def of_ratings(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+    """The named statistics, in the order asked; each name is one of `OF_COUNTS` or `of_tables`."""
+    numbers = numbers_of(ratings)
+    found: dict[str, Resampled] = {}
+    by_count = [name for name in names if name in OF_COUNTS]
+    if by_count:
+        patterns = by_counts(ratings)
+        family = kernels.together([OF_COUNTS[name](patterns.counts, numbers) for name in by_count])
+        found |= zip(by_count, resample(family, patterns.units, resamples, seed), strict=True)
+    by_pair = [name for name in names if name not in OF_COUNTS]
+    if by_pair:
+        paired = by_rows(ratings)
+        of_pairs = pairwise.over_pairs(paired.codes, numbers.size, [of_tables(name, numbers) for name in by_pair])
+        found |= zip(by_pair, resample(of_pairs, paired.units, resamples, seed), strict=True)
+    facts = words.facts_of(ratings)
+    return {name: words.estimate(name, found[name], facts) for name in names}
+
+
+def of_scores(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+    """The statistics of `CONTINUOUS`."""
+    facts = words.facts_of(scores)
+    if not facts.paired:
+        nothing = Resampled(None, None, None, 0)
+        return {name: words.estimate(name, nothing, facts) for name in CONTINUOUS}
+    alphas = kernels.together([continuous.alpha_ordinal(scores.values), continuous.alpha_interval(scores.values)])
+    correlations = continuous.over_pairs(scores.values, CORRELATIONS)
+
+    def family(weights: Floats) -> Floats:
+        return np.concatenate([alphas(weights), correlations(weights)])
+
+    found = resample(family, continuous.units_of(scores), resamples, seed)
+    return {name: words.estimate(name, one, facts) for name, one in zip(CONTINUOUS, found, strict=True)}
+
+
+def numbers_of(ratings: Ratings) -> Floats:
+    """The number of each category: itself where all are numbers, else its place on the scale."""
+    if all(isinstance(category, int | float) for category in ratings.categories):
+        return np.array(ratings.categories, float)
+    return np.arange(len(ratings.categories), dtype=float)
