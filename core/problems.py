@@ -4,7 +4,8 @@ Problem                 one clear sentence, shown as it is on a page and on the 
 ├── FileRefused         a file that cannot be read: line, field and what was expected
 ├── Unreadable          a model's reply that is not a verdict
 ├── Temporary           a provider's trouble that may pass: it is tried again
-└── Permanent           a provider's trouble that will not pass: wrong key, unknown model
+├── Permanent           a provider's trouble that will not pass: wrong key, unknown model
+└── Stopped             a run that ends early because it was told to: cancelled, or at its ceiling on money
 """
 
 
@@ -35,3 +36,7 @@ class Temporary(Problem):
 
 class Permanent(Problem):
     """Asking again would not help."""
+
+
+class Stopped(Problem):
+    """Nothing went wrong: the run was cancelled or reached its ceiling, and can be resumed."""

@@ -5,7 +5,7 @@ turns, and returns a verdict. What may go in parallel is one yield; what must wa
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
@@ -44,7 +44,13 @@ class Ask:
     """The value in a reply, in the item's own order; raises Unreadable."""
     shown: tuple[int, ...] = ()
     """Which response stood in each place: (2, 1) when the order was swapped."""
+    again: str = ""
+    """The prompt for the second try when the reply cannot be read; empty for the same prompt."""
     images: tuple[str, ...] = field(default=())
+
+    def asking(self, prompt: str) -> "Ask":
+        """The same ask in other words."""
+        return replace(self, prompt=prompt)
 
 
 class Usage(Frozen):
