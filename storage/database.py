@@ -35,7 +35,7 @@ def connect(url: str) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise Problem("the database's address cannot be read: it should look like sqlite:///file.db") from None
+        raise Problem("The database's address cannot be read: it should look like sqlite:///file.db.") from None
     if parsed.drivername in {"postgres", "postgresql"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() == "sqlite":
@@ -95,7 +95,7 @@ def upgrade(engine: Engine) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except OperationalError as error:
-        raise Problem(f"the database cannot be opened: {error.orig}") from None
+        raise Problem(f"The database cannot be opened: {error.orig}.") from None
 
 
 def is_empty(engine: Engine) -> bool:

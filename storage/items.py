@@ -19,7 +19,7 @@ def get(session: Session, study_id: int, key: str) -> Item:
         select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == key)
     ).first()
     if body is None:
-        raise Problem(f"there is no item {key!r} in this study")
+        raise Problem(f"There is no item {key!r} in this study.")
     return Item.model_validate(body)
 
 
@@ -53,7 +53,7 @@ def target_ids(session: Session, study_id: int, targets: Iterable[Target]) -> di
     items = _item_ids(session, study_id, keys)
     missing = keys - items.keys()
     if missing:
-        raise Problem(f"there is no item {min(missing)!r} in this study")
+        raise Problem(f"There is no item {min(missing)!r} in this study.")
     known = _known_targets(session, study_id, keys)
     new = [
         TargetRow(study_id=study_id, item_id=items[t.item], kind=t.kind, criterion=t.criterion, part=t.part)

@@ -98,7 +98,7 @@ def own(session: Session, study_id: int, target: Target, annotator: str) -> Labe
 def reveal(session: Session, study_id: int, target: Target, annotator: str) -> list[Label]:
     """Other people's standing labels, once the annotator has labelled; from now on theirs are not blind."""
     if own(session, study_id, target, annotator) is None:
-        raise Problem("other people's labels are shown after your own")
+        raise Problem("Other people's labels are shown after your own.")
     see(session, study_id, target, annotator)
     newest: dict[str, Label] = {label.annotator: label for label in history(session, study_id, target)}
     return [label for name, label in newest.items() if name != annotator and label.value is not None]
@@ -116,7 +116,7 @@ def rule(
 ) -> Ruling:
     """Add an adjudication, which stands above all labels."""
     if not reason.strip():
-        raise Problem("a ruling needs a reason")
+        raise Problem("A ruling needs a reason.")
     ruling = Ruling(target=target, value=value, rule=rule, reason=reason, adjudicator=adjudicator, at=now())
     target_id, annotator_id = items.target_id(session, study_id, target), people.annotator_id(session, adjudicator)
     session.add(ruling_row(ruling, target_id, annotator_id, origin(study_id, ruling)))

@@ -14,11 +14,11 @@ def name_of(text: str) -> str:
     """A name as it is kept: one line, no blanks around it."""
     name = " ".join(text.split())
     if not name:
-        raise Problem("please enter a name")
+        raise Problem("Please enter a name.")
     if len(name) > LONGEST_NAME:
-        raise Problem(f"a name has at most {LONGEST_NAME} characters")
+        raise Problem(f"A name has at most {LONGEST_NAME} characters.")
     if not name.isprintable():
-        raise Problem("a name has only characters that can be seen")
+        raise Problem("A name has only characters that can be seen.")
     return name
 
 

@@ -89,7 +89,7 @@ def create(
         for item in session.scalars(chosen.limit(limit))
     ]
     if not traces:
-        raise Problem("there are no items to run over; import some first")
+        raise Problem("There are no items to run over; import some first.")
     session.execute(insert(TraceRow), traces)
     return row.id
 
@@ -108,7 +108,7 @@ def get(session: Session, run_id: int) -> Run:
     """The run of that number."""
     row = session.get(RunRow, run_id)
     if row is None:
-        raise Problem(f"there is no run {run_id}")
+        raise Problem(f"There is no run {run_id}.")
     return _run(row)
 
 
@@ -221,7 +221,7 @@ def resume(session: Session, run_id: int) -> None:
     """Ask for the rest of a run; traces that failed wait again."""
     row = session.get_one(RunRow, run_id)
     if row.source != "live":
-        raise Problem("only runs that were made here can be resumed; this one was imported")
+        raise Problem("Only runs that were made here can be resumed; this one was imported.")
     session.execute(
         update(TraceRow)
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")

@@ -45,9 +45,9 @@ def create(session: Session, name: str, record: StudyRecord | None = None) -> St
     """A new study; a name that is taken is refused."""
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
-        raise Problem(f"a study needs a name of at most {LONGEST_NAME} characters")
+        raise Problem(f"A study needs a name of at most {LONGEST_NAME} characters.")
     if session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first():
-        raise Problem(f"there is a study called {name!r} already")
+        raise Problem(f"There is a study called {name!r} already.")
     record = record or StudyRecord()
     row = StudyRow(
         name=name,
@@ -72,7 +72,7 @@ def get(session: Session, name: str) -> Study:
     row = session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
     if row is None:
         known = ", ".join(repr(other) for other in names(session)[:8]) or "none yet"
-        raise Problem(f"there is no study called {name!r}; studies here: {known}")
+        raise Problem(f"There is no study called {name!r}; studies here: {known}.")
     return _study(row)
 
 
@@ -110,7 +110,7 @@ def put_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     ).first()
     body = record.scale.model_dump(mode="json")
     if row is not None and row.body != body:
-        raise Problem(f"the scale of {record.kind} on {record.criterion!r} is declared otherwise in this study")
+        raise Problem(f"The scale of {record.kind} on {record.criterion!r} is declared otherwise in this study.")
     if row is None:
         session.add(ScaleRow(study_id=study_id, kind=record.kind, criterion=record.criterion, body=body))
 

@@ -81,7 +81,7 @@ def get(session: Session, trace_id: int) -> Trace:
     """The trace of that number."""
     row = session.execute(_traces().where(col(TraceRow.id) == trace_id)).first()
     if row is None:
-        raise Problem(f"there is no trace {trace_id}")
+        raise Problem(f"There is no trace {trace_id}.")
     return _trace(*row)
 
 
@@ -125,17 +125,18 @@ def totals(session: Session, *, trace_id: int | None = None, run_id: int | None 
     query = select(
         func.count().filter(asked),
         func.count().filter(col(EventRow.type) == "call_failed"),
-        func.coalesce(func.sum(col(EventRow.prompt_tokens)), 0),
-        func.coalesce(func.sum(col(EventRow.completion_tokens)), 0),
-        func.coalesce(func.sum(col(EventRow.seconds)), 0.0),
-        func.coalesce(func.sum(col(EventRow.dollars)), 0.0),
+        func.sum(col(EventRow.prompt_tokens)),
+        func.sum(col(EventRow.completion_tokens)),
+        func.sum(col(EventRow.seconds)),
+        func.sum(col(EventRow.dollars)),
         func.count().filter(asked, col(EventRow.dollars).is_(None)),
     )
     if trace_id is not None:
         query = query.where(col(EventRow.trace_id) == trace_id)
     if run_id is not None:
         query = query.where(col(EventRow.run_id) == run_id)
-    return Totals(*session.execute(query).one())
+    calls, errors, prompts, completions, seconds, dollars, unpriced = session.execute(query).one()
+    return Totals(calls, errors, prompts or 0, completions or 0, seconds or 0.0, dollars or 0.0, unpriced)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def _with_prompt(event: Event, text: str) -> Event:
     return event
 
 
-def _traces() -> Select[Any]:
+def _traces() -> Select[TraceRow, RunRow, str, str | None]:
     return (
         select(TraceRow, RunRow, col(ItemRow.key), col(ItemRow.scenario))
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
