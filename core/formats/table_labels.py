@@ -1,0 +1,112 @@
+"""The labels of a table: one row a label, one column an annotator, or a list in a cell."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from core.formats.cells import is_empty, items, name, number, on_scale
+from core.formats.mapping import Labels, ListLabels, LongLabels, WideLabels
+from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
+from core.formats.refusal import shown
+from core.formats.table_scope import Scope
+from core.items import Criterion
+from core.labels import Label, Target
+from core.problems import FileRefused
+
+
+class LabelReader:
+    """Reads one block of labels; a criterion and its scale are told before the first label that needs them."""
+
+    def __init__(self, block: Labels, given: set[tuple[str, str, str, str]]) -> None:
+        """`given` is shared by the blocks of a mapping: who labelled which target."""
+        self.block = block
+        self.criteria: set[str] = set()
+        self.given = given
+
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+        """The records of one row. Labels from a file are taken as given blind: nobody here showed anything."""
+        for label in self._labels(scope, item):
+            yield from self._declared(label.target.criterion)
+            yield LabelRecord(label=label)
+
+    def _declared(self, criterion: str) -> Iterator[Record]:
+        if criterion in self.criteria:
+            return
+        self.criteria.add(criterion)
+        block = self.block
+        if criterion:
+            scale = None if block.kind == "preference" else block.scale
+            yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
+        yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
+
+    def _labels(self, scope: Scope, item: str) -> Iterator[Label]:
+        match self.block:
+            case LongLabels():
+                yield from self._long(self.block, scope, item)
+            case WideLabels():
+                yield from self._wide(self.block, scope, item)
+            case ListLabels():
+                yield from self._list(self.block, scope, item)
+
+    def _long(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label]:
+        cell = scope.get(block.value)
+        if is_empty(cell):
+            return
+        annotator = name(scope.get(block.annotator), scope.line, block.annotator)
+        criterion = block.criterion
+        if block.criterion_field:
+            criterion = name(scope.get(block.criterion_field), scope.line, block.criterion_field)
+        reason = scope.text(block.reason) if block.reason else None
+        seconds = _seconds(block.seconds, scope)
+        yield from self._label(scope, item, criterion, annotator, cell, block.value, reason or "", seconds)
+
+    def _wide(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label]:
+        for column, annotator in block.annotators.items():
+            yield from self._label(scope, item, block.criterion, annotator, scope.get(column), column)
+
+    def _list(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label]:
+        cells = items(scope.get(block.value), scope.line, block.value, block.separator)
+        names = self._names(block, scope)
+        if cells and len(cells) != len(names):
+            sentence = f"expected {len(names)} labels, one for each annotator, not {len(cells)}"
+            raise FileRefused(sentence, line=scope.line, field=block.value)
+        for cell, annotator in zip(cells, names, strict=False):
+            yield from self._label(scope, item, block.criterion, annotator, cell, block.value)
+
+    def _names(self, block: ListLabels, scope: Scope) -> list[str]:
+        if block.annotators_field is None:
+            return list(block.annotators)
+        field = block.annotators_field
+        listed = items(scope.get(field), scope.line, field, block.separator)
+        return [name(cell, scope.line, field) for cell in listed]
+
+    def _label(
+        self,
+        scope: Scope,
+        item: str,
+        criterion: str,
+        annotator: str,
+        cell: Any,
+        field: str,
+        reason: str = "",
+        seconds: float | None = None,
+    ) -> Iterator[Label]:
+        value = on_scale(cell, self.block.scale, self.block.values, scope.line, field)
+        if value is None:
+            return
+        key = (item, self.block.kind, criterion, annotator)
+        if key in self.given:
+            sentence = f"expected one label, and {annotator!r} already gave one for item {item!r}"
+            raise FileRefused(sentence, line=scope.line, field=field)
+        self.given.add(key)
+        target = Target(item=item, kind=self.block.kind, criterion=criterion)
+        yield Label(target=target, annotator=annotator, value=value, reason=reason, seconds=seconds)
+
+
+def _seconds(field: str | None, scope: Scope) -> float | None:
+    cell = scope.get(field) if field else None
+    if field is None or is_empty(cell):
+        return None
+    seconds = number(cell, scope.line, field)
+    if seconds is None or seconds < 0:
+        raise FileRefused(f"expected seconds, not {shown(cell)}", line=scope.line, field=field)
+    return float(seconds)
