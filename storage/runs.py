@@ -9,6 +9,7 @@ from sqlalchemy import case, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.items import Item
 from core.problems import Problem
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
@@ -228,6 +229,12 @@ def resume(session: Session, run_id: int) -> None:
         .values(outcome="waiting", problem="")
     )
     row.state, row.problem, row.ended_at = "requested", "", None
+
+
+def items_of(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
+    """The items of those numbers."""
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
+    return {number: Item.model_validate(body) for number, body in session.execute(query)}
 
 
 def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:

@@ -76,6 +76,11 @@ def get(session: Session, name: str) -> Study:
     return _study(row)
 
 
+def of_id(session: Session, study_id: int) -> Study:
+    """The study of that number."""
+    return _study(session.get_one(StudyRow, study_id))
+
+
 def change_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:
     """Replace the study's own templates; the protocol's are used where it has none."""
     session.get_one(StudyRow, study_id).prompts = prompts

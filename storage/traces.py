@@ -103,6 +103,19 @@ def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[in
     return [(seq, EVENT.validate_python(body)) for seq, body in session.execute(query)]
 
 
+def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
+    """Each trace's last opinions in the order they were kept, as "1 · 1 · 2"; "–" where one could not be read."""
+    query = (
+        select(col(OpinionRow.trace_id), col(OpinionRow.value))
+        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "last")
+        .order_by(col(OpinionRow.id))
+    )
+    found: dict[int, list[str]] = {}
+    for trace_id, value in session.execute(query):
+        found.setdefault(trace_id, []).append("–" if value is None else str(value))
+    return {trace_id: " · ".join(values) for trace_id, values in found.items()}
+
+
 def whole(session: Session, trace_id: int) -> list[Event]:
     """Every event with its prompt: what a flow is replayed from and a file is written from."""
     query = (

@@ -1,0 +1,80 @@
+"""Tiebreak's server: `streamlit run app.py`. It opens the database, carries runs, and serves the pages.
+
+Streamlit reads this file twice: once as the server (`app`), and once for every visit as the frame around the pages.
+"""
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit import config
+
+from core.problems import Problem
+
+PAGES = Path(__file__).parent / "pages"
+
+
+def refuse_strangers() -> None:
+    """People sign in by name alone, so only this machine may reach the server."""
+    address = config.get_option("server.address")
+    if address == "localhost" or (address and ipaddress.ip_address(address).is_loopback):
+        return
+    raise SystemExit(
+        f"Tiebreak serves 127.0.0.1 only, not {address or 'every address'}: people sign in by name, without a "
+        "password, so anybody who reached the server could label as somebody else."
+    )
+
+
+@asynccontextmanager
+async def serving(_: st.App) -> AsyncIterator[None]:
+    """Open the store and carry runs while the server is up."""
+    from pages.parts import resources
+
+    try:
+        resources.prepare()
+    except Problem as problem:
+        raise SystemExit(str(problem)) from None
+    carrier = resources.carrier()
+    carrier.start()
+    try:
+        yield
+    finally:
+        carrier.stop()
+
+
+def frame() -> None:
+    """The sidebar and the page that was asked for."""
+    st.set_page_config(page_title="Tiebreak", page_icon=":material/balance:", layout="wide")
+    from pages.parts import shell
+
+    page = st.navigation(
+        {
+            "Watch": [
+                st.Page(PAGES / "watch" / "traces.py", title="Traces", icon=":material/forum:", default=True),
+            ],
+            "Label": [
+                st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
+            ],
+            "Results": [
+                st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
+            ],
+            "Setup": [
+                st.Page(PAGES / "setup" / "studies.py", title="Studies", icon=":material/folder_open:"),
+                st.Page(PAGES / "setup" / "runs.py", title="Runs", icon=":material/play_circle:"),
+            ],
+        }
+    )
+    shell.dress()
+    try:
+        page.run()
+    except Problem as problem:
+        st.error(str(problem), icon=":material/error:")
+
+
+if __name__ == "__main__":
+    frame()
+else:
+    refuse_strangers()
+app = st.App("app.py", lifespan=serving)

@@ -1,0 +1,160 @@
+"""A debate as people watch it: the stance grid, then the talk. Live, finished and imported ones are drawn alike."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.stances import Stance, disputes, stances
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnTaken, Usage, VerdictReached
+from pages.parts import colours, numbers, resources
+from pages.parts.text import plain, safe
+from storage import database, traces
+
+PAGE = 40
+"""Events of the talk on one page."""
+STANCE = {1: "1", 2: "2", 0: "0 (neither)"}
+_HERE = Path(__file__).parent
+_grid = st.components.v2.component(
+    "stances",
+    html='<div class="root"></div>',
+    css=(_HERE / "stances.css").read_text(encoding="utf-8"),
+    js=(_HERE / "stances.js").read_text(encoding="utf-8"),
+)
+
+
+def show(trace_id: int, events: Sequence[tuple[int, Event]], judges: Sequence[str], *, live: bool) -> None:
+    """Grid and talk; `judges` in the order of the settings, `live` while more is to come."""
+    talk = stances(events)
+    told = _order(talk, events)
+    page = _page(trace_id, len(told))
+    clicked = _map(trace_id, talk, judges, live)
+    if clicked is not None:
+        page = next(place for place, (seq, _) in enumerate(told) if seq == clicked) // PAGE + 1
+        st.session_state[f"talk_page_{trace_id}"] = page
+    before = {stance.seq: stance for stance in talk}
+    for seq, event in told[(page - 1) * PAGE : page * PAGE]:
+        _event(trace_id, seq, event, before.get(seq))
+    if len(told) > PAGE:
+        st.pagination(-(-len(told) // PAGE), key=f"talk_page_{trace_id}")
+
+
+def _order(talk: Sequence[Stance], events: Sequence[tuple[int, Event]]) -> list[tuple[int, Event]]:
+    """Turns in the order of the flow; trouble stays before the turn that it led to."""
+    place = {stance.seq: number for number, stance in enumerate(talk)}
+    asks = {event.ask: place[seq] for seq, event in events if isinstance(event, TurnTaken)}
+
+    def key(told: tuple[int, Event]) -> tuple[float, int]:
+        seq, event = told
+        if isinstance(event, TurnTaken):
+            return place[seq], 1
+        if isinstance(event, ReplyUnreadable | CallFailed):
+            return asks.get(event.ask, len(talk)), 0
+        return len(talk) + 1, seq
+
+    return sorted(events, key=key)
+
+
+def _page(trace_id: int, length: int) -> int:
+    last = max(1, -(-length // PAGE))
+    return min(int(st.session_state.get(f"talk_page_{trace_id}", 1)), last)
+
+
+def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: bool) -> int | None:
+    """The stance grid; the number of the event that was clicked, when it is on another page of the talk."""
+    names = list(dict.fromkeys([*judges, *(stance.judge for stance in talk)]))
+    last = max((stance.round for stance in talk), default=0)
+    cells: list[dict[str, Any]] = [
+        {
+            "seq": stance.seq,
+            "judge": stance.judge,
+            "round": stance.round,
+            "value": stance.value,
+            "problem": stance.problem,
+            "before": stance.before,
+            "changed": stance.changed,
+        }
+        for stance in talk
+    ]
+    if live:
+        spoken = {(stance.judge, stance.round) for stance in talk}
+        round_now = last + 1 if all((name, last) in spoken for name in names) else last
+        cells += [
+            {"judge": name, "round": round_now, "asked": True} for name in names if (name, round_now) not in spoken
+        ]
+        last = max(last, round_now)
+    found = _grid(
+        key=f"stances_{trace_id}",
+        data={
+            "judges": names,
+            "rounds": ["first", *(f"round {number}" for number in range(1, last + 1))],
+            "stances": cells,
+            "disputes": disputes(talk),
+            "colours": {str(value): colour for value, colour in colours.RESPONSE.items()},
+            "inks": {str(value): colours.on(colour) for value, colour in colours.RESPONSE.items()},
+        },
+        on_goto_change=lambda: None,
+    )
+    return found.goto
+
+
+def _event(trace_id: int, seq: int, event: Event, stance: Stance | None) -> None:
+    match event:
+        case TurnTaken(turn=turn):
+            _turn(trace_id, seq, turn, stance)
+        case ReplyUnreadable(turn=turn):
+            with st.expander(
+                f"{plain(turn.speaker)}'s reply could not be read ({plain(turn.problem)}); asked once more"
+            ):
+                st.markdown(safe(turn.reply))
+        case CallFailed(speaker=speaker, problem=problem, wait=wait):
+            again = f"tried again after {numbers.seconds(wait)}" if wait is not None else "given up"
+            st.caption(f":material/sync_problem: {plain(speaker)}: {plain(problem)} ({again})")
+        case VerdictReached(verdict=verdict):
+            word, icon, colour = colours.STATUS[verdict.outcome]
+            value = f": {STANCE.get(verdict.value, verdict.value)}" if verdict.value is not None else ""  # type: ignore[arg-type]
+            st.markdown(f":{colour}-badge[{icon} {word}{value}] {plain(verdict.reason)}")
+        case TraceFailed(problem=problem):
+            st.error(f"The debate could not go on: {problem}", icon=":material/error:")
+
+
+def _turn(trace_id: int, seq: int, turn: Turn, stance: Stance | None) -> None:
+    with st.container(key=f"turn-{seq}", gap="small"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(f"**{plain(turn.speaker)}** · {_when(turn)} · {_says(turn, stance)}")
+            st.caption(_cost(turn.usage), width="content")
+        if turn.shown == (2, 1):
+            st.caption("Read in swapped order: its “Submission 1” is Response 2, and the reverse.")
+        with st.container(key=f"card-turn-{seq}"):
+            st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
+        prompt = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
+        if prompt.open:
+            with prompt, database.reading(resources.engine()) as session:
+                text = traces.prompt(session, trace_id, seq)
+            prompt.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
+
+
+def _when(turn: Turn) -> str:
+    return "first opinion" if turn.round == 0 else f"round {turn.round}"
+
+
+def _says(turn: Turn, stance: Stance | None) -> str:
+    if turn.reading is None:
+        return f"no verdict: {plain(turn.problem)}"
+    now = STANCE.get(turn.reading, str(turn.reading))  # type: ignore[call-overload]
+    if stance is not None and stance.changed:
+        return f":orange[**from {STANCE.get(stance.before, stance.before)} to {now}**]"  # type: ignore[arg-type]
+    return f"**{now}**"
+
+
+def _cost(usage: Usage) -> str:
+    """`214 tokens · 1.9 s · $0.003`, as far as it is known."""
+    parts = []
+    if usage.completion_tokens is not None:
+        parts.append(numbers.count((usage.prompt_tokens or 0) + usage.completion_tokens, "token"))
+    if usage.seconds is not None:
+        parts.append(numbers.seconds(usage.seconds))
+    if usage.dollars is not None:
+        parts.append(numbers.dollars(usage.dollars))
+    return " · ".join(parts).replace("$", r"\$")

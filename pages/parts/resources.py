@@ -1,0 +1,35 @@
+"""What all visits share: the database, and the thread that carries runs."""
+
+from sqlalchemy import Engine
+
+from core.formats import tiebreak
+from core.models import Model
+from storage import database, imports, sample, studies
+from storage.engine import Carrier
+
+SAMPLE = "Sample: ScaleEval debates"
+
+
+def engine() -> Engine:
+    """The store that this server was started on."""
+    return database.connect(database.address())
+
+
+def prepare() -> None:
+    """Bring the database to this version, with the sample study where it holds nothing yet."""
+    database.upgrade(engine())
+    with database.reading(engine()) as session:
+        empty = not studies.names(session)
+    if empty:
+        imports.load(engine(), SAMPLE, tiebreak.read(sample.path()))
+
+
+def carrier() -> Carrier:
+    """Whatever carries runs beside the pages."""
+    return Carrier(engine(), _model)
+
+
+def _model() -> Model:
+    from core.models import LiteLLM  # costs seconds: only once a run is asked for
+
+    return LiteLLM()

@@ -1,0 +1,115 @@
+"""The frame of every page: its title, the study it is about, and who is here."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from core.problems import Problem
+from pages.parts import resources
+from pages.parts.text import plain
+from storage import database, people, studies
+from storage.studies import Study
+
+COOKIE = "tiebreak_annotator"
+_HERE = Path(__file__).parent
+_remember = st.components.v2.component(
+    "remember",
+    js="""
+    export default function ({ data }) {
+      const year = 365 * 24 * 3600;
+      const name = encodeURIComponent(data.name);
+      document.cookie = `${data.cookie}=${name}; path=/; max-age=${name ? year : 0}; SameSite=Lax`;
+    }
+    """,
+)
+_folds = st.components.v2.component("folds", js=(_HERE / "folds.js").read_text(encoding="utf-8"))
+
+
+def dress() -> None:
+    """The looks that the theme cannot say, and who is signed in."""
+    st.html(f"<style>{(_HERE / 'style.css').read_text(encoding='utf-8')}</style>")
+    with st.sidebar.container(key="who"):
+        name = annotator()
+        if name is not None:
+            with st.popover(f":material/person: {plain(name)}", width="stretch", key="who_is_here"):
+                st.caption("Labels are kept under this name.")
+                if st.button("Sign out", key="sign_out"):
+                    _sign("")
+
+
+def folds() -> None:
+    """Fold long texts on this page to twelve lines, each with a button that shows all of it."""
+    _folds(key="folds")
+
+
+def annotator() -> str | None:
+    """Who is here, if they said so."""
+    name = st.session_state.get("annotator")
+    if name is None:
+        from urllib.parse import unquote
+
+        name = unquote(st.context.cookies.get(COOKIE, ""))
+    return name or None
+
+
+def signed_in() -> str:
+    """Who is here; asks for a name first, and goes on with the page once it is given."""
+    name = annotator()
+    if name is not None:
+        if st.session_state.get("annotator_new"):
+            _remember(key="remember", data={"cookie": COOKIE, "name": name})
+        return name
+    st.subheader("Who is labelling?")
+    st.write("Labels are kept under a name. The server can only be reached from this machine, so a name is enough.")
+    with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        given = st.text_input("Your name", key="your_name", max_chars=people.LONGEST_NAME, width=320)
+        if st.form_submit_button("Go on", type="primary"):
+            _sign(people.name_of(given))
+    st.stop()
+
+
+def _sign(name: str) -> None:
+    st.session_state["annotator"], st.session_state["annotator_new"] = name, True
+    if not name:
+        _remember(key="forget", data={"cookie": COOKIE, "name": ""})
+        return
+    with database.writing(resources.engine()) as session:
+        people.annotator_id(session, name)
+    st.rerun()
+
+
+def opened(title: str, sentence: str) -> Study:
+    """Title and purpose, and the study that is chosen at the top right; stops the page where there is none."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
+    left.title(title, anchor=False)
+    left.caption(sentence)
+    with database.reading(resources.engine()) as session:
+        names = studies.names(session)
+    if not names:
+        st.info("There is no study yet.")
+        st.page_link(page("setup/studies.py"), label="Import one", icon=":material/upload_file:")
+        st.stop()
+    with right:
+        name = st.selectbox(
+            "Study", names, key="study", bind="query-params", persist_state="session", filter_mode="contains"
+        )
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, name or names[0])
+    if study.sample:
+        st.caption(":material/info: A sample: its items, debates and labels were written for the tour.")
+    return study
+
+
+def page(script: str) -> str:
+    """A page's script, as links want it."""
+    return str(_HERE.parent / script)
+
+
+def asked(parameter: str) -> int | None:
+    """A number in the address, if there is one."""
+    text = st.query_params.get(parameter)
+    if text is None:
+        return None
+    if not text.isdecimal() or len(text) > 12:
+        raise Problem(f"The address asks for {parameter} {text[:20]!r}, which is not a number.")
+    return int(text)
