@@ -46,7 +46,7 @@ async def serving(_: st.App) -> AsyncIterator[None]:
 
 def frame() -> None:
     """The sidebar and the page that was asked for."""
-    st.set_page_config(page_title="Tiebreak", page_icon=":material/balance:", layout="wide")
+    st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     from pages.parts import shell
 
     page = st.navigation(

@@ -20,7 +20,7 @@ def prepare() -> None:
     database.upgrade(engine())
     with database.reading(engine()) as session:
         empty = not studies.names(session)
-    if empty:
+    if empty and hasattr(sample, "path"):
         imports.load(engine(), SAMPLE, tiebreak.read(sample.path()))
 
 

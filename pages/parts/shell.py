@@ -27,7 +27,7 @@ _folds = st.components.v2.component("folds", js=(_HERE / "folds.js").read_text(e
 
 def dress() -> None:
     """The looks that the theme cannot say, and who is signed in."""
-    st.html(f"<style>{(_HERE / 'style.css').read_text(encoding='utf-8')}</style>")
+    st.html(_HERE / "style.css")
     with st.sidebar.container(key="who"):
         name = annotator()
         if name is not None:

@@ -73,7 +73,7 @@ def nothing(study: Study, wanted: Filter) -> None:
 
 
 def table(found: list[Trace], stances: dict[int, str]) -> None:
-    """The traces, one a row; selecting a row opens it."""
+    """The traces, one a row; a click opens it."""
     rows = [
         {
             "Item": trace.item,
@@ -89,13 +89,13 @@ def table(found: list[Trace], stances: dict[int, str]) -> None:
         rows,
         key="found",
         on_select="rerun",
-        selection_mode="single-row",
+        selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(rows), 740),
         column_config={"Last opinions": st.column_config.TextColumn(help="Each judge's, in the order of the settings")},
     )
-    if chosen.selection.rows:
-        st.query_params["trace"] = str(found[chosen.selection.rows[0]].id)
+    if chosen.selection.cells:
+        st.query_params["trace"] = str(found[chosen.selection.cells[0][0]].id)
         st.rerun()
 
 
