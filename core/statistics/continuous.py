@@ -13,8 +13,8 @@ from scipy import sparse, stats
 
 from core.statistics.arrays import Floats, ratio
 from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
-from core.statistics.pairwise import mean_defined
-from core.statistics.patterns import Units, cluster_table
+from core.statistics.pairwise import mean_defined, signs
+from core.statistics.patterns import Units, grouped
 from core.statistics.ratings import Scores
 
 SIGNS = 1_500
@@ -23,15 +23,8 @@ SIGNS = 1_500
 
 def units_of(scores: Scores) -> Units:
     """Every item with a score, alone or in its group."""
-    return Units(
-        np.ones(len(scores.items)),
-        cluster_table(
-            scores.groups,
-            np.ones(len(scores.items), bool),
-            np.arange(len(scores.items)),
-            len(scores.items),
-        ),
-    )
+    groups = None if scores.groups is None else np.array(scores.groups, object)
+    return Units(np.ones(len(scores.items)), grouped(groups))
 
 
 def alpha_interval(values: Floats) -> Statistic:
@@ -106,8 +99,7 @@ def kendall(x: Floats, y: Floats) -> Statistic:
     """Kendall's tau-b, (C - D) / sqrt((n0 - n1) (n0 - n2))."""
     if x.size > SIGNS:
         return kendall_one_by_one(x, y)
-    over_x = np.sign(np.subtract.outer(x, x))
-    over_y = np.sign(np.subtract.outer(y, y))
+    over_x, over_y = signs(x), signs(y)
     tables = [over_x * over_y, np.abs(over_x), np.abs(over_y)]
 
     def value(weights: Floats) -> Floats:

@@ -73,6 +73,11 @@ def product_moment(tables: Floats, x: Floats, y: Floats) -> Floats:
     return ratio(product, np.sqrt(np.where(spread > 1e-24, spread, 0)))
 
 
+def signs(values: Floats) -> Floats:
+    """(n,) -> (n, n): the sign of each value less each other."""
+    return np.sign(np.subtract.outer(values, values)).astype(float)
+
+
 def mid_ranks(margin: Floats) -> Floats:
     """The mean rank of each category, from how often each occurs, (..., K), as a share of n."""
     n = margin.sum(axis=-1, keepdims=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from core.statistics.arrays import Bools, Codes, Floats, Ints
@@ -90,45 +91,44 @@ def draw(times: Floats, number: int, rng: np.random.Generator) -> Floats:
 
 def by_counts(ratings: Ratings) -> Patterns:
     """Patterns where it does not matter which rater chose what. Items without a label are left out."""
-    used = np.any(ratings.codes >= 0, axis=1)
-    return compressed(ratings, used, ordered=False)
+    return compressed(ratings, np.any(ratings.codes >= 0, axis=1), ordered=False)
 
 
-def by_rows(ratings: Ratings) -> Patterns:
-    """Patterns that keep who chose what, of the items with at least two labels."""
-    used = (ratings.codes >= 0).sum(axis=1) > 1
-    return compressed(ratings, used, ordered=True)
+def by_rows(ratings: Ratings, fewest: int = 2) -> Patterns:
+    """Patterns that keep who chose what, of the items with at least `fewest` labels."""
+    return compressed(ratings, np.sum(ratings.codes >= 0, axis=1) >= fewest, ordered=True)
 
 
 def compressed(ratings: Ratings, used: Bools, *, ordered: bool) -> Patterns:
     """The distinct patterns of the items that are used."""
     codes = ratings.codes if used.all() else ratings.codes[used]
     kinds = len(ratings.categories)
-    rows, times, pattern_of = distinct(codes, kinds)
+    rows, times, pattern_of = distinct(codes, kinds, locate=ratings.groups is not None)
     if not ordered and rows.shape[0] > 1:
-        merged, _, merge = distinct(np.sort(rows, axis=1), kinds)
-        times = np.bincount(merge, times, minlength=merged.shape[0])
-        rows, pattern_of = merged, merge[pattern_of]
+        rows, again, merge = distinct(np.sort(rows, axis=1), kinds, locate=True)
+        times = np.bincount(merge, times, minlength=again.size)
+        pattern_of = merge[pattern_of] if pattern_of.size else pattern_of
     clusters = cluster_table(ratings.groups, used, pattern_of, rows.shape[0])
-    return Patterns(rows, tally(rows, kinds), Units(times.astype(float), clusters))
+    return Patterns(rows, tally(rows, kinds), Units(np.asarray(times, float), clusters))
 
 
-def distinct(codes: Codes, kinds: int) -> tuple[Codes, Ints, Ints]:
-    """Distinct rows, how often each occurs, and which of them each row is."""
-    size = (kinds + 1) ** codes.shape[1]
-    if codes.shape[0] == 0 or size > LARGEST_KEY:
-        if codes.shape[0] < 2:
-            return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
+def distinct(codes: Codes, kinds: int, *, locate: bool = False) -> tuple[Codes, Ints, Ints]:
+    """Distinct rows, how often each occurs, and, if asked, which of them each row is."""
+    raters = codes.shape[1]
+    size = (kinds + 1) ** raters
+    if codes.shape[0] < 2 or not raters:
+        return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
+    if size > LARGEST_KEY:
         rows, at, times = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
         return rows, times, at.reshape(-1)
     keys = row_keys(codes, kinds, size)
-    if size <= max(65_536, 2 * keys.size):
-        every = np.bincount(keys, minlength=size)
-        found = np.flatnonzero(every)
-        number = np.cumsum(every > 0) - 1
-        return row_of(found, codes.shape[1], kinds), every[found], number[keys]
-    found, at, times = np.unique(keys, return_inverse=True, return_counts=True)
-    return row_of(found, codes.shape[1], kinds), times, at
+    if size > max(65_536, 2 * keys.size):
+        found, at, times = np.unique(keys, return_inverse=True, return_counts=True)
+        return row_of(found, raters, kinds), times, at
+    every = np.bincount(keys, minlength=size)
+    found = np.flatnonzero(every)
+    number = np.cumsum(every > 0) - 1
+    return row_of(found, raters, kinds), every[found], number[keys] if locate else found[:0]
 
 
 def row_keys(codes: Codes, kinds: int, size: int) -> Ints:
@@ -157,13 +157,24 @@ def cluster_table(
     groups: tuple[str, ...] | None, used: Bools, pattern_of: Ints, patterns: int
 ) -> sparse.csr_array | None:
     """(G, P): the patterns of each group; None where every group is a single item."""
+    alone = grouped(None if groups is None else np.array(groups, object)[used])
+    if alone is None:
+        return None
+    of_pattern = sparse.csr_array(
+        (np.ones(pattern_of.size), (np.arange(pattern_of.size), pattern_of)),
+        shape=(pattern_of.size, patterns),
+    )
+    return sparse.csr_array(alone @ of_pattern)
+
+
+def grouped(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
+    """(G, N): 1 where an item is of a group; None where every group is a single item."""
     if groups is None:
         return None
-    names, at = np.unique(np.array(groups, object)[used].astype(str), return_inverse=True)
+    names, at = np.unique(groups.astype(str), return_inverse=True)
     if names.size in (0, at.size):
         return None
-    table = sparse.coo_array((np.ones(at.size), (at, pattern_of)), shape=(names.size, patterns))
-    return table.tocsr()
+    return sparse.csr_array((np.ones(at.size), (at, np.arange(at.size))))
 
 
 def shares(times: Floats, blocks: int) -> sparse.csr_array:

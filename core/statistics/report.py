@@ -8,9 +8,8 @@ from typing import Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from core.statistics import measures
+from core.statistics.agreement import NOMINAL, ORDERED, estimates, estimates_of_scores
 from core.statistics.estimate import Estimate
-from core.statistics.measures import NOMINAL, ORDERED
 from core.statistics.ratings import Category, Ratings, Scores
 
 By = Literal["all", "scenario", "criterion", "raters"]
@@ -82,9 +81,9 @@ def agreement(
 def measured(cell: Cell, resamples: int, seed: int) -> dict[str, Estimate]:
     """The statistics that make sense for the cell's scale."""
     if isinstance(cell.rated, Scores):
-        return measures.of_scores(cell.rated, resamples=resamples, seed=seed)
+        return estimates_of_scores(cell.rated, resamples=resamples, seed=seed)
     names = NOMINAL if cell.scale.level == "nominal" else ORDERED
-    return measures.of_ratings(cell.rated, names, resamples=resamples, seed=seed)
+    return estimates(cell.rated, names, resamples=resamples, seed=seed)
 
 
 def row(cell: Cell, statistic: str, estimate: Estimate) -> Row:

@@ -157,6 +157,15 @@ def no_interval(name: str, found: Resampled, facts: Facts) -> str:
     return "every resample gives the same value: no interval"
 
 
+def of_a_mean(found: Resampled, items: int) -> list[str]:
+    """What to know of a mean over items."""
+    if not items:
+        return ["there is no item to average over"]
+    if found.low is None:
+        return ["every item has the same value: resampling shows no spread"]
+    return [f"fewer than {FEW_ITEMS} items: the interval may be too narrow"] * (items < FEW_ITEMS)
+
+
 def of_pairs(name: str, facts: Facts) -> list[str]:
     """What to know of a mean over rater pairs."""
     notes = []

@@ -5,8 +5,11 @@ are evaluated on the same resamples and put into words.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
+import krippendorff
 import numpy as np
 
 from core.statistics import continuous, kernels, pairwise, words
@@ -15,7 +18,7 @@ from core.statistics.estimate import Estimate
 from core.statistics.intervals import Resampled, resample
 from core.statistics.kernels import Statistic
 from core.statistics.pairwise import OfTable
-from core.statistics.patterns import by_counts, by_rows
+from core.statistics.patterns import Patterns, by_counts, by_rows
 from core.statistics.ratings import Ratings, Scores
 
 NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
@@ -31,6 +34,8 @@ ORDERED = (
 """What is said of categories in an order."""
 CONTINUOUS = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval", *CORRELATIONS)
 """What is said of numbers."""
+PACKAGE = 100_000
+"""The largest items x K x K array that the krippendorff package is asked to make: 800 kB, 4 ms."""
 
 OF_COUNTS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "percent": lambda counts, _: kernels.percent(counts),
@@ -61,25 +66,53 @@ def of_tables(name: str, numbers: Floats) -> OfTable:
     return known[name]
 
 
-def of_ratings(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
-    """The named statistics, in the order asked; each name is one of `OF_COUNTS` or `of_tables`."""
+def estimates(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+    """The named statistics, in the order asked; each name is in `OF_COUNTS` or `of_tables`."""
     numbers = numbers_of(ratings)
+    patterns, paired = by_counts(ratings), by_rows(ratings)
     found: dict[str, Resampled] = {}
     by_count = [name for name in names if name in OF_COUNTS]
     if by_count:
-        patterns = by_counts(ratings)
         family = kernels.together([OF_COUNTS[name](patterns.counts, numbers) for name in by_count])
         found |= zip(by_count, resample(family, patterns.units, resamples, seed), strict=True)
     by_pair = [name for name in names if name not in OF_COUNTS]
     if by_pair:
-        paired = by_rows(ratings)
         of_pairs = pairwise.over_pairs(paired.codes, numbers.size, [of_tables(name, numbers) for name in by_pair])
         found |= zip(by_pair, resample(of_pairs, paired.units, resamples, seed), strict=True)
+    found |= {name: by_package(name, one, patterns, numbers) for name, one in found.items()}
     facts = words.facts_of(ratings)
     return {name: words.estimate(name, found[name], facts) for name in names}
 
 
-def of_scores(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+def estimate(ratings: Ratings, name: str, *, resamples: int = 1000, seed: int = 0) -> Estimate:
+    """One statistic; several together cost little more, see `estimates`."""
+    return estimates(ratings, [name], resamples=resamples, seed=seed)[name]
+
+
+def by_package(name: str, found: Resampled, patterns: Patterns, numbers: Floats) -> Resampled:
+    """Alpha's value from the krippendorff package, where the labels are few enough for it.
+
+    It makes an items x K x K array, so that many items or categories go by the closed form of
+    `kernels`, which equals it to 1e-9.
+    """
+    fit = name.startswith("krippendorff_alpha_") and found.value is not None
+    if not fit or patterns.units.times.sum() * numbers.size**2 > PACKAGE:
+        return found
+    each = np.repeat(patterns.counts, patterns.units.times.astype(int), axis=0)
+    level = name.removeprefix("krippendorff_alpha_")
+    value = krippendorff.alpha(value_counts=each, value_domain=numbers, level_of_measurement=level)
+    return replace(found, value=float(value))
+
+
+def matrix(ratings: Ratings, name: str, *, resamples: int = 1000, seed: int = 0) -> dict[tuple[str, str], Estimate]:
+    """The statistic of every two raters, on the items that both judged."""
+    return {
+        (a, b): estimate(ratings.select(raters=(a, b)).complete(), name, resamples=resamples, seed=seed)
+        for a, b in combinations(ratings.raters, 2)
+    }
+
+
+def estimates_of_scores(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
     """The statistics of `CONTINUOUS`."""
     facts = words.facts_of(scores)
     if not facts.paired:
