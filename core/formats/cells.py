@@ -14,6 +14,7 @@ from core.labels import Scale, Value
 from core.problems import FileRefused
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+SURROGATE = re.compile("[\ud800-\udfff]")
 LARGEST = 10**15
 """Beyond it a spreadsheet, JSON and a float no longer tell neighbours apart."""
 
@@ -26,9 +27,18 @@ def text(cell: Any, line: int, field: str) -> str | None:
         return word(cell)
     if not isinstance(cell, str):
         raise FileRefused(f"expected text or a number, not {_kind(cell)}", line=line, field=field)
-    if "\x00" in cell:
-        raise FileRefused("expected text without NUL characters", line=line, field=field)
+    if fault := unstorable(cell):
+        raise FileRefused(f"expected text without {fault}", line=line, field=field)
     return cell
+
+
+def unstorable(text: str) -> str:
+    """What JSON can spell and a database cannot store; empty where all is well."""
+    if "\x00" in text:
+        return "NUL characters"
+    if not text.isascii() and SURROGATE.search(text):
+        return "half of a surrogate pair"
+    return ""
 
 
 def name(cell: Any, line: int, field: str) -> str:

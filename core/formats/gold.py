@@ -22,7 +22,7 @@ def write(golds: Iterable[Gold], stream: TextIO) -> None:
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Not the csv module: before Python 3.13 it leaves a lone carriage return unquoted, and readers end the row there."""
+    """Not the csv module: with these line ends it leaves a lone carriage return unquoted, and a reader ends the row."""
     return ",".join(_quoted(cell) for cell in cells) + "\n"
 
 

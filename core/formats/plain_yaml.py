@@ -19,10 +19,11 @@ class Plain(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """A key that stands twice would be forgotten silently."""
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        seen = set()
         for key, _ in node.value:
-            if keys.count(key.value) > 1:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 raise yaml.MarkedYAMLError(problem=f"{key.value!r} once, not twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 

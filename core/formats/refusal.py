@@ -25,6 +25,7 @@ SENTENCES = {
     "model_attributes_type": "expected named fields",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
+    "too_short": "expected at least one",
 }
 UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
 

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.formats.cells import text
 from core.formats.rows import rows
 from core.problems import FileRefused
 
@@ -62,10 +64,17 @@ def responses_of(comparison: Path) -> Path | None:
 
 
 def debates(file: Path) -> Iterator[Debate]:
-    """The debates of one file; raises FileRefused with the line, which names the file too."""
-    try:
+    """The debates of one file, in its order."""
+    with naming(file):
         for line, row in rows(file):
             yield _debate(row, line)
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """A release is many files, so what is refused says in which of them."""
+    try:
+        yield
     except FileRefused as error:
         raise FileRefused(f"{'/'.join(file.parts[-3:])}: {error}") from None
 
@@ -75,7 +84,7 @@ def said(row: Mapping[str, Any], field: str, line: int) -> str:
     value = row.get(field)
     if not isinstance(value, str):
         raise FileRefused("expected text" if field in row else "this field is missing", line=line, field=field)
-    return value.replace("\x00", "�")
+    return text(value, line, field) or ""
 
 
 def _debate(row: Mapping[str, Any], line: int) -> Debate:
@@ -96,8 +105,8 @@ def _debate(row: Mapping[str, Any], line: int) -> Debate:
 def _speech(value: Any, name: str, match: re.Match[str], line: int) -> Speech:
     if not isinstance(value, dict) or "score" not in value:
         raise FileRefused("expected a reasoning and a score", line=line, field=name)
-    text = said(value, "reasoning", line) if value.get("reasoning") is not None else ""
-    return Speech(speaker=int(match[1]), round=int(match[2] or 0), text=text, score=value["score"])
+    words = said(value, "reasoning", line) if value.get("reasoning") is not None else ""
+    return Speech(speaker=int(match[1]), round=int(match[2] or 0), text=words, score=value["score"])
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.formats.rows import rows
-from core.formats.scaleeval_files import Debate, said
+from core.formats.scaleeval_files import Debate, naming, said
 from core.items import Item, Response
 
 SCENARIOS = {
@@ -109,7 +109,8 @@ def _folder(part: str, names: Sequence[str]) -> str | None:
 
 
 def _read(file: Path) -> Sequence[Answer]:
-    return [Answer(said(row, "prompt", line), said(row, "response", line)) for line, row in rows(file)]
+    with naming(file):
+        return [Answer(said(row, "prompt", line), said(row, "response", line)) for line, row in rows(file)]
 
 
 def _fits(debate: Debate, one: Answer, other: Answer) -> bool:

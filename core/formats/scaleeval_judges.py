@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.formats.rows import rows
-from core.formats.scaleeval_files import Debate
+from core.formats.scaleeval_files import Debate, naming
 from core.protocols.scaleeval import Judge
 from core.trace import Spec
 
@@ -76,5 +76,6 @@ def _who(text: str, number: int, opinions: Alone) -> str | None:
 
 def _opinions(file: Path) -> dict[int, str]:
     """A record that is not as expected tells nothing of who spoke; the debates can be read without it."""
-    told = ((row.get("ID"), row.get("Reasoning")) for _, row in rows(file))
+    with naming(file):
+        told = [(row.get("ID"), row.get("Reasoning")) for _, row in rows(file)]
     return {number: text for number, text in told if isinstance(number, int) and isinstance(text, str)}

@@ -93,5 +93,5 @@ def _group(group: str | tuple[str, ...] | None, scope: Scope) -> str | None:
     line = " ".join(whole.split())
     if len(line) <= LONGEST_GROUP:
         return line or None
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{line[: LONGEST_GROUP - 10]}… {digest}"

@@ -67,7 +67,7 @@ class LabelReader:
         cells = items(scope.get(block.value), scope.line, block.value, block.separator)
         names = self._names(block, scope)
         if cells and len(cells) != len(names):
-            sentence = f"expected {len(names)} labels, one for each annotator, not {len(cells)}"
+            sentence = f"expected as many labels as annotators, {len(names)}, not {len(cells)}"
             raise FileRefused(sentence, line=scope.line, field=block.value)
         for cell, annotator in zip(cells, names, strict=False):
             yield from self._label(scope, item, block.criterion, annotator, cell, block.value)
