@@ -11,6 +11,7 @@ from sqlmodel import col
 
 from core.items import Item
 from core.problems import Problem
+from storage import studies
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
@@ -68,10 +69,10 @@ def create(
     scenario: str | None = None,
 ) -> int:
     """A new run over the study's items, or the first `limit` of them; whoever carries runs will see it."""
-    name = free_name(session, study_id, name)
+    studies.lock(session, study_id)
     row = RunRow(
         study_id=study_id,
-        name=name,
+        name=free_name(session, study_id, name),
         protocol=protocol,
         criterion=criterion,
         settings=settings,
@@ -79,20 +80,35 @@ def create(
         seed=seed,
         ceiling=ceiling,
         parallel=parallel,
+        source="live",
     )
     session.add(row)
     session.flush()
-    chosen = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position))
-    if scenario is not None:
-        chosen = chosen.where(col(ItemRow.scenario) == scenario)
     traces = [
         {"study_id": study_id, "run_id": row.id, "item_id": item, "outcome": "waiting", "problem": "", "doubt": 0.0}
-        for item in session.scalars(chosen.limit(limit))
+        for item in _chosen(session, study_id, limit, scenario)
     ]
     if not traces:
         raise Problem("There are no items to run over; import some first.")
-    session.execute(insert(TraceRow), traces)
+    session.execute(insert(TraceRow.__table__), traces)  # type: ignore[attr-defined]
     return row.id
+
+
+def planned(
+    session: Session, study_id: int, *, limit: int | None = None, scenario: str | None = None, shown: int = 50
+) -> tuple[int, list[Item]]:
+    """How many items such a run would have, and about `shown` of them, evenly from first to last."""
+    ids = _chosen(session, study_id, limit, scenario)
+    some = items_of(session, ids[:: max(1, -(-len(ids) // shown))])
+    return len(ids), [some[number] for number in sorted(some)]
+
+
+def _chosen(session: Session, study_id: int, limit: int | None, scenario: str | None) -> list[int]:
+    """The items of a run, in the order of the study."""
+    query = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position))
+    if scenario is not None:
+        query = query.where(col(ItemRow.scenario) == scenario)
+    return list(session.scalars(query.limit(limit)))
 
 
 def free_name(session: Session, study_id: int, wanted: str) -> str:
@@ -180,7 +196,10 @@ def claim(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[
 
 
 def renew(session: Session, run_id: int, worker: str) -> bool:
-    """Say that the worker is alive; False where the run is no longer its own or was asked to stop."""
+    """Say that the worker is alive; False where the run is no longer its own or was asked to stop.
+
+    A run that was asked to stop is still held, until what is under way has ended.
+    """
     until = now() + LEASE
     session.execute(
         update(TraceRow)
@@ -189,20 +208,21 @@ def renew(session: Session, run_id: int, worker: str) -> bool:
     )
     query = (
         update(RunRow)
-        .where(col(RunRow.id) == run_id, col(RunRow.carried_by) == worker, col(RunRow.state) == "requested")
+        .where(col(RunRow.id) == run_id, col(RunRow.carried_by) == worker)
         .values(carried_until=until)
+        .returning(col(RunRow.state))
     )
-    return _changed(session, query) == 1
+    return session.execute(query).scalars().first() == "requested"
 
 
 def release(session: Session, run_id: int, worker: str, state: str | None = None, problem: str = "") -> None:
     """Give back whatever the worker holds, and say how the run ended; by default what its traces tell."""
+    row = _locked(session, run_id)
     session.execute(
         update(TraceRow)
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
         .values(claimed_by=None, claimed_until=None)
     )
-    row = session.get_one(RunRow, run_id)
     if row.carried_by != worker:
         return
     row.carried_by, row.carried_until = None, None
@@ -213,14 +233,14 @@ def release(session: Session, run_id: int, worker: str, state: str | None = None
 
 def cancel(session: Session, run_id: int) -> None:
     """Ask a run to stop; what is stored stays and it can be resumed."""
-    row = session.get_one(RunRow, run_id)
+    row = _locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if _run(row).alive else "cancelled"
+        row.state = "cancelling" if _alive(row) else "cancelled"
 
 
 def resume(session: Session, run_id: int) -> None:
     """Ask for the rest of a run; traces that failed wait again."""
-    row = session.get_one(RunRow, run_id)
+    row = _locked(session, run_id)
     if row.source != "live":
         raise Problem("Only runs that were made here can be resumed; this one was imported.")
     session.execute(
@@ -246,6 +266,15 @@ def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
     )
     found = dict(session.execute(query).tuples().all())
     return {trace: found.get(trace, 0) for trace in trace_ids}
+
+
+def _locked(session: Session, run_id: int) -> RunRow:
+    """The run, which nobody else changes until the end of the transaction; its events are still added."""
+    query = select(RunRow).where(col(RunRow.id) == run_id).with_for_update(key_share=True)
+    row = session.scalars(query.execution_options(populate_existing=True)).first()
+    if row is None:
+        raise Problem(f"There is no run {run_id}.")
+    return row
 
 
 def _ending(session: Session, run_id: int) -> str:
@@ -275,7 +304,11 @@ def _run(row: RunRow) -> Run:
         ceiling=row.ceiling,
         parallel=row.parallel,
         source=row.source,
-        state=row.state,
+        state="cancelled" if row.state == "cancelling" and not _alive(row) else row.state,
         problem=row.problem,
-        alive=row.carried_until is not None and row.carried_until > now(),
+        alive=_alive(row),
     )
+
+
+def _alive(row: RunRow) -> bool:
+    return row.carried_until is not None and row.carried_until > now()
