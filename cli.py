@@ -1,0 +1,271 @@
+"""The same work without a browser: import, run, agreement, export.
+
+With --json a command prints one JSON value on standard output and nothing else there. It exits 0, or 2 with one
+sentence on standard error.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+
+from core.problems import Problem
+
+app = typer.Typer(
+    help="Tiebreak on the command line.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+Database = Annotated[
+    str | None, typer.Option("--database", help="Database URL; else TIEBREAK_DATABASE_URL, else sqlite:///tiebreak.db.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
+
+
+class By(StrEnum):
+    """What the rows of an agreement report are split by."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+    raters = "raters"
+
+
+def one_sentence(command: Callable[..., None]) -> Callable[..., None]:
+    """Trouble is one sentence on standard error, and exit code 2."""
+
+    @wraps(command)
+    def guarded(*args: Any, **named: Any) -> None:
+        try:
+            command(*args, **named)
+        except Problem as problem:
+            typer.echo(str(problem), err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("Stopped; what was done is kept.", err=True)
+            raise typer.Exit(2) from None
+
+    return guarded
+
+
+def opened(url: str | None) -> Engine:
+    """The database, brought to this version."""
+    from storage import database
+
+    engine = database.connect(database.address(url))
+    database.upgrade(engine)
+    return engine
+
+
+@app.command("import")
+@one_sentence
+def import_file(
+    path: Annotated[Path, typer.Argument(help="A file, or the folder of released debates.")],
+    study: StudyName,
+    format: Annotated[str | None, typer.Option(help="tiebreak, scaleeval or table.")] = None,
+    map: Annotated[Path | None, typer.Option(help="What a table's fields mean: see docs/mappings.")] = None,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """Take a file into a study. Taking it again adds nothing; a file that is wrong is refused whole."""
+    from core import formats
+    from core.formats import mapping
+    from storage import imports
+
+    records = formats.read(path, format, mapping.load(map) if map else None)
+    shown = sys.stderr.isatty() and not as_json
+    with typer.progressbar(length=1000, label="Importing", file=sys.stderr, hidden=not shown) as bar:
+        added = imports.load(
+            opened(database), study, records, lambda done, there: bar.update(1000 * done // max(there, 1) - bar.pos)
+        )
+    say(asdict(added) | {"study": study}, f"{study}: {added.sentence()}", as_json)
+
+
+@app.command()
+@one_sentence
+def run(
+    study: StudyName,
+    protocol: Annotated[str, typer.Option(help="The method, such as scaleeval.")] = "scaleeval",
+    settings: Annotated[Path | None, typer.Option(help="Its settings, as YAML or JSON.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many items.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Go on with the run of that name instead.")] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name; else the settings file's.")] = None,
+    seed: Annotated[int, typer.Option(help="What is random follows from it.")] = 0,
+    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Calls at once to one model.")] = 8,
+    ceiling: Annotated[float | None, typer.Option(min=0, help="Dollars at which the run stops.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """Run a protocol over a study's items, here and now; stop it with Ctrl+C and go on with --resume."""
+    from storage import launch
+    from storage.database import writing
+    from storage.runs import resume as ask_for
+
+    engine = opened(database)
+    if resume is not None:
+        run_id = launch.named(engine, study_of(engine, study), resume).id
+        with writing(engine) as session:
+            ask_for(session, run_id)
+    else:
+        order = ordered(engine, study, protocol, settings, name, seed, parallel, ceiling, limit)
+        estimate = launch.estimate(engine, order)
+        if dry_run:
+            return say(asdict(estimate), expected(estimate), as_json)
+        typer.echo(expected(estimate), err=True)
+        run_id = launch.make(engine, order)
+    ended, progress = asyncio.run(
+        launch.carry_here(engine, run_id, told if not as_json else lambda run, progress: None)
+    )
+    say(
+        {"run": ended.name, "state": ended.state, "problem": ended.problem} | asdict(progress),
+        so_far(progress),
+        as_json,
+    )
+    if ended.state != "finished" or progress.failed:
+        raise Problem(ended.problem or f"The run did not come to its end; go on with --resume {ended.name!r}.")
+
+
+def ordered(
+    engine: Engine,
+    study: str,
+    protocol: str,
+    settings: Path | None,
+    name: str | None,
+    seed: int,
+    parallel: int,
+    ceiling: float | None,
+    limit: int | None,
+) -> Any:
+    """The run that the options speak of."""
+    from core import settings_file
+    from storage import launch, studies
+    from storage.database import reading
+
+    if settings is None:
+        raise Problem("Say how to judge: --settings FILE.yaml (docs/settings shows one for each protocol).")
+    found, method = study_of(engine, study), settings_file.protocol(protocol)
+    with reading(engine) as session:
+        criteria = studies.criteria(session, found.id)
+    chosen = settings_file.load(settings, method, criteria)
+    return launch.Order(found, method, chosen, name or settings.stem, seed, parallel, ceiling, limit)
+
+
+def study_of(engine: Engine, name: str) -> Any:
+    """The study called `name`."""
+    from storage import studies
+    from storage.database import reading
+
+    with reading(engine) as session:
+        return studies.get(session, name)
+
+
+def expected(estimate: Any) -> str:
+    """What a run will take, before it starts."""
+    money = "price unknown" if estimate.dollars is None else f"about ${estimate.dollars:,.2f}"
+    tokens = estimate.prompt_tokens + estimate.completion_tokens
+    calls = f"{estimate.calls_at_least:,} to {estimate.calls_at_most:,} calls"
+    return f"{estimate.items:,} items: {calls}, up to about {tokens:,} tokens, {money}"
+
+
+def told(run: Any, progress: Any) -> None:
+    """How far the run is, on one line that is written over."""
+    line = so_far(progress)
+    typer.echo(f"\r\033[K{line}" if sys.stderr.isatty() else line, err=True, nl=not sys.stderr.isatty())
+
+
+def so_far(progress: Any) -> str:
+    """One line about a run."""
+    took = progress.totals
+    money = f"${took.dollars:,.2f}" + (f" and {took.unpriced:,} calls of unknown price" if took.unpriced else "")
+    return (
+        f"{progress.done + progress.failed} of {progress.traces} traces: {progress.agreed} agreed, "
+        f"{progress.disputed} need a person, {progress.no_verdict} no verdict, {progress.failed} failed; "
+        f"{took.calls:,} calls, {took.prompt_tokens + took.completion_tokens:,} tokens, {money}, {took.errors} errors"
+    )
+
+
+@app.command()
+@one_sentence
+def agreement(
+    study: StudyName,
+    by: Annotated[By, typer.Option(help="What to split the rows by.")] = By.all,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """Agreement between people, and between the judges' first and last opinions."""
+    from storage import agreement as report
+
+    engine = opened(database)
+    rows = report.rows(engine, study_of(engine, study), by.value)
+    say([asdict(row) for row in rows], table([asdict(row) for row in rows]), as_json)
+
+
+@app.command()
+@one_sentence
+def export(
+    study: StudyName,
+    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
+    everything: Annotated[Path | None, typer.Option(help="Write the whole study as JSON lines.")] = None,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """Take away the gold labels, or everything a study holds."""
+    from core.formats import gold as gold_file
+    from core.formats import tiebreak
+    from storage import exports, labels
+    from storage.database import reading
+
+    if gold is None and everything is None:
+        raise Problem("Say what to write: --gold FILE.csv, --everything FILE.jsonl, or both.")
+    engine = opened(database)
+    found = study_of(engine, study)
+    if gold is not None:
+        with reading(engine) as session, writable(gold) as stream:
+            gold_file.write(labels.golds(session, found.id), stream)
+    if everything is not None:
+        with writable(everything) as stream:
+            tiebreak.write(exports.records(engine, found), stream)
+    written = [str(path) for path in (gold, everything) if path is not None]
+    say({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+def writable(path: Path) -> Any:
+    """A text file to write, with the same bytes on every system."""
+    try:
+        return path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def say(value: Any, sentence: str, as_json: bool) -> None:
+    """One JSON value for programs, a sentence or a table for people."""
+    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows in columns, numbers with three decimals, an undefined one as a dash."""
+    if not rows:
+        return "No labels yet."
+    columns = list(rows[0])
+    cells = [columns] + [[_cell(row[column]) for column in columns] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    app()

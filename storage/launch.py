@@ -1,0 +1,125 @@
+"""From settings to a run: what it would take, making it, and carrying it in this very process."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from core import money, templates
+from core.frozen import Frozen
+from core.models import LiteLLM, Model
+from core.money import Estimate
+from core.problems import Problem
+from core.protocols import Protocol
+from storage import runs
+from storage.database import reading, writing
+from storage.engine import carry_run, worker_name
+from storage.runs import Progress, Run
+from storage.studies import Study
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that carries the run; a dead one is forgotten sooner."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run that somebody wants."""
+
+    study: Study
+    protocol: Protocol
+    settings: Frozen
+    name: str
+    seed: int = 0
+    parallel: int = 8
+    ceiling: float | None = None
+    limit: int | None = None
+    scenario: str | None = None
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The text of every template, the study's own in place of ours."""
+        own = {
+            name.partition("/")[2]: text
+            for name, text in self.study.prompts.items()
+            if name.startswith(f"{self.protocol.name}/")
+        }
+        return templates.templates(self.protocol.name, own)
+
+    @property
+    def criterion(self) -> str:
+        """The name of the criterion, where the protocol has one."""
+        criterion = getattr(self.settings, "criterion", None)
+        return str(criterion.name) if criterion is not None else ""
+
+
+def estimate(engine: Engine, order: Order) -> Estimate:
+    """Calls, tokens and dollars, without asking anybody."""
+    with reading(engine) as session:
+        count, some = runs.planned(
+            session, order.study.id, limit=order.limit, scenario=order.scenario, shown=money.SAMPLE
+        )
+    return money.estimate(order.protocol, some, order.settings, texts=order.prompts, seed=order.seed, count=count)
+
+
+def make(engine: Engine, order: Order) -> int:
+    """A new run with a trace for every item; whoever carries runs will see it."""
+    with writing(engine) as session:
+        return runs.create(
+            session,
+            order.study.id,
+            order.name,
+            protocol=order.protocol.name,
+            criterion=order.criterion,
+            settings=order.settings.model_dump(mode="json"),
+            prompts=order.prompts,
+            seed=order.seed,
+            ceiling=order.ceiling,
+            parallel=order.parallel,
+            limit=order.limit,
+            scenario=order.scenario,
+        )
+
+
+def named(engine: Engine, study: Study, name: str) -> Run:
+    """The study's run of that name."""
+    with reading(engine) as session:
+        known = runs.of_study(session, study.id)
+    for run in known:
+        if run.name == name:
+            return run
+    there = ", ".join(repr(run.name) for run in known) or "none"
+    raise Problem(f"The study has no run called {name!r}; its runs: {there}.")
+
+
+async def carry_here(
+    engine: Engine, run_id: int, tell: Callable[[Run, Progress], None], model: Model | None = None
+) -> tuple[Run, Progress]:
+    """Carry a run in this process until it ends, telling now and then how far it is."""
+    worker = worker_name()
+    await _take(engine, run_id, worker)
+    work = asyncio.create_task(carry_run(engine, run_id, model or LiteLLM(), worker=worker))
+    while not work.done():
+        await asyncio.wait({work}, timeout=1.0)
+        tell(*await asyncio.to_thread(progress, engine, run_id))
+    await work
+    return progress(engine, run_id)
+
+
+def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
+    """A run and how far it is."""
+    with reading(engine) as session:
+        return runs.get(session, run_id), runs.progress(session, run_id)
+
+
+async def _take(engine: Engine, run_id: int, worker: str) -> None:
+    """Become the process that carries the run, waiting for one that died to be forgotten."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with writing(engine) as session:
+            if runs.take(session, run_id, worker):
+                return
+        if time.monotonic() > end:
+            raise Problem("Another process carries this run; watch it there, or cancel it first.")
+        await asyncio.sleep(1.0)
