@@ -1,0 +1,117 @@
+"""The answer panel of every label page: choices, a reason, keys. It speaks in actions; the page does them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from core.labels import Target, Value
+from pages.parts import colours
+
+Action = Literal["draft", "submit", "keep", "skip", "flag", "note", "undo", "previous", "next"]
+_HERE = Path(__file__).parent
+_desk = st.components.v2.component(
+    "desk",
+    html='<div class="root"></div>',
+    css=(_HERE / "desk.css").read_text(encoding="utf-8"),
+    js=(_HERE / "desk.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice: the key that picks it, its value, and what is written beside it."""
+
+    key: str
+    value: Value
+    label: str
+    colour: str
+
+
+PREFERENCES = (
+    Option("1", 1, "Response 1 is better", colours.RESPONSE[1]),
+    Option("2", 2, "Response 2 is better", colours.RESPONSE[2]),
+    Option("0", 0, "Neither is better", colours.RESPONSE[0]),
+)
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What stands in the panel: nothing, a draft, or a label."""
+
+    value: Value | None = None
+    reason: str = ""
+    since: float = 0.0
+    """When the database took it, in milliseconds: what the browser kept after that is newer."""
+
+
+@dataclass(frozen=True)
+class Did:
+    """What a person did at the desk."""
+
+    action: Action
+    target: str
+    value: Value | None
+    reason: str
+    seconds: float
+    note: str = ""
+
+
+def panel(
+    target: Target,
+    question: str,
+    options: Sequence[Option],
+    entered: Entered,
+    *,
+    version: int,
+    revealed: bool,
+    can: dict[str, bool],
+    flagged: bool,
+    skipped: bool,
+    note: str,
+    saved: str,
+) -> Did | None:
+    """The panel for one target; returns what was done since the last time, if anything.
+
+    `version` changes whenever what stands in the database is to replace what stands in the browser.
+    """
+    data: dict[str, Any] = {
+        "target": name_of(target),
+        "version": version,
+        "question": question,
+        "options": [
+            {"key": o.key, "value": o.value, "label": o.label, "colour": o.colour, "ink": colours.on(o.colour)}
+            for o in options
+        ],
+        "names": {str(o.value): o.key for o in options},
+        "value": entered.value,
+        "reason": entered.reason,
+        "since": entered.since,
+        "revealed": revealed,
+        "can": can,
+        "flagged": flagged,
+        "skipped": skipped,
+        "note": note,
+        "saved": saved,
+    }
+    with st.container(key="answer"):
+        told = _desk(key="desk", data=data, on_act_change=lambda: None).act
+    return None if told is None else _did(told)
+
+
+def name_of(target: Target) -> str:
+    """A target as the browser knows it."""
+    return target.model_dump_json()
+
+
+def _did(told: dict[str, Any]) -> Did:
+    return Did(
+        action=told["action"],
+        target=str(told["target"]),
+        value=told.get("value"),
+        reason=str(told.get("reason") or ""),
+        seconds=float(told.get("seconds") or 0),
+        note=str(told.get("note") or ""),
+    )
