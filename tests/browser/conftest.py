@@ -1,0 +1,115 @@
+"""A real server on a database of its own, and the machine's own chromium."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where a server is, and on what it stands."""
+
+    address: str
+    database: str
+    process: subprocess.Popen
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def serve(database: str, log: Path, **environment: str) -> Served:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+        cwd=ROOT,
+        env=os.environ | {"TIEBREAK_DATABASE_URL": database} | environment,
+        stdout=log.open("wb"),
+        stderr=subprocess.STDOUT,
+    )
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(240):
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+                return Served(address, database, process)
+        except OSError:
+            time.sleep(0.25)
+    process.kill()
+    raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
+
+
+def end(served: Served) -> None:
+    served.process.terminate()
+    try:
+        served.process.wait(10)
+    except subprocess.TimeoutExpired:
+        served.process.kill()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A server with the sample study, on a database of its own."""
+    one = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log")
+    yield one
+    end(one)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser; where there is none the test is skipped and says how to get it."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """`visit(address, annotator="annotator 1")`: a page in a browser of its own, as that person."""
+    from urllib.parse import quote, urlsplit
+
+    contexts = []
+
+    def opened(address: str, annotator: str | None = None, **options):
+        context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
+        contexts.append(context)
+        if annotator:
+            parts = urlsplit(address)
+            cookie = {"name": "tiebreak_annotator", "value": quote(annotator), "url": f"{parts.scheme}://{parts.netloc}"}
+            context.add_cookies([cookie])
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
