@@ -1,18 +1,20 @@
 """Who labels what next: queues, leases, drafts, skips, flags and notes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
-from sqlalchemy import ColumnElement, Select, and_, case, distinct, exists, func, select
+from sqlalchemy import ColumnElement, Select, and_, case, delete, exists, func, select
 from sqlalchemy.orm import Session, aliased
+from sqlalchemy.sql.expression import SQLColumnExpression
 from sqlmodel import col
 
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
-from storage import items, labels, people
-from storage.origins import origin
+from storage import people, studies, targets
+from storage.database import insert_new
+from storage.said import mark_row, with_origin
 from storage.tables import (
     DraftRow,
     ItemRow,
@@ -21,13 +23,14 @@ from storage.tables import (
     MarkRow,
     OpinionRow,
     RunRow,
-    StudyRow,
     TargetRow,
     TraceRow,
     now,
 )
 
 Mark = Literal["skip", "flag", "note"]
+NOBODY = 0
+"""No annotator has this number."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,14 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Draft:
+    """What an annotator has entered and not submitted, and when it was kept."""
+
+    body: dict[str, Any]
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Tally:
     """An annotator's progress through a queue."""
 
@@ -65,9 +76,7 @@ class Tally:
 
 def queue(session: Session, wanted: Queue, annotator: str, overlap: int) -> list[Place]:
     """The whole queue as the annotator sees it, the most divided debates first."""
-    annotator_id = people.annotator_id(session, annotator)
-    query = _places(wanted, annotator_id, overlap)
-    return [_place(*row) for row in session.execute(query)]
+    return [place for _, place in _places(session, wanted, people.find(session, annotator) or NOBODY, overlap)]
 
 
 def claim(
@@ -75,19 +84,20 @@ def claim(
 ) -> Target | None:
     """The next target to label, held for the annotator until the lease ends; None when nothing is left.
 
-    One transaction: with the study's row locked, two people cannot both take the last place of a target.
+    One transaction: with the study locked, two people cannot both take the last place of a target.
     """
-    _lock(session, wanted.study_id)
-    places = queue(session, wanted, annotator, overlap)
-    start = next((i + 1 for i, place in enumerate(places) if place.target == after), 0)
-    for place in places[start:] + places[:start]:
+    studies.lock(session, wanted.study_id)
+    annotator_id = people.annotator_id(session, annotator)
+    places = _places(session, wanted, annotator_id, overlap)
+    start = next((i + 1 for i, (_, place) in enumerate(places) if place.target == after), 0)
+    for target_id, place in places[start:] + places[:start]:
         if not (place.labelled or place.skipped or place.full):
-            hold(session, wanted.study_id, place.target, annotator, minutes)
+            _hold(session, target_id, annotator_id, minutes)
             return place.target
     return None
 
 
-def tally(places: list[Place]) -> Tally:
+def tally(places: Sequence[Place]) -> Tally:
     """How many there are, and how far the annotator is."""
     return Tally(
         there=sum(place.labelled or not place.full for place in places),
@@ -98,37 +108,43 @@ def tally(places: list[Place]) -> Tally:
 
 
 def hold(session: Session, study_id: int, target: Target, annotator: str, minutes: int) -> None:
-    """Hold a target for an annotator, or hold it longer."""
-    target_id, annotator_id = items.target_id(session, study_id, target), people.annotator_id(session, annotator)
-    row = _one(session, LeaseRow, target_id, annotator_id)
-    until = now() + timedelta(minutes=minutes)
-    if row is None:
-        session.add(LeaseRow(target_id=target_id, annotator_id=annotator_id, until=until))
-    else:
-        row.until = until
+    """Hold a target for an annotator, or hold it longer; to label it again, for others' places are not asked for."""
+    _hold(session, *_numbers(session, study_id, target, annotator), minutes)
 
 
 def free(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Give a target back."""
-    row = _one(session, LeaseRow, *_numbers(session, study_id, target, annotator))
-    if row is not None:
-        session.delete(row)
+    session.execute(delete(LeaseRow).where(_of(LeaseRow, *_numbers(session, study_id, target, annotator))))
 
 
 def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
     """Keep what an annotator has entered so far."""
     target_id, annotator_id = _numbers(session, study_id, target, annotator)
-    row = _one(session, DraftRow, target_id, annotator_id)
-    if row is None:
-        session.add(DraftRow(target_id=target_id, annotator_id=annotator_id, body=dict(body)))
-    else:
-        row.body, row.at = dict(body), now()
+    row = {"target_id": target_id, "annotator_id": annotator_id, "body": dict(body), "at": now()}
+    insert_new(session, DraftRow, [row])
+    kept = session.scalars(select(DraftRow).where(_of(DraftRow, target_id, annotator_id))).one()
+    kept.body, kept.at = dict(body), now()
 
 
-def draft(session: Session, study_id: int, target: Target, annotator: str) -> dict[str, Any]:
-    """What was entered and not submitted; empty when nothing was."""
-    row = _one(session, DraftRow, *_numbers(session, study_id, target, annotator))
-    return dict(row.body) if row is not None else {}
+def draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
+    """What was entered and not submitted, if anything."""
+    target_id = targets.find(session, study_id, target) or NOBODY
+    annotator_id = people.find(session, annotator) or NOBODY
+    row = session.scalars(select(DraftRow).where(_of(DraftRow, target_id, annotator_id))).first()
+    return Draft(dict(row.body), row.at) if row is not None else None
+
+
+def note(session: Session, study_id: int, target: Target, annotator: str) -> str:
+    """The annotator's standing note on a target."""
+    target_id = targets.find(session, study_id, target) or NOBODY
+    annotator_id = people.find(session, annotator) or NOBODY
+    query = (
+        select(col(MarkRow.text), col(MarkRow.on))
+        .where(_of(MarkRow, target_id, annotator_id), col(MarkRow.mark) == "note")
+        .order_by(col(MarkRow.id).desc())
+    )
+    newest = session.execute(query).first()
+    return newest[0] if newest is not None and newest[1] else ""
 
 
 def mark(
@@ -137,40 +153,45 @@ def mark(
     """Skip, flag or note a target, or take that back."""
     record = MarkRecord(target=target, annotator=annotator, mark=what, text=text, on=on, at=now())
     target_id, annotator_id = _numbers(session, study_id, target, annotator)
-    session.add(labels.mark_row(record, target_id, annotator_id, origin(study_id, record)))
+    insert_new(session, MarkRow, [with_origin(mark_row(record, target_id, annotator_id))])
     if what == "skip":
-        free(session, study_id, target, annotator)
+        session.execute(delete(LeaseRow).where(_of(LeaseRow, target_id, annotator_id)))
 
 
-def _lock(session: Session, study_id: int) -> None:
-    """On PostgreSQL, one claim in a study at a time; SQLite has one writer anyway."""
-    session.execute(select(col(StudyRow.id)).where(col(StudyRow.id) == study_id).with_for_update())
+def _hold(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
+    until = now() + timedelta(minutes=minutes)
+    insert_new(session, LeaseRow, [{"target_id": target_id, "annotator_id": annotator_id, "until": until}])
+    session.scalars(select(LeaseRow).where(_of(LeaseRow, target_id, annotator_id))).one().until = until
 
 
-def _places(wanted: Queue, annotator_id: int, overlap: int) -> Select[str, str, str, str, bool, bool, bool, bool]:
-    mine = _mine(annotator_id)
-    others = select(func.count(distinct(col(LabelRow.annotator_id)))).where(
-        col(LabelRow.target_id) == col(TargetRow.id),
-        col(LabelRow.annotator_id) != annotator_id,
-        col(LabelRow.id).in_(labels.standing_ids().where(col(LabelRow.study_id) == wanted.study_id)),
-        col(LabelRow.value).is_not(None),
-    )
-    holding = select(func.count()).where(
-        col(LeaseRow.target_id) == col(TargetRow.id),
-        col(LeaseRow.annotator_id) != annotator_id,
-        col(LeaseRow.until) > now(),
-    )
+def _places(session: Session, wanted: Queue, annotator_id: int, overlap: int) -> list[tuple[int, Place]]:
+    """(the target's number, the place) of the whole queue."""
+    found = session.execute(_query(wanted, annotator_id, overlap))
+    return [
+        (
+            number,
+            Place(
+                target=Target(item=key, kind=cast(Kind, kind), criterion=criterion, part=part),
+                labelled=bool(labelled),
+                skipped=bool(skipped),
+                flagged=bool(flagged),
+                full=bool(full),
+            ),
+        )
+        for number, key, kind, criterion, part, labelled, skipped, flagged, full in found
+    ]
+
+
+def _query(wanted: Queue, annotator_id: int, overlap: int) -> Select[*tuple[Any, ...]]:
     doubt = func.max(col(TraceRow.doubt))
+    columns = (col(TargetRow.id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     return (
         select(
-            col(ItemRow.key),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
-            mine,
+            *columns,
+            _labelled_by(annotator_id),
             _marked(annotator_id, "skip"),
             _marked(annotator_id, "flag"),
-            (others.scalar_subquery() + holding.scalar_subquery()) >= overlap,
+            _taken_by_others(annotator_id) >= overlap,
         )
         .select_from(TargetRow)
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -178,14 +199,7 @@ def _places(wanted: Queue, annotator_id: int, overlap: int) -> Select[str, str, 
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .where(*_conditions(wanted))
-        .group_by(
-            col(TargetRow.id),
-            col(ItemRow.key),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
-            col(ItemRow.position),
-        )
+        .group_by(*columns, col(ItemRow.position))
         .order_by(doubt.desc(), col(ItemRow.position), col(TargetRow.id))
     )
 
@@ -205,15 +219,35 @@ def _conditions(wanted: Queue) -> list[ColumnElement[bool]]:
     return found
 
 
-def _mine(annotator_id: int) -> ColumnElement[bool]:
-    """Whether the annotator's newest label of the target has a value."""
-    newest = (
-        select(func.max(col(LabelRow.id)))
-        .where(col(LabelRow.target_id) == col(TargetRow.id), col(LabelRow.annotator_id) == annotator_id)
-        .scalar_subquery()
+def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
+    """How many labels of the target at hand stand: the newest of their annotator, and not taken back."""
+    label, newer = aliased(LabelRow), aliased(LabelRow)
+    outdone = exists().where(
+        col(newer.target_id) == col(label.target_id),
+        col(newer.annotator_id) == col(label.annotator_id),
+        col(newer.id) > col(label.id),
     )
-    standing = aliased(LabelRow)
-    return exists().where(col(standing.id) == newest, col(standing.value).is_not(None))
+    return (
+        select(func.count(col(label.id)))
+        .where(col(label.target_id) == col(TargetRow.id), col(label.value).is_not(None), ~outdone)
+        .where(*(condition(label) for condition in conditions))
+        .correlate(TargetRow, LeaseRow)
+    )
+
+
+def _labelled_by(annotator_id: SQLColumnExpression[int] | int) -> ColumnElement[bool]:
+    return _standing(lambda label: col(label.annotator_id) == annotator_id).scalar_subquery() > 0
+
+
+def _taken_by_others(annotator_id: int) -> ColumnElement[int]:
+    """How many others have labelled the target at hand, or hold it to label it."""
+    holding = (
+        select(func.count())
+        .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != annotator_id)
+        .where(col(LeaseRow.until) > now(), ~_labelled_by(col(LeaseRow.annotator_id)))
+    )
+    labelled = _standing(lambda label: col(label.annotator_id) != annotator_id)
+    return labelled.scalar_subquery() + holding.scalar_subquery()
 
 
 def _marked(annotator_id: int, what: Mark) -> ColumnElement[bool]:
@@ -232,16 +266,9 @@ def _marked(annotator_id: int, what: Mark) -> ColumnElement[bool]:
     return func.coalesce(newest, 0) == 1
 
 
-def _place(key: str, kind: str, criterion: str, part: str, mine: bool, skip: bool, flag: bool, full: bool) -> Place:
-    target = Target(item=key, kind=cast(Kind, kind), criterion=criterion, part=part)
-    return Place(target=target, labelled=bool(mine), skipped=bool(skip), flagged=bool(flag), full=bool(full))
+def _of(table: Any, target_id: int, annotator_id: int) -> ColumnElement[bool]:
+    return and_(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
 
 
 def _numbers(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
-    return items.target_id(session, study_id, target), people.annotator_id(session, annotator)
-
-
-def _one(session: Session, table: type[Any], target_id: int, annotator_id: int) -> Any:
-    return session.scalars(
-        select(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
-    ).first()
+    return targets.number(session, study_id, target), people.annotator_id(session, annotator)

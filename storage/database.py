@@ -5,23 +5,28 @@ Writers begin with BEGIN IMMEDIATE on SQLite: a transaction that reads first and
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Engine, create_engine, event, inspect
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
 
+Thing = TypeVar("Thing")
 DEFAULT = "sqlite:///tiebreak.db"
 VARIABLE = "TIEBREAK_DATABASE_URL"
-BUSY_MILLISECONDS = 15_000
+BUSY_MILLISECONDS = 60_000
+"""Longer than the largest import holds the one place for writers."""
+UPGRADES = 8_442_325
+"""The number of PostgreSQL's advisory lock that lets one process upgrade at a time."""
 
 
 def address(given: str | None = None) -> str:
@@ -38,64 +43,123 @@ def connect(url: str) -> Engine:
         raise Problem("The database's address cannot be read: it should look like sqlite:///file.db.") from None
     if parsed.drivername in {"postgres", "postgresql"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() == "sqlite":
-        return _sqlite(parsed)
-    return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    match parsed.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            return _sqlite(parsed)
+        case "postgresql+psycopg":
+            return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    raise Problem(f"Tiebreak keeps its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 
-def _sqlite(parsed: Any) -> Engine:
-    memory = parsed.database in (None, "", ":memory:")
-    if not memory:
-        Path(parsed.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
-    pool = {"poolclass": StaticPool} if memory else {"pool_size": 20, "max_overflow": 40}
-    engine = create_engine(parsed, connect_args={"check_same_thread": False}, **pool)
+def _sqlite(parsed: URL) -> Engine:
+    if parsed.database in (None, "", ":memory:"):
+        engine = create_engine(parsed, connect_args={"check_same_thread": False}, poolclass=StaticPool)
+    else:
+        _make_folder(Path(str(parsed.database)))
+        engine = create_engine(parsed, connect_args={"check_same_thread": False}, pool_size=20, max_overflow=40)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy says BEGIN, not the driver
         for pragma in (
+            f"busy_timeout={BUSY_MILLISECONDS}",
             "journal_mode=WAL",
             "synchronous=NORMAL",
             "foreign_keys=ON",
-            f"busy_timeout={BUSY_MILLISECONDS}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
-    def _begin(connection: Any) -> None:
+    def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
+def _make_folder(file: Path) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Problem(f"The database's folder {str(file.parent)!r} cannot be made: {error.strerror}.") from error
+
+
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A short session that only looks."""
+    """A short session that only looks, at one state of the database from its first query to its last."""
     with Session(engine) as session:
+        if engine.dialect.name == "postgresql":
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
         yield session
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
     """A short session for one operation: committed at the end, undone on any error."""
-    with Session(engine.execution_options(writes=True)) as session, session.begin():
+    with Session(engine) as session, session.begin():
+        session.connection(execution_options={"writes": True})
         yield session
+
+
+def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows with every column said; an object of the mapped class for each would cost several times as much."""
+    if rows:
+        session.execute(insert(table.__table__), rows)
+
+
+def insert_new(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows, but for those that stand already by the table's unique columns; nobody has to look first."""
+    if rows:
+        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+        session.execute(dialect.insert(table.__table__).on_conflict_do_nothing(), rows)
+
+
+def batches(rows: Sequence[Thing], size: int) -> Iterator[Sequence[Thing]]:
+    """The rows, `size` at a time."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
 
 
 def upgrade(engine: Engine) -> None:
     """Create the tables, or bring them to this version."""
     from alembic import command
+    from alembic.util import CommandError
+
+    try:
+        with _upgrading(engine) as connection:
+            command.upgrade(configuration(connection), "head")
+    except CommandError as error:
+        raise Problem(f"The database is not of this version of Tiebreak, nor of an older one: {error}.") from error
+    except DatabaseError as error:
+        raise Problem(f"The database cannot be opened: {error.orig}.") from error
+
+
+def configuration(connection: Connection) -> Any:
+    """What Alembic has to know to work on `connection`."""
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    try:
-        with engine.execution_options(writes=True).begin() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    except OperationalError as error:
-        raise Problem(f"The database cannot be opened: {error.orig}.") from None
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+@contextmanager
+def _upgrading(engine: Engine) -> Iterator[Connection]:
+    """A transaction of one process at a time. To change a table SQLite makes it anew and drops the old one: with
+    foreign keys on, whatever refers to it would go too."""
+    with engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        if engine.dialect.name == "sqlite":
+            driver.execute("PRAGMA foreign_keys=OFF")
+        try:
+            with connection.execution_options(writes=True).begin():
+                if engine.dialect.name == "postgresql":
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": UPGRADES})
+                yield connection
+        finally:
+            if engine.dialect.name == "sqlite":
+                driver.execute("PRAGMA foreign_keys=ON")
 
 
 def is_empty(engine: Engine) -> bool:

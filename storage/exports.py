@@ -1,8 +1,14 @@
-"""What a study gives away: everything it holds as records, its gold labels, its labels as they stand."""
+"""Everything that a study holds, as records: what was exported here can be imported elsewhere, and is equal there.
+
+Left behind is what only concerns work under way: leases, drafts, and who was shown what. A run that was made here
+arrives elsewhere as "imported": it is not resumed there.
+"""
 
 from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -18,11 +24,14 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Item
-from core.labels import Kind
-from storage import labels, studies, traces
+from storage import labels, studies
 from storage.database import reading
+from storage.events import event_of
 from storage.studies import Study
-from storage.tables import ItemRow, RunRow, TraceRow
+from storage.tables import EventRow, ItemRow, RunRow, TraceRow
+
+CHUNK = 2_000
+"""Rows fetched at once."""
 
 
 def records(engine: Engine, study: Study) -> Iterator[Record]:
@@ -33,12 +42,11 @@ def records(engine: Engine, study: Study) -> Iterator[Record]:
         )
         for criterion in studies.criteria(session, study.id):
             yield CriterionRecord(criterion=criterion)
-        for (kind, name), scale in sorted(studies.scales(session, study.id).items()):
-            yield ScaleRecord(kind=_kind(kind), criterion=name, scale=scale)
-        query = select(col(ItemRow.body)).where(col(ItemRow.study_id) == study.id).order_by(col(ItemRow.position))
-        for body in session.scalars(query.execution_options(yield_per=1000)):
-            yield ItemRecord(item=Item.model_validate(body))
+        for (kind, name), scale in sorted(studies.scales(session, study.id).items(), key=lambda pair: pair[0]):
+            yield ScaleRecord(kind=kind, criterion=name, scale=scale)
+        yield from _items(session, study.id)
         yield from _runs(session, study.id)
+        yield from _traces(session, study.id)
         for label in labels.all_of(session, study.id):
             yield LabelRecord(label=label)
         yield from labels.marks(session, study.id)
@@ -46,31 +54,36 @@ def records(engine: Engine, study: Study) -> Iterator[Record]:
             yield RulingRecord(ruling=ruling)
 
 
+def _items(session: Session, study_id: int) -> Iterator[Record]:
+    query = select(cast(col(ItemRow.body), Text)).where(col(ItemRow.study_id) == study_id)
+    query = query.order_by(col(ItemRow.position)).execution_options(yield_per=CHUNK)
+    for body in session.scalars(query):
+        yield ItemRecord(item=Item.model_validate_json(body))
+
+
 def _runs(session: Session, study_id: int) -> Iterator[Record]:
-    rows = session.scalars(select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id))).all()
-    for row in rows:
-        yield RunRecord.model_validate(
-            {
-                "name": row.name,
-                "protocol": row.protocol,
-                "criterion": row.criterion,
-                "settings": row.settings,
-                "prompts": row.prompts,
-                "seed": row.seed,
-                "source": row.source,
-                "created_at": row.created_at,
-            }
-        )
-    for row in rows:
-        found = (
-            select(col(TraceRow.id), col(ItemRow.key))
-            .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-            .where(col(TraceRow.run_id) == row.id)
-            .order_by(col(ItemRow.position))
-        )
-        for trace_id, key in session.execute(found).all():
-            yield TraceRecord(run=row.name, item=key, events=tuple(traces.whole(session, trace_id)))
+    query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id))
+    for row in session.scalars(query):
+        fields: Any = row.model_dump(include=RunRecord.model_fields.keys() - {"type"})
+        yield RunRecord.model_validate(fields)
 
 
-def _kind(kind: str) -> Kind:
-    return kind  # type: ignore[return-value]
+def _traces(session: Session, study_id: int) -> Iterator[Record]:
+    query = (
+        select(
+            col(TraceRow.id),
+            col(RunRow.name),
+            col(ItemRow.key),
+            cast(col(EventRow.body), Text),
+            col(EventRow.prompt),
+        )
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
+        .where(col(TraceRow.study_id) == study_id)
+        .order_by(col(TraceRow.id), col(EventRow.seq))
+        .execution_options(yield_per=CHUNK)
+    )
+    for (_, run, item), rows in groupby(session.execute(query), key=lambda row: tuple(row[:3])):
+        events = tuple(event_of(body, prompt) for *_, body, prompt in rows if body is not None)
+        yield TraceRecord(run=run, item=item, events=events)

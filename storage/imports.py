@@ -4,15 +4,14 @@ Taking the same records again adds nothing: items, runs and traces are known by 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, func, insert, select
+from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.doubt import doubt
 from core.formats.records import (
     CriterionRecord,
     ItemRecord,
@@ -27,17 +26,13 @@ from core.formats.records import (
 )
 from core.items import Item
 from core.labels import Target
-from core.problems import Problem
-from core.trace import TraceFailed, VerdictReached
-from storage import items, labels, people, studies
-from storage.database import writing
-from storage.origins import Repeats
-from storage.tables import EventRow, ItemRow, LabelRow, MarkRow, OpinionRow, RulingRow, RunRow, StudyRow, TraceRow
-from storage.traces import event_row, opinion_row, target_of
+from storage import items, people, recorded, studies, targets
+from storage.database import batches, insert_all, writing
+from storage.said import Row, counting, label_row, mark_row, ruling_row
+from storage.tables import LabelRow, MarkRow, RulingRow, TargetRow
 
-Thing = TypeVar("Thing")
 Sort = TypeVar("Sort")
-BATCH = 5_000
+BATCH = 10_000
 Progress = Callable[[int, int], None]
 """Called with how many records are in, and how many there are."""
 
@@ -66,8 +61,9 @@ def load(engine: Engine, study: str, records: Iterable[Record], progress: Progre
     """
     held = _Sorted(records)
     with writing(engine) as session:
-        study_id = _study(session, study, held.of(StudyRecord))
-        return _Load(session, study_id, progress or (lambda done, there: None)).take(held)
+        told = held.of(StudyRecord)
+        study_id = studies.get_or_create(session, study, told[-1] if told else None).id
+        return _Load(session, study_id, held, progress or (lambda done, there: None)).take()
 
 
 class _Sorted:
@@ -83,222 +79,104 @@ class _Sorted:
         return self._held[sort]
 
 
-def _study(session: Session, name: str, told: Sequence[StudyRecord]) -> int:
-    found = session.scalars(select(col(StudyRow.id)).where(col(StudyRow.name) == name)).first()
-    return found if found is not None else studies.create(session, name, told[-1] if told else None).id
-
-
 class _Load:
     """One import on its way into one study."""
 
-    def __init__(self, session: Session, study_id: int, progress: Progress) -> None:
-        self.session, self.study_id, self.progress = session, study_id, progress
-        self.added, self.done, self.there = Added(), 0, 0
-        self.item_ids: dict[str, int] = {}
+    def __init__(self, session: Session, study_id: int, held: _Sorted, progress: Progress) -> None:
+        self.session, self.study_id, self.held, self.progress = session, study_id, held, progress
+        self.done = 0
+        self.there = sum(len(held.of(sort)) for sort in (ItemRecord, TraceRecord, LabelRecord))
         self.targets: dict[Target, int] = {}
         self.people: dict[str, int] = {}
+        self.counted = counting()
 
-    def take(self, held: _Sorted) -> Added:
+    def take(self) -> Added:
         """Everything, each sort after what it refers to."""
-        self.there = len(held.of(ItemRecord)) + len(held.of(TraceRecord)) + len(held.of(LabelRecord))
-        for criterion in held.of(CriterionRecord):
-            studies.put_criterion(self.session, self.study_id, criterion)
-        for scale in held.of(ScaleRecord):
-            studies.put_scale(self.session, self.study_id, scale)
-        self.take_items([record.item for record in held.of(ItemRecord)])
-        self.know_targets(held)
-        self.take_traces(held.of(RunRecord), held.of(TraceRecord))
-        self.take_said(held)
-        return self.added
-
-    def take_items(self, wanted: Sequence[Item]) -> None:
-        """New items; one that is here with other words is refused."""
-        known = self._known_items({item.id for item in wanted})
-        fresh = []
-        for item in wanted:
-            if item.id not in known:
-                fresh.append(item)
-            elif known[item.id] != item.model_dump(mode="json"):
-                raise Problem(f"Item {item.id!r} is in this study already, with other words; give it another name.")
-        start = self.session.scalars(
-            select(func.coalesce(func.max(col(ItemRow.position)) + 1, 0)).where(col(ItemRow.study_id) == self.study_id)
-        ).one()
-        for batch in _batches(list(enumerate(fresh, start))):
-            self.session.execute(insert(ItemRow), [_item_row(self.study_id, place, item) for place, item in batch])
-            self.step(len(batch))
-        self.added.items = len(fresh)
-        pairs = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == self.study_id)
-        self.item_ids = dict(self.session.execute(pairs).tuples().all())
-
-    def _known_items(self, keys: set[str]) -> dict[str, Any]:
-        query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == self.study_id)
-        return {key: body for key, body in self.session.execute(query) if key in keys}
-
-    def know_targets(self, held: _Sorted) -> None:
-        """The numbers of every target and annotator that the file speaks of."""
-        wanted = {record.label.target: None for record in held.of(LabelRecord)}
-        wanted |= {record.target: None for record in held.of(MarkRecord)}
-        wanted |= {record.ruling.target: None for record in held.of(RulingRecord)}
-        for trace in held.of(TraceRecord):
-            wanted |= {target_of(trace.item, opinion): None for opinion in _opinions(trace)}
-        if wanted:
-            self.targets = items.target_ids(self.session, self.study_id, wanted)
-        names = [record.label.annotator for record in held.of(LabelRecord)] + [
-            record.annotator for record in held.of(MarkRecord)
-        ]
-        names += [record.ruling.adjudicator for record in held.of(RulingRecord)]
-        self.people = people.annotator_ids(self.session, [people.name_of(name) for name in dict.fromkeys(names)])
-
-    def take_traces(self, runs: Sequence[RunRecord], traces: Sequence[TraceRecord]) -> None:
-        """New runs, and the traces that their runs do not have yet."""
-        run_ids = self.take_runs(runs)
-        here = set(
-            self.session.execute(
-                select(col(TraceRow.run_id), col(TraceRow.item_id)).where(col(TraceRow.study_id) == self.study_id)
-            ).tuples()
+        self.take_declarations()
+        taken = self.take_items([record.item for record in self.held.of(ItemRecord)])
+        self.know_targets_and_people()
+        traces = self.held.of(TraceRecord)
+        return Added(
+            items=taken,
+            runs=recorded.add_runs(self.session, self.study_id, self.held.of(RunRecord)),
+            traces=recorded.add_traces(self.session, self.study_id, traces, self.targets, self.step),
+            labels=self.take_labels(),
+            marks=self.add(MarkRow, self.marks()),
+            rulings=self.add(RulingRow, self.rulings()),
         )
-        for batch in _batches(traces):
-            fresh = []
-            for record in batch:
-                place = (self._run(run_ids, record), self._item(record.item))
-                if place not in here:
-                    here.add(place)
-                    fresh.append((place, record))
-            self._insert_traces(fresh)
+
+    def take_declarations(self) -> None:
+        """Criteria and scales, and whether every value in the file lies on its scale."""
+        for criterion in self.held.of(CriterionRecord):
+            studies.add_criterion(self.session, self.study_id, criterion)
+        for scale in self.held.of(ScaleRecord):
+            studies.put_scale(self.session, self.study_id, scale)
+        scales = studies.scales(self.session, self.study_id)
+        for said in (record.label for record in self.held.of(LabelRecord)):
+            studies.must_hold(scales, said.target.kind, said.target.criterion, said.value)
+        for ruled in (record.ruling for record in self.held.of(RulingRecord)):
+            studies.must_hold(scales, ruled.target.kind, ruled.target.criterion, ruled.value)
+        for trace in self.held.of(TraceRecord):
+            for opinion in recorded.opinions(trace):
+                studies.must_hold(scales, opinion.kind, opinion.criterion, opinion.value)
+
+    def take_items(self, wanted: list[Item]) -> int:
+        """New items; how many they were."""
+        new = items.fresh(self.session, self.study_id, wanted)
+        self.step(len(wanted) - len(new))
+        for batch in batches(new, BATCH):
+            items.add(self.session, self.study_id, batch)
             self.step(len(batch))
+        return len(new)
 
-    def take_runs(self, runs: Sequence[RunRecord]) -> dict[str, int]:
-        """The numbers of the study's runs by name, the file's new ones among them."""
-        query = select(RunRow).where(col(RunRow.study_id) == self.study_id)
-        known = {row.name: row for row in self.session.scalars(query)}
-        for record in runs:
-            row = known.get(record.name)
-            if row is None:
-                known[record.name] = row = _run_row(self.study_id, record)
-                self.session.add(row)
-                self.added.runs += 1
-            elif (row.protocol, row.settings) != (record.protocol, record.settings):
-                raise Problem(f"The study has a run {record.name!r} with other settings; rename one of them.")
-        self.session.flush()
-        return {name: row.id for name, row in known.items()}
+    def know_targets_and_people(self) -> None:
+        """The numbers of every target and annotator that the file speaks of."""
+        said = [(one.label.target, one.label.annotator) for one in self.held.of(LabelRecord)]
+        said += [(one.target, one.annotator) for one in self.held.of(MarkRecord)]
+        said += [(one.ruling.target, one.ruling.adjudicator) for one in self.held.of(RulingRecord)]
+        wanted = {target for target, _ in said} | set(recorded.targets_of(self.held.of(TraceRecord)))
+        self.targets = targets.numbers(self.session, self.study_id, wanted) if wanted else {}
+        self.people = people.annotator_ids(self.session, {name for _, name in said})
 
-    def _insert_traces(self, fresh: Sequence[tuple[tuple[int, int], TraceRecord]]) -> None:
-        rows = [_trace_row(self.study_id, run, item, record) for (run, item), record in fresh]
-        self.session.add_all(rows)
-        self.session.flush()
-        events, opinions = [], []
-        for row, (_, record) in zip(rows, fresh, strict=True):
-            events += [event_row(event, row.id, row.run_id, seq) for seq, event in enumerate(record.events)]
-            opinions += [opinion_row(row, self.targets[target_of(record.item, o)], o) for o in _opinions(record)]
-        if events:
-            self.session.execute(insert(EventRow), events)
-        if opinions:
-            self.session.execute(insert(OpinionRow), opinions)
-        self.added.traces += len(rows)
-
-    def take_said(self, held: _Sorted) -> None:
-        """Labels, marks and rulings that were not taken before."""
-        repeats = Repeats(self.study_id)
-        said = select(col(LabelRow.origin)).where(col(LabelRow.study_id) == self.study_id)
-        known = set(self.session.scalars(said))
-        for batch in _batches(held.of(LabelRecord)):
-            rows = []
-            for record in batch:
-                label, source = record.label, repeats.origin(record.label)
-                if source not in known:
-                    target, person = self.targets[label.target], self.people[people.name_of(label.annotator)]
-                    rows.append(labels.row_of(label, self.study_id, target, person, source))
-            self._insert_said(LabelRow, rows)
-            self.added.labels += len(rows)
+    def take_labels(self) -> int:
+        """Labels that were not taken before; how many they were."""
+        rows = [
+            self.counted(label_row(one, self.study_id, self.targets[one.target], self.people[one.annotator]))
+            for one in (record.label for record in self.held.of(LabelRecord))
+        ]
+        new = self.new(LabelRow, rows)
+        self.step(len(rows) - len(new))
+        for batch in batches(new, BATCH):
+            insert_all(self.session, LabelRow, batch)
             self.step(len(batch))
-        self.added.marks = self._take_marks(held.of(MarkRecord), repeats)
-        self.added.rulings = self._take_rulings(held.of(RulingRecord), repeats)
+        return len(new)
 
-    def _take_marks(self, marks: Sequence[MarkRecord], repeats: Repeats) -> int:
-        known = set(self.session.scalars(select(col(MarkRow.origin)))) if marks else set()
-        rows = [
-            labels.mark_row(mark, self.targets[mark.target], self.people[people.name_of(mark.annotator)], source)
-            for mark in marks
-            if (source := repeats.origin(mark)) not in known
-        ]
-        return self._insert_said(MarkRow, rows)
+    def marks(self) -> Iterator[Row]:
+        """The file's skips, flags and notes."""
+        for one in self.held.of(MarkRecord):
+            yield self.counted(mark_row(one, self.targets[one.target], self.people[one.annotator]))
 
-    def _take_rulings(self, rulings: Sequence[RulingRecord], repeats: Repeats) -> int:
-        known = set(self.session.scalars(select(col(RulingRow.origin)))) if rulings else set()
-        rows = [
-            labels.ruling_row(
-                one.ruling, self.targets[one.ruling.target], self.people[people.name_of(one.ruling.adjudicator)], source
-            )
-            for one in rulings
-            if (source := repeats.origin(one.ruling)) not in known
-        ]
-        return self._insert_said(RulingRow, rows)
+    def rulings(self) -> Iterator[Row]:
+        """The file's rulings."""
+        for one in (record.ruling for record in self.held.of(RulingRecord)):
+            yield self.counted(ruling_row(one, self.targets[one.target], self.people[one.adjudicator]))
 
-    def _insert_said(self, table: Any, rows: Sequence[Any]) -> int:
-        if rows:
-            self.session.execute(insert(table), [row.model_dump(exclude={"id"}) for row in rows])
-        return len(rows)
+    def add(self, table: Any, rows: Iterable[Row]) -> int:
+        """Add what was not taken before; how many rows that were."""
+        new = self.new(table, list(rows))
+        insert_all(self.session, table, new)
+        return len(new)
 
-    def _run(self, run_ids: dict[str, int], record: TraceRecord) -> int:
-        if record.run not in run_ids:
-            raise Problem(f"A trace speaks of a run {record.run!r} that is neither in the file nor in the study.")
-        return run_ids[record.run]
-
-    def _item(self, key: str) -> int:
-        if key not in self.item_ids:
-            raise Problem(f"There is no item {key!r} in this study.")
-        return self.item_ids[key]
+    def new(self, table: Any, rows: list[Row]) -> list[Row]:
+        """The rows that the study does not have."""
+        if not rows:
+            return []
+        query = select(col(table.origin)).join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        known = set(self.session.scalars(query.where(col(TargetRow.study_id) == self.study_id)))
+        return [row for row in rows if row["origin"] not in known]
 
     def step(self, count: int) -> None:
         """Tell how far the import is."""
         self.done += count
-        self.progress(self.done, self.there)
-
-
-def _batches(things: Sequence[Thing]) -> Iterator[Sequence[Thing]]:
-    for start in range(0, len(things), BATCH):
-        yield things[start : start + BATCH]
-
-
-def _opinions(record: TraceRecord) -> Iterator[Any]:
-    for event in record.events:
-        if isinstance(event, VerdictReached):
-            yield from event.verdict.opinions
-
-
-def _item_row(study_id: int, position: int, item: Item) -> dict[str, Any]:
-    return {
-        "study_id": study_id,
-        "key": item.id,
-        "position": position,
-        "scenario": item.scenario,
-        "cluster": item.group,
-        "body": item.model_dump(mode="json"),
-    }
-
-
-def _run_row(study_id: int, record: RunRecord) -> RunRow:
-    row = RunRow(
-        study_id=study_id,
-        name=record.name,
-        protocol=record.protocol,
-        criterion=record.criterion,
-        settings=record.settings,
-        prompts=record.prompts,
-        seed=record.seed,
-        source="imported" if record.source == "live" else record.source,
-        state="finished",
-    )
-    if record.created_at is not None:
-        row.created_at = record.created_at
-    return row
-
-
-def _trace_row(study_id: int, run_id: int, item_id: int, record: TraceRecord) -> TraceRow:
-    row = TraceRow(study_id=study_id, run_id=run_id, item_id=item_id)
-    match record.events[-1] if record.events else None:
-        case VerdictReached(verdict=verdict):
-            row.outcome, row.doubt = verdict.outcome, doubt(verdict.opinions)
-        case TraceFailed(problem=problem):
-            row.outcome, row.problem = "failed", problem
-    return row
+        if count:
+            self.progress(self.done, self.there)

@@ -1,16 +1,19 @@
-"""Items and the targets on them."""
+"""Items: what is judged, under the study's own names and in the order of its file."""
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.items import Item
-from core.labels import Kind, Target
 from core.problems import Problem
-from storage.tables import ItemRow, TargetRow
+from storage.database import insert_all
+from storage.tables import ItemRow
+
+FEW = 200
+"""Up to so many keys are named in a query; beyond, all of the study's are read at once."""
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
@@ -41,52 +44,51 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
-def target_id(session: Session, study_id: int, target: Target) -> int:
-    """The number of a target, which is made where it is new."""
-    return target_ids(session, study_id, [target])[target]
+def fresh(session: Session, study_id: int, wanted: Iterable[Item]) -> list[Item]:
+    """The items that the study does not have; one that it has with other words is refused."""
+    given: dict[str, Item] = {}
+    for item in wanted:
+        if given.setdefault(item.id, item) != item:
+            raise Problem(f"Item {item.id!r} is in the file twice, with different words.")
+    known = _bodies(session, study_id, given.keys())
+    for key, body in known.items():
+        if given[key].model_dump(mode="json") != body:
+            raise Problem(f"Item {key!r} is in this study already, with other words; give it another name.")
+    return [item for key, item in given.items() if key not in known]
 
 
-def target_ids(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:
-    """The numbers of many targets; one whose item is not in the study is refused."""
-    wanted = list(dict.fromkeys(targets))
-    keys = {target.item for target in wanted}
-    items = _item_ids(session, study_id, keys)
-    missing = keys - items.keys()
-    if missing:
-        raise Problem(f"There is no item {min(missing)!r} in this study.")
-    known = _known_targets(session, study_id, keys)
-    new = [
-        TargetRow(study_id=study_id, item_id=items[t.item], kind=t.kind, criterion=t.criterion, part=t.part)
-        for t in wanted
-        if t not in known
-    ]
-    if not new:
-        return known
-    session.add_all(new)
-    session.flush()
-    return _known_targets(session, study_id, keys)
+def add(session: Session, study_id: int, new: Sequence[Item]) -> None:
+    """Put new items behind those that are there."""
+    last = select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)
+    newest = session.scalars(last).one()
+    start = 0 if newest is None else newest + 1
+    rows = [_row(study_id, place, item) for place, item in enumerate(new, start)]
+    insert_all(session, ItemRow, rows)
 
 
-FEW = 200
-"""Up to so many keys are named in a query; beyond, all of the study's are read at once."""
+def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:
+    return {
+        "study_id": study_id,
+        "key": item.id,
+        "position": position,
+        "scenario": item.scenario,
+        "cluster": item.group,
+        "body": item.model_dump(mode="json"),
+    }
 
 
-def _item_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
+def _bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:
+    """The stored items of those names, as they are kept."""
+    wanted = set(keys)
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    if len(wanted) <= FEW:
+        query = query.where(col(ItemRow.key).in_(wanted))
+    return {key: body for key, body in session.execute(query) if key in wanted}
+
+
+def ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
+    """The numbers of those of the items that are in the study (and of others, where many are asked for)."""
     query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
     if len(keys) <= FEW:
         query = query.where(col(ItemRow.key).in_(keys))
-    return dict(session.execute(query).tuples().all())
-
-
-def _known_targets(session: Session, study_id: int, keys: set[str]) -> dict[Target, int]:
-    query = (
-        select(col(TargetRow.id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.study_id) == study_id)
-    )
-    if len(keys) <= FEW:
-        query = query.where(col(ItemRow.key).in_(keys))
-    return {
-        Target.model_construct(item=key, kind=cast(Kind, kind), criterion=criterion, part=part): number
-        for number, key, kind, criterion, part in session.execute(query)
-    }
+    return dict(session.execute(query).all())

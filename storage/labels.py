@@ -1,18 +1,21 @@
 """Labels and rulings. Both are only ever added: the newest stands, and nothing that was said is lost."""
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, Select, Text, delete, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import MarkRecord
-from core.labels import Gold, Label, Ruling, Target, Value, gold
+from core.labels import Gold, Kind, Label, Ruling, Target, Value, gold
 from core.problems import Problem
-from storage import items, people
-from storage.origins import origin
+from storage import people, studies, targets
+from storage.database import insert_new
+from storage.said import label_row, ruling_row, with_origin
 from storage.tables import (
     AnnotatorRow,
     DraftRow,
@@ -41,34 +44,27 @@ def put(
     reason: str = "",
     seconds: float | None = None,
 ) -> Label:
-    """Add a label; whether it is blind is decided here, by what the annotator was shown before."""
-    target_id, annotator_id = items.target_id(session, study_id, target), people.annotator_id(session, annotator)
-    blind = not _seen(session, target_id, annotator_id)
+    """Add a label; whether it is blind is decided here, by what the annotator was shown before.
+
+    The annotator's draft and lease of the target end. A value that is not on the declared scale is refused.
+    """
+    studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = people.name_of(annotator)
+    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, name)
     label = Label(
-        target=target, annotator=annotator, value=value, blind=blind, reason=reason, seconds=seconds, at=now()
+        target=target,
+        annotator=name,
+        value=value,
+        blind=not _has_seen(session, target_id, annotator_id),
+        reason=reason,
+        seconds=seconds,
+        at=now(),
     )
-    session.add(row_of(label, study_id, target_id, annotator_id, origin(study_id, label)))
+    insert_new(session, LabelRow, [with_origin(label_row(label, study_id, target_id, annotator_id))])
     for table in (DraftRow, LeaseRow):
-        for row in session.scalars(
-            select(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
-        ):
-            session.delete(row)
+        ended = delete(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
+        session.execute(ended)
     return label
-
-
-def row_of(label: Label, study_id: int, target_id: int, annotator_id: int, source: str) -> LabelRow:
-    """The row that keeps a label."""
-    return LabelRow(
-        study_id=study_id,
-        target_id=target_id,
-        annotator_id=annotator_id,
-        value=label.value,
-        blind=label.blind,
-        reason=label.reason,
-        seconds=label.seconds,
-        at=label.at,
-        origin=source,
-    )
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
@@ -76,7 +72,7 @@ def history(session: Session, study_id: int, target: Target, annotator: str | No
     query = (
         _labels()
         .where(
-            col(TargetRow.study_id) == study_id,
+            col(ItemRow.study_id) == study_id,
             col(ItemRow.key) == target.item,
             col(TargetRow.kind) == target.kind,
             col(TargetRow.criterion) == target.criterion,
@@ -85,8 +81,8 @@ def history(session: Session, study_id: int, target: Target, annotator: str | No
         .order_by(col(LabelRow.id))
     )
     if annotator is not None:
-        query = query.where(col(AnnotatorRow.name) == annotator)
-    return [_label(*row) for row in session.execute(query)]
+        query = query.where(col(AnnotatorRow.name) == people.name_of(annotator))
+    return [_label(row) for row in session.execute(query)]
 
 
 def own(session: Session, study_id: int, target: Target, annotator: str) -> Label | None:
@@ -97,18 +93,18 @@ def own(session: Session, study_id: int, target: Target, annotator: str) -> Labe
 
 def reveal(session: Session, study_id: int, target: Target, annotator: str) -> list[Label]:
     """Other people's standing labels, once the annotator has labelled; from now on theirs are not blind."""
-    if own(session, study_id, target, annotator) is None:
+    name = people.name_of(annotator)
+    newest = {label.annotator: label for label in history(session, study_id, target)}
+    if name not in newest or newest[name].value is None:
         raise Problem("Other people's labels are shown after your own.")
-    see(session, study_id, target, annotator)
-    newest: dict[str, Label] = {label.annotator: label for label in history(session, study_id, target)}
-    return [label for name, label in newest.items() if name != annotator and label.value is not None]
+    see(session, study_id, target, name)
+    return [label for other, label in newest.items() if other != name and label.value is not None]
 
 
 def see(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Record that the annotator was shown what the judges or others said of a target."""
-    target_id, annotator_id = items.target_id(session, study_id, target), people.annotator_id(session, annotator)
-    if not _seen(session, target_id, annotator_id):
-        session.add(SeenRow(target_id=target_id, annotator_id=annotator_id))
+    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, annotator)
+    insert_new(session, SeenRow, [{"target_id": target_id, "annotator_id": annotator_id, "at": now()}])
 
 
 def rule(
@@ -117,48 +113,24 @@ def rule(
     """Add an adjudication, which stands above all labels."""
     if not reason.strip():
         raise Problem("A ruling needs a reason.")
-    ruling = Ruling(target=target, value=value, rule=rule, reason=reason, adjudicator=adjudicator, at=now())
-    target_id, annotator_id = items.target_id(session, study_id, target), people.annotator_id(session, adjudicator)
-    session.add(ruling_row(ruling, target_id, annotator_id, origin(study_id, ruling)))
+    studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = people.name_of(adjudicator)
+    ruling = Ruling(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
+    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, name)
+    insert_new(session, RulingRow, [with_origin(ruling_row(ruling, target_id, annotator_id))])
     return ruling
 
 
-def ruling_row(ruling: Ruling, target_id: int, annotator_id: int, source: str) -> RulingRow:
-    """The row that keeps a ruling."""
-    return RulingRow(
-        target_id=target_id,
-        annotator_id=annotator_id,
-        value=ruling.value,
-        rule=ruling.rule,
-        reason=ruling.reason,
-        at=ruling.at,
-        origin=source,
-    )
-
-
-def mark_row(mark: MarkRecord, target_id: int, annotator_id: int, source: str) -> MarkRow:
-    """The row that keeps a skip, a flag or a note."""
-    return MarkRow(
-        target_id=target_id,
-        annotator_id=annotator_id,
-        mark=mark.mark,
-        text=mark.text,
-        on=mark.on,
-        at=mark.at,
-        origin=source,
-    )
+def all_of(session: Session, study_id: int) -> Iterator[Label]:
+    """Every label ever given in a study, oldest first."""
+    query = _labels().where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
+    for row in session.execute(query.execution_options(yield_per=5000)):
+        yield _label(row)
 
 
 def rulings(session: Session, study_id: int) -> list[Ruling]:
     """Every adjudication of a study, oldest first."""
-    query = (
-        select(RulingRow, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
-        .join(TargetRow, col(TargetRow.id) == col(RulingRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(RulingRow.annotator_id))
-        .where(col(TargetRow.study_id) == study_id)
-        .order_by(col(RulingRow.id))
-    )
+    query = _said_in(RulingRow).where(col(TargetRow.study_id) == study_id).order_by(col(RulingRow.id))
     return [
         Ruling(
             target=_target(key, target),
@@ -172,62 +144,48 @@ def rulings(session: Session, study_id: int) -> list[Ruling]:
     ]
 
 
+def marks(session: Session, study_id: int) -> list[MarkRecord]:
+    """Every skip, flag and note, oldest first."""
+    query = _said_in(MarkRow).where(col(TargetRow.study_id) == study_id).order_by(col(MarkRow.id))
+    return [
+        MarkRecord(target=_target(key, target), annotator=name, mark=row.mark, text=row.text, on=row.on, at=row.at)
+        for row, key, target, name in session.execute(query)
+    ]
+
+
 def version(session: Session, study_id: int) -> tuple[int, int]:
-    """Changes whenever a label or a judge's opinion is added: cheap enough to ask every second."""
-    newest_label = select(func.max(col(LabelRow.id))).where(col(LabelRow.study_id) == study_id)
-    newest_opinion = select(func.max(col(OpinionRow.id))).where(col(OpinionRow.study_id) == study_id)
-    return session.scalars(newest_label).one() or 0, session.scalars(newest_opinion).one() or 0
+    """Changes whenever a label or a judge's opinion is added: cheap enough to ask every second.
+
+    Rows are counted: on PostgreSQL the row with the highest number need not be the last that was committed.
+    """
+    return (
+        session.scalars(select(func.count()).where(col(LabelRow.study_id) == study_id)).one(),
+        session.scalars(select(func.count()).where(col(OpinionRow.study_id) == study_id)).one(),
+    )
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
     """Standing labels, one a row: item, scenario, group, kind, criterion, part, rater, value."""
     import pandas as pd
 
-    query = (
-        select(
-            col(ItemRow.key),
-            col(ItemRow.scenario),
-            col(ItemRow.cluster),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
-            col(AnnotatorRow.name),
-            col(LabelRow.value),
-        )
-        .select_from(LabelRow)
-        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
-        .where(col(LabelRow.id).in_(_standing_ids(study_id)), col(LabelRow.value).is_not(None))
-        .order_by(col(LabelRow.id))
-    )
-    columns = ["item", "scenario", "group", "kind", "criterion", "part", "rater", "value"]
-    return pd.DataFrame([tuple(row) for row in session.execute(query)], columns=columns).astype({"value": object})
+    standing = _standing(session, study_id)
+    names = _names(session)
+    labels = targets.frame(session, study_id).reindex([target for target, _ in standing]).reset_index(drop=True)
+    labels["rater"] = pd.Series([names[person] for _, person in standing], dtype="str")
+    labels["value"] = pd.Series(list(standing.values()), dtype=object)
+    return labels
 
 
 def golds(session: Session, study_id: int) -> Iterator[Gold]:
     """What stands for every target that was labelled, ruled on or judged, in a stable order."""
+    names = _names(session)
     standing: dict[int, dict[str, Value]] = defaultdict(dict)
-    query = (
-        select(col(LabelRow.target_id), col(AnnotatorRow.name), col(LabelRow.value))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
-        .where(col(LabelRow.id).in_(_standing_ids(study_id)), col(LabelRow.value).is_not(None))
-    )
-    for target_id, name, value in session.execute(query):
-        standing[target_id][name] = value
+    for (target_id, person), value in _standing(session, study_id).items():
+        standing[target_id][names[person]] = value
     ruled = {ruling.target: ruling for ruling in rulings(session, study_id)}
     verdicts = _verdicts(session, study_id)
-    targets = (
-        select(TargetRow, col(ItemRow.key))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.study_id) == study_id)
-        .order_by(
-            col(ItemRow.position), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part)
-        )
-    )
-    for row, key in session.execute(targets):
-        target = _target(key, row)
-        yield gold(target, standing.get(row.id, {}), ruled.get(target), verdicts.get(row.id, ()))
+    for number, target in targets.all_of(session, study_id):
+        yield gold(target, standing.get(number, {}), ruled.get(target), verdicts.get(number, ()))
 
 
 def _verdicts(session: Session, study_id: int) -> dict[int, list[Value]]:
@@ -240,65 +198,85 @@ def _verdicts(session: Session, study_id: int) -> dict[int, list[Value]]:
     return found
 
 
-def standing_ids() -> Any:
-    """A query of the newest label's id of each annotator and target."""
-    return select(func.max(col(LabelRow.id))).group_by(col(LabelRow.target_id), col(LabelRow.annotator_id))
+def _standing(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
+    """(target, annotator) -> the value of the newest label, where it was not taken back."""
+    value = sql_cast(col(LabelRow.value), Text)
+    query = (
+        select(col(LabelRow.target_id), col(LabelRow.annotator_id), value)
+        .where(col(LabelRow.study_id) == study_id)
+        .order_by(col(LabelRow.id))
+    )
+    newest = {(target, person): text for target, person, text in session.execute(query)}
+    return dict(_read(newest.items()))
 
 
-def _standing_ids(study_id: int) -> Any:
-    return standing_ids().where(col(LabelRow.study_id) == study_id)
+def _read(said: Iterable[tuple[Any, str | None]]) -> Iterator[tuple[Any, Value]]:
+    """Values from JSON; the same few occur again and again, and are read once."""
+    known: dict[str, Value] = {}
+    for key, text in said:
+        if text is not None:
+            if text not in known:
+                known[text] = json.loads(text)
+            yield key, known[text]
 
 
-def _seen(session: Session, target_id: int, annotator_id: int) -> bool:
-    query = select(col(SeenRow.id)).where(
+def _names(session: Session) -> dict[int, str]:
+    return dict(session.execute(select(col(AnnotatorRow.id), col(AnnotatorRow.name))).all())
+
+
+def _has_seen(session: Session, target_id: int, annotator_id: int) -> bool:
+    """Whether the annotator was shown more than the item; an import tells it by a label that was not blind."""
+    shown = select(col(SeenRow.id)).where(
         col(SeenRow.target_id) == target_id, col(SeenRow.annotator_id) == annotator_id
     )
-    return session.scalars(query).first() is not None
+    told = select(col(LabelRow.id)).where(
+        col(LabelRow.target_id) == target_id, col(LabelRow.annotator_id) == annotator_id, col(LabelRow.blind).is_(False)
+    )
+    return session.execute(shown.union_all(told).limit(1)).first() is not None
 
 
-def _labels() -> Any:
+def _labels() -> Select[*tuple[Any, ...]]:
     return (
-        select(LabelRow, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
+        select(
+            col(ItemRow.key),
+            col(TargetRow.kind),
+            col(TargetRow.criterion),
+            col(TargetRow.part),
+            col(AnnotatorRow.name),
+            col(LabelRow.value),
+            col(LabelRow.blind),
+            col(LabelRow.reason),
+            col(LabelRow.seconds),
+            col(LabelRow.at),
+        )
+        .select_from(LabelRow)
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
     )
 
 
-def all_of(session: Session, study_id: int) -> Iterator[Label]:
-    """Every label ever given in a study, oldest first."""
-    query = _labels().where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
-    for row in session.execute(query.execution_options(yield_per=2000)):
-        yield _label(*row)
-
-
-def marks(session: Session, study_id: int) -> list[MarkRecord]:
-    """Every skip, flag and note, oldest first."""
-    query = (
-        select(MarkRow, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
-        .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
+def _said_in(table: type[RulingRow] | type[MarkRow]) -> Select[*tuple[Any, ...]]:
+    return (
+        select(table, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(MarkRow.annotator_id))
-        .where(col(TargetRow.study_id) == study_id)
-        .order_by(col(MarkRow.id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
     )
-    return [
-        MarkRecord(target=_target(key, target), annotator=name, mark=row.mark, text=row.text, on=row.on, at=row.at)
-        for row, key, target, name in session.execute(query)
-    ]
 
 
 def _target(key: str, row: TargetRow) -> Target:
-    return Target(item=key, kind=row.kind, criterion=row.criterion, part=row.part)
+    return Target(item=key, kind=cast(Kind, row.kind), criterion=row.criterion, part=row.part)
 
 
-def _label(row: LabelRow, key: str, target: TargetRow, name: str) -> Label:
+def _label(row: Row[*tuple[Any, ...]]) -> Label:
+    key, kind, criterion, part, name, value, blind, reason, seconds, at = row
     return Label(
-        target=_target(key, target),
+        target=Target(item=key, kind=kind, criterion=criterion, part=part),
         annotator=name,
-        value=row.value,
-        blind=row.blind,
-        reason=row.reason,
-        seconds=row.seconds,
-        at=row.at,
+        value=value,
+        blind=blind,
+        reason=reason,
+        seconds=seconds,
+        at=at,
     )

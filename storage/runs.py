@@ -1,17 +1,18 @@
 """Runs: made with a trace for every item, claimed in one transaction, carried, resumed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import case, func, insert, or_, select, update
+from sqlalchemy import case, func, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.items import Item
 from core.problems import Problem
 from storage import studies
+from storage.database import insert_all
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
@@ -90,7 +91,7 @@ def create(
     ]
     if not traces:
         raise Problem("There are no items to run over; import some first.")
-    session.execute(insert(TraceRow.__table__), traces)  # type: ignore[attr-defined]
+    insert_all(session, TraceRow, traces)
     return row.id
 
 
@@ -142,7 +143,7 @@ def progress(session: Session, run_id: int) -> Progress:
         .where(col(TraceRow.run_id) == run_id)
         .group_by(col(TraceRow.outcome))
     )
-    found = dict(session.execute(query).tuples().all())
+    found = dict(session.execute(query).all())
     ended = {outcome: found.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
     return Progress(
         traces=sum(found.values()),
@@ -173,8 +174,9 @@ def take(session: Session, run_id: int, worker: str) -> bool:
             or_(_free(col(RunRow.carried_until)), col(RunRow.carried_by) == worker),
         )
         .values(carried_by=worker, carried_until=now() + LEASE)
+        .returning(col(RunRow.id))
     )
-    return _changed(session, query) == 1
+    return session.execute(query).first() is not None
 
 
 def claim(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
@@ -264,7 +266,7 @@ def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
         .where(col(EventRow.trace_id).in_(trace_ids))
         .group_by(col(EventRow.trace_id))
     )
-    found = dict(session.execute(query).tuples().all())
+    found = dict(session.execute(query).all())
     return {trace: found.get(trace, 0) for trace in trace_ids}
 
 
@@ -287,27 +289,10 @@ def _free(until: Any) -> Any:
     return or_(until.is_(None), until <= now())
 
 
-def _changed(session: Session, query: Any) -> int:
-    return int(session.execute(query).rowcount)  # type: ignore[attr-defined]
-
-
 def _run(row: RunRow) -> Run:
-    return Run(
-        id=row.id,
-        study_id=row.study_id,
-        name=row.name,
-        protocol=row.protocol,
-        criterion=row.criterion,
-        settings=row.settings,
-        prompts=row.prompts,
-        seed=row.seed,
-        ceiling=row.ceiling,
-        parallel=row.parallel,
-        source=row.source,
-        state="cancelled" if row.state == "cancelling" and not _alive(row) else row.state,
-        problem=row.problem,
-        alive=_alive(row),
-    )
+    plain: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "alive"})
+    alive = _alive(row)
+    return Run(**plain, state="cancelled" if row.state == "cancelling" and not alive else row.state, alive=alive)
 
 
 def _alive(row: RunRow) -> bool:

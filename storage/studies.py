@@ -1,19 +1,25 @@
 """Studies: their rules, criteria and scales, and how far they are."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
-from sqlalchemy import distinct, func, select
+from sqlalchemy import Text, distinct, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
-from core.labels import PREFERENCE, TRUTH, Kind, Scale
+from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.problems import Problem
-from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow
+from storage.database import insert_new
+from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
 LONGEST_NAME = 120
-USUAL_SCALES: dict[str, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
+USUAL_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
+Scales = Mapping[tuple[Kind, str], Scale]
 
 
 @dataclass(frozen=True)
@@ -39,27 +45,51 @@ class Progress:
     labelled: int
     """Targets with at least one label."""
     annotators: int
+    targets: int = 0
+    """Everything of which a person or a judge has said something."""
 
 
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
     """A new study; a name that is taken is refused."""
-    name = " ".join(name.split())
+    if _find(session, name_of(name)) is not None:
+        raise Problem(f"There is a study called {name_of(name)!r} already.")
+    return get_or_create(session, name, record)
+
+
+def get_or_create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
+    """The study called `name`, which is made as `record` says where it is new; locked (see `lock`)."""
+    name, record = name_of(name), record or StudyRecord()
+    row = {
+        "name": name,
+        "description": record.description,
+        "guidelines": record.guidelines,
+        "rules": record.rules.model_dump(),
+        "prompts": {},
+        "sample": record.sample,
+        "created_at": now(),
+    }
+    if _find(session, name) is None:
+        insert_new(session, StudyRow, [row])
+    study = get(session, name)
+    lock(session, study.id)
+    return study
+
+
+def name_of(text: str) -> str:
+    """A study's name as it is kept: one line, no blanks around it."""
+    name = " ".join(text.split())
     if not name or len(name) > LONGEST_NAME:
         raise Problem(f"A study needs a name of at most {LONGEST_NAME} characters.")
-    if session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first():
-        raise Problem(f"There is a study called {name!r} already.")
-    record = record or StudyRecord()
-    row = StudyRow(
-        name=name,
-        description=record.description,
-        guidelines=record.guidelines,
-        rules=record.rules.model_dump(),
-        prompts={},
-        sample=record.sample,
-    )
-    session.add(row)
-    session.flush()
-    return _study(row)
+    return name
+
+
+def lock(session: Session, study_id: int) -> None:
+    """Let nobody else change what the study's targets and runs are until the end of the transaction.
+
+    On SQLite a writer is alone anyway. On PostgreSQL rows that refer to the study can still be added meanwhile.
+    """
+    row = select(col(StudyRow.id)).where(col(StudyRow.id) == study_id)
+    session.execute(row.with_for_update(key_share=True))
 
 
 def names(session: Session) -> list[str]:
@@ -69,7 +99,7 @@ def names(session: Session) -> list[str]:
 
 def get(session: Session, name: str) -> Study:
     """The study called `name`."""
-    row = session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
+    row = _find(session, name)
     if row is None:
         known = ", ".join(repr(other) for other in names(session)[:8]) or "none yet"
         raise Problem(f"There is no study called {name!r}; studies here: {known}.")
@@ -79,6 +109,16 @@ def get(session: Session, name: str) -> Study:
 def of_id(session: Session, study_id: int) -> Study:
     """The study of that number."""
     return _study(session.get_one(StudyRow, study_id))
+
+
+def _find(session: Session, name: str) -> StudyRow | None:
+    return session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
+
+
+def change(session: Session, study_id: int, *, description: str, guidelines: str, rules: StudyRules) -> None:
+    """Say otherwise what a study is about, and how it is labelled; labels given before stay as they are."""
+    row = session.get_one(StudyRow, study_id)
+    row.description, row.guidelines, row.rules = description, guidelines, rules.model_dump()
 
 
 def change_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:
@@ -104,6 +144,16 @@ def put_criterion(session: Session, study_id: int, record: CriterionRecord) -> N
     session.add(row)
 
 
+def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
+    """Add a criterion from a file: a bare name changes nothing, other words than the study's are refused."""
+    criterion = record.criterion
+    known = {one.name: one for one in criteria(session, study_id)}.get(criterion.name)
+    if known is None:
+        put_criterion(session, study_id, record)
+    elif criterion not in (known, Criterion(name=criterion.name)):
+        raise Problem(f"Criterion {criterion.name!r} is in this study already, with other words.")
+
+
 def put_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     """Declare a scale once; another declaration of the same is refused when it differs."""
     row = session.scalars(
@@ -117,13 +167,27 @@ def put_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     if row is not None and row.body != body:
         raise Problem(f"The scale of {record.kind} on {record.criterion!r} is declared otherwise in this study.")
     if row is None:
+        for value in _labels_of(session, study_id, record.kind, record.criterion):
+            must_hold({(record.kind, record.criterion): record.scale}, record.kind, record.criterion, value)
         session.add(ScaleRow(study_id=study_id, kind=record.kind, criterion=record.criterion, body=body))
 
 
-def scales(session: Session, study_id: int) -> dict[tuple[str, str], Scale]:
+def _labels_of(session: Session, study_id: int, kind: str, criterion: str) -> list[Value]:
+    """The different values that were given; compared as text, for PostgreSQL's json has no equality."""
+    query = (
+        select(sql_cast(col(LabelRow.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == kind, col(TargetRow.criterion) == criterion)
+        .where(col(LabelRow.value).is_not(None))
+        .distinct()
+    )
+    return [json.loads(value) for value in session.scalars(query)]
+
+
+def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
     """The declared scales by (kind, criterion)."""
     rows = session.scalars(select(ScaleRow).where(col(ScaleRow.study_id) == study_id)).all()
-    return {(row.kind, row.criterion): Scale.model_validate(row.body) for row in rows}
+    return {(cast(Kind, row.kind), row.criterion): Scale.model_validate(row.body) for row in rows}
 
 
 def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale | None:
@@ -131,32 +195,39 @@ def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale 
     return scales(session, study_id).get((kind, criterion)) or USUAL_SCALES.get(kind)
 
 
+def must_hold(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
+    """Refuse a value that is not on the scale of its kind and criterion; where no scale is declared, all values go."""
+    scale = declared.get((kind, criterion)) or USUAL_SCALES.get(kind)
+    if value is not None and scale is not None and not scale.holds(value):
+        place = f"{kind} on {criterion!r}" if criterion else kind
+        raise Problem(f"{value!r} is not on the scale of {place}: expected {_words(scale)}.")
+
+
+def _words(scale: Scale) -> str:
+    if scale.categories:
+        return " or ".join(repr(category) for category in scale.categories)
+    return f"a number from {scale.low} to {scale.high}"
+
+
 def progress(session: Session) -> dict[int, Progress]:
     """How far each study is, by its number."""
-    counts = {
-        "items": _count(session, ItemRow),
-        "runs": _count(session, RunRow),
-        "labels": _count(session, LabelRow),
-    }
-    people = select(
+    said = select(
         col(LabelRow.study_id),
+        func.count(),
         func.count(distinct(col(LabelRow.target_id))),
         func.count(distinct(col(LabelRow.annotator_id))),
     ).group_by(col(LabelRow.study_id))
-    labelled = {study: (targets, annotators) for study, targets, annotators in session.execute(people)}
+    labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(said)}
+    items, runs, targets = _count(session, ItemRow), _count(session, RunRow), _count(session, TargetRow)
     return {
-        study: Progress(
-            **{name: found.get(study, 0) for name, found in counts.items()},
-            labelled=labelled.get(study, (0, 0))[0],
-            annotators=labelled.get(study, (0, 0))[1],
-        )
+        study: Progress(items.get(study, 0), runs.get(study, 0), *labels.get(study, (0, 0, 0)), targets.get(study, 0))
         for study in session.scalars(select(col(StudyRow.id))).all()
     }
 
 
-def _count(session: Session, table: type[ItemRow] | type[RunRow] | type[LabelRow] | type[TargetRow]) -> dict[int, int]:
+def _count(session: Session, table: type[ItemRow] | type[RunRow] | type[TargetRow]) -> dict[int, int]:
     query = select(col(table.study_id), func.count()).group_by(col(table.study_id))
-    return dict(session.execute(query).tuples().all())
+    return dict(session.execute(query).all())
 
 
 def _study(row: StudyRow) -> Study:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, func, insert, or_, select
+from sqlalchemy import ColumnElement, Row, Select, Text, cast, func, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.doubt import doubt
-from core.labels import Opinion, Target
+from core.labels import Target
 from core.problems import Problem
-from core.trace import EVENT, Event, ReplyUnreadable, TraceFailed, TurnTaken, VerdictReached
-from storage import items
+from core.trace import Event, TraceFailed, Verdict, VerdictReached
+from storage import targets
+from storage.database import insert_all
+from storage.events import event_of, event_row, opinion_row, target_of
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, now
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
@@ -61,19 +63,19 @@ class Filter:
     criterion: str | None = None
     status: Status | None = None
     item: str | None = None
-    """Part of the item's name."""
+    """Part of the item's name, in capitals or not."""
 
 
 def find(session: Session, wanted: Filter, *, offset: int = 0, limit: int = 50) -> list[Trace]:
-    """The traces that match, in the order of run and item."""
+    """The traces that match, the newest run first and in the order of its items."""
     query = _traces().where(*_conditions(wanted))
     query = query.order_by(col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id)).offset(offset).limit(limit)
-    return [_trace(*row) for row in session.execute(query)]
+    return [_trace(row) for row in session.execute(query)]
 
 
 def count(session: Session, wanted: Filter) -> int:
     """How many traces match."""
-    query = select(func.count()).select_from(_traces().where(*_conditions(wanted)).subquery())
+    query = _traces().where(*_conditions(wanted)).with_only_columns(func.count())
     return session.scalars(query).one()
 
 
@@ -82,25 +84,26 @@ def get(session: Session, trace_id: int) -> Trace:
     row = session.execute(_traces().where(col(TraceRow.id) == trace_id)).first()
     if row is None:
         raise Problem(f"There is no trace {trace_id}.")
-    return _trace(*row)
+    return _trace(row)
 
 
 def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
     """The traces that judged a target, newest run first."""
-    target_id = items.target_id(session, study_id, target)
-    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == target_id).distinct()
+    judged = select(col(OpinionRow.trace_id)).where(
+        col(OpinionRow.target_id) == targets.find(session, study_id, target)
+    )
     query = _traces().where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
-    return [_trace(*row) for row in session.execute(query)]
+    return [_trace(row) for row in session.execute(query)]
 
 
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
     """(sequence number, event) of everything after `after`; prompts are left out, see `prompt`."""
     query = (
-        select(col(EventRow.seq), col(EventRow.body))
+        select(col(EventRow.seq), cast(col(EventRow.body), Text))
         .where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) > after)
         .order_by(col(EventRow.seq))
     )
-    return [(seq, EVENT.validate_python(body)) for seq, body in session.execute(query)]
+    return [(seq, event_of(body)) for seq, body in session.execute(query)]
 
 
 def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
@@ -119,11 +122,11 @@ def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
 def whole(session: Session, trace_id: int) -> list[Event]:
     """Every event with its prompt: what a flow is replayed from and a file is written from."""
     query = (
-        select(col(EventRow.body), col(EventRow.prompt))
+        select(cast(col(EventRow.body), Text), col(EventRow.prompt))
         .where(col(EventRow.trace_id) == trace_id)
         .order_by(col(EventRow.seq))
     )
-    return [_with_prompt(EVENT.validate_python(body), prompt) for body, prompt in session.execute(query)]
+    return [event_of(body, prompt) for body, prompt in session.execute(query)]
 
 
 def prompt(session: Session, trace_id: int, seq: int) -> str:
@@ -164,84 +167,66 @@ class Happened:
 def append(session: Session, happened: Sequence[Happened]) -> None:
     """Keep events, several traces' at once; a verdict also settles its trace."""
     owners = _owners(session, {one.trace_id for one in happened})
-    session.execute(insert(EventRow), [_row(one, owners[one.trace_id].run_id) for one in happened])
+    rows = [event_row(one.event, one.trace_id, owners[one.trace_id].run_id, one.seq) for one in happened]
+    insert_all(session, EventRow, rows)
     for one in happened:
-        if isinstance(one.event, VerdictReached | TraceFailed):
-            settle(session, owners[one.trace_id], one.event)
+        if isinstance(one.event, TraceFailed):
+            _set(session, one.trace_id, outcome="failed", problem=one.event.problem)
+        elif isinstance(one.event, VerdictReached):
+            _settle(session, owners[one.trace_id], one.event.verdict)
 
 
-def settle(session: Session, trace: TraceRow, event: VerdictReached | TraceFailed) -> None:
+@dataclass(frozen=True)
+class _Owner:
+    """What the events of a trace belong to."""
+
+    id: int
+    study_id: int
+    run_id: int
+    item: str
+
+
+def _settle(session: Session, trace: _Owner, verdict: Verdict) -> None:
     """Set a trace's outcome, and keep the judges' opinions as raters' values."""
-    if isinstance(event, TraceFailed):
-        trace.outcome, trace.problem = "failed", event.problem
-        return
-    verdict = event.verdict
-    trace.outcome, trace.problem, trace.doubt = verdict.outcome, "", doubt(verdict.opinions)
-    key = session.get_one(ItemRow, trace.item_id).key
-    targets = items.target_ids(session, trace.study_id, {target_of(key, o) for o in verdict.opinions})
-    rows = [opinion_row(trace, targets[target_of(key, opinion)], opinion) for opinion in verdict.opinions]
-    if rows:
-        session.execute(insert(OpinionRow), rows)
+    _set(session, trace.id, outcome=verdict.outcome, problem="", doubt=doubt(verdict.opinions))
+    numbers = targets.numbers(session, trace.study_id, {target_of(trace.item, one) for one in verdict.opinions})
+    rows = [
+        opinion_row(trace.study_id, trace.run_id, trace.id, numbers[target_of(trace.item, one)], one)
+        for one in verdict.opinions
+    ]
+    insert_all(session, OpinionRow, rows)
 
 
-def target_of(item: str, opinion: Opinion) -> Target:
-    """What an opinion is about."""
-    return Target(item=item, kind=opinion.kind, criterion=opinion.criterion, part=opinion.part)
+def _set(session: Session, trace_id: int, **values: Any) -> None:
+    session.execute(update(TraceRow).where(col(TraceRow.id) == trace_id).values(**values))
 
 
-def opinion_row(trace: TraceRow, target_id: int, opinion: Opinion) -> dict[str, Any]:
-    """The columns that keep an opinion."""
-    return {
-        "study_id": trace.study_id,
-        "run_id": trace.run_id,
-        "trace_id": trace.id,
-        "target_id": target_id,
-        "judge": opinion.judge,
-        "stage": opinion.stage,
-        "value": opinion.value,
-        "problem": opinion.problem,
-    }
+def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, _Owner]:
+    query = (
+        select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.id).in_(trace_ids))
+    )
+    return {row[0]: _Owner(*row) for row in session.execute(query)}
 
 
-def _row(one: Happened, run_id: int) -> dict[str, Any]:
-    return event_row(one.event, one.trace_id, run_id, one.seq)
-
-
-def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, Any]:
-    """The columns that keep an event; the prompt stands apart from the body."""
-    body = event.model_dump(mode="json")
-    text, usage = "", {}
-    if isinstance(event, TurnTaken | ReplyUnreadable):
-        text, body["turn"]["prompt"], usage = event.turn.prompt, "", body["turn"]["usage"]
-    return {
-        "trace_id": trace_id,
-        "seq": seq,
-        "run_id": run_id,
-        "type": event.type,
-        "body": body,
-        "prompt": text,
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "seconds": usage.get("seconds"),
-        "dollars": usage.get("dollars"),
-        "at": now(),
-    }
-
-
-def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, TraceRow]:
-    rows = session.scalars(select(TraceRow).where(col(TraceRow.id).in_(list(trace_ids))))
-    return {row.id: row for row in rows}
-
-
-def _with_prompt(event: Event, text: str) -> Event:
-    if text and isinstance(event, TurnTaken | ReplyUnreadable):
-        return event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": text})})
-    return event
-
-
-def _traces() -> Select[TraceRow, RunRow, str, str | None]:
+def _traces() -> Select[*tuple[Any, ...]]:
     return (
-        select(TraceRow, RunRow, col(ItemRow.key), col(ItemRow.scenario))
+        select(
+            col(TraceRow.id),
+            col(TraceRow.study_id),
+            col(TraceRow.run_id),
+            col(RunRow.name),
+            col(RunRow.protocol),
+            col(RunRow.criterion),
+            col(ItemRow.key),
+            col(ItemRow.scenario),
+            col(TraceRow.outcome),
+            col(TraceRow.claimed_until),
+            col(TraceRow.problem),
+            col(TraceRow.doubt),
+        )
+        .select_from(TraceRow)
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
     )
@@ -256,7 +241,7 @@ def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
     if wanted.criterion is not None:
         found.append(col(RunRow.criterion) == wanted.criterion)
     if wanted.item:
-        found.append(col(ItemRow.key).contains(wanted.item, autoescape=True))
+        found.append(col(ItemRow.key).icontains(wanted.item, autoescape=True))
     return found + _with_status(wanted.status)
 
 
@@ -271,23 +256,23 @@ def _with_status(status: Status | None) -> list[ColumnElement[bool]]:
     return [col(TraceRow.outcome) == status]
 
 
-def _trace(row: TraceRow, run: RunRow, key: str, scenario: str | None) -> Trace:
+def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
+    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, doubt = row
     return Trace(
-        id=row.id,
-        study_id=row.study_id,
-        run_id=run.id,
-        run=run.name,
-        protocol=run.protocol,
-        criterion=run.criterion,
-        item=key,
+        id=id,
+        study_id=study_id,
+        run_id=run_id,
+        run=run,
+        protocol=protocol,
+        criterion=criterion,
+        item=item,
         scenario=scenario,
-        status=_status(row.outcome, row.claimed_until),
-        problem=row.problem,
-        doubt=row.doubt,
+        status=_status(outcome, claimed_until),
+        problem=problem,
+        doubt=doubt,
     )
 
 
-def _status(outcome: str, claimed_until: datetime | None) -> Any:
-    if outcome == "waiting" and claimed_until is not None and claimed_until > now():
-        return "running"
-    return outcome
+def _status(outcome: Any, claimed_until: datetime | None) -> Status:
+    held = claimed_until is not None and claimed_until > now()
+    return "running" if outcome == "waiting" and held else outcome
