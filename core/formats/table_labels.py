@@ -9,7 +9,7 @@ from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleReco
 from core.formats.refusal import shown
 from core.formats.table_scope import Scope
 from core.items import Criterion
-from core.labels import Label, Target
+from core.labels import Label, Target, Value
 from core.problems import FileRefused
 
 
@@ -21,12 +21,19 @@ class LabelReader:
         self.block = block
         self.criteria: set[str] = set()
         self.given = given
+        self.values: dict[tuple[type, Any], Value | None] = {}
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
-        """The records of one row. Labels from a file are taken as given blind: nobody here showed anything."""
+        """The records of one row. Labels from a file are taken as given blind: nobody here showed anything.
+
+        A criterion that the mapping names is told with the first row, labelled or not: people may be about to.
+        """
+        if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
+            yield from self._declared(self.block.criterion)
         for label in self._labels(scope, item):
-            yield from self._declared(label.target.criterion)
-            yield LabelRecord(label=label)
+            if label is not None:
+                yield from self._declared(label.target.criterion)
+                yield LabelRecord(label=label)
 
     def _declared(self, criterion: str) -> Iterator[Record]:
         if criterion in self.criteria:
@@ -38,7 +45,7 @@ class LabelReader:
             yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
         yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
 
-    def _labels(self, scope: Scope, item: str) -> Iterator[Label]:
+    def _labels(self, scope: Scope, item: str) -> Iterator[Label | None]:
         match self.block:
             case LongLabels():
                 yield from self._long(self.block, scope, item)
@@ -47,7 +54,7 @@ class LabelReader:
             case ListLabels():
                 yield from self._list(self.block, scope, item)
 
-    def _long(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label]:
+    def _long(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cell = scope.get(block.value)
         if is_empty(cell):
             return
@@ -57,20 +64,22 @@ class LabelReader:
             criterion = name(scope.get(block.criterion_field), scope.line, block.criterion_field)
         reason = scope.text(block.reason) if block.reason else None
         seconds = _seconds(block.seconds, scope)
-        yield from self._label(scope, item, criterion, annotator, cell, block.value, reason or "", seconds)
+        label = self._label(scope, item, criterion, annotator, cell, block.value)
+        if label is not None:
+            yield label.model_copy(update={"reason": reason or "", "seconds": seconds})
 
-    def _wide(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label]:
+    def _wide(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         for column, annotator in block.annotators.items():
-            yield from self._label(scope, item, block.criterion, annotator, scope.get(column), column)
+            yield self._label(scope, item, block.criterion, annotator, scope.get(column), column)
 
-    def _list(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label]:
+    def _list(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cells = items(scope.get(block.value), scope.line, block.value, block.separator)
         names = self._names(block, scope)
         if cells and len(cells) != len(names):
             sentence = f"expected as many labels as annotators, {len(names)}, not {len(cells)}"
             raise FileRefused(sentence, line=scope.line, field=block.value)
         for cell, annotator in zip(cells, names, strict=False):
-            yield from self._label(scope, item, block.criterion, annotator, cell, block.value)
+            yield self._label(scope, item, block.criterion, annotator, cell, block.value)
 
     def _names(self, block: ListLabels, scope: Scope) -> list[str]:
         if block.annotators_field is None:
@@ -79,27 +88,28 @@ class LabelReader:
         listed = items(scope.get(field), scope.line, field, block.separator)
         return [name(cell, scope.line, field) for cell in listed]
 
-    def _label(
-        self,
-        scope: Scope,
-        item: str,
-        criterion: str,
-        annotator: str,
-        cell: Any,
-        field: str,
-        reason: str = "",
-        seconds: float | None = None,
-    ) -> Iterator[Label]:
-        value = on_scale(cell, self.block.scale, self.block.values, scope.line, field)
+    def _label(self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str) -> Label | None:
+        value = self._value(cell, scope.line, field)
         if value is None:
-            return
+            return None
         key = (item, self.block.kind, criterion, annotator)
         if key in self.given:
             sentence = f"expected one label, and {annotator!r} already gave one for item {item!r}"
             raise FileRefused(sentence, line=scope.line, field=field)
         self.given.add(key)
-        target = Target(item=item, kind=self.block.kind, criterion=criterion)
-        yield Label(target=target, annotator=annotator, value=value, reason=reason, seconds=seconds)
+        return Label(
+            target=Target(item=item, kind=self.block.kind, criterion=criterion), annotator=annotator, value=value
+        )
+
+    def _value(self, cell: Any, line: int, field: str) -> Value | None:
+        """A scale has few values, so what a spelling means is looked up once; 1 and True are different spellings."""
+        block = self.block
+        if not block.scale.categories or not isinstance(cell, str | int):
+            return on_scale(cell, block.scale, block.values, line, field)
+        key = (type(cell), cell)
+        if key not in self.values:
+            self.values[key] = on_scale(cell, block.scale, block.values, line, field)
+        return self.values[key]
 
 
 def _seconds(field: str | None, scope: Scope) -> float | None:
