@@ -18,7 +18,7 @@ from core.statistics.estimate import Estimate
 from core.statistics.intervals import Resampled, resample
 from core.statistics.kernels import Statistic
 from core.statistics.pairwise import OfTable
-from core.statistics.patterns import Patterns, by_counts, by_rows
+from core.statistics.patterns import Patterns, by_counts, by_rows, distinct_scores
 from core.statistics.ratings import Ratings, Scores
 
 NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
@@ -118,13 +118,14 @@ def estimates_of_scores(scores: Scores, *, resamples: int = 1000, seed: int = 0)
     if not facts.paired:
         nothing = Resampled(None, None, None, 0)
         return {name: words.estimate(name, nothing, facts) for name in CONTINUOUS}
-    alphas = kernels.together([continuous.alpha_ordinal(scores.values), continuous.alpha_interval(scores.values)])
-    correlations = continuous.over_pairs(scores.values, CORRELATIONS)
+    rows, units = distinct_scores(scores.values, scores.groups)
+    alphas = kernels.together([continuous.alpha_ordinal(rows), continuous.alpha_interval(rows)])
+    correlations = continuous.over_pairs(rows, CORRELATIONS)
 
     def family(weights: Floats) -> Floats:
         return np.concatenate([alphas(weights), correlations(weights)])
 
-    found = resample(family, continuous.units_of(scores), resamples, seed)
+    found = resample(family, units, resamples, seed)
     return {name: words.estimate(name, one, facts) for name, one in zip(CONTINUOUS, found, strict=True)}
 
 

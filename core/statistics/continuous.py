@@ -1,7 +1,7 @@
-"""Statistics of scores that are numbers, not codes: each item is its own pattern.
+"""Statistics of scores that are numbers, not codes.
 
-The same shape as `kernels`: functions of weights (B, N) over items. There are no few patterns to
-draw from, so these cost what N costs.
+The same shape as `kernels`: functions of weights (B, N) over N distinct rows of scores. Continuous
+scores do not repeat, so that N is the number of items and these cost what it costs.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,9 @@ from scipy import sparse, stats
 from core.statistics.arrays import Floats, ratio
 from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
 from core.statistics.pairwise import mean_defined, signs
-from core.statistics.patterns import Units, grouped
-from core.statistics.ratings import Scores
 
 SIGNS = 1_500
 """Up to so many items Kendall's tau is a matrix product; beyond, scipy is asked for each resample."""
-
-
-def units_of(scores: Scores) -> Units:
-    """Every item with a score, alone or in its group."""
-    groups = None if scores.groups is None else np.array(scores.groups, object)
-    return Units(np.ones(len(scores.items)), grouped(groups))
 
 
 def alpha_interval(values: Floats) -> Statistic:
@@ -58,7 +50,7 @@ def alpha_ordinal(values: Floats) -> Statistic:
 
 def pearson(x: Floats, y: Floats) -> Statistic:
     """Pearson's r of two columns of scores."""
-    x, y = x - x.mean(), y - y.mean()
+    x, y = standard(x), standard(y)
     features = np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y])
 
     def value(weights: Floats) -> Floats:
@@ -67,6 +59,12 @@ def pearson(x: Floats, y: Floats) -> Statistic:
         return ratio(n * sxy - sx * sy, np.sqrt(np.where(spread > 1e-12, spread, 0)))
 
     return value
+
+
+def standard(values: Floats) -> Floats:
+    """The values less their mean, in units of their spread, so that sums of squares lose nothing."""
+    centred = values - values.mean()
+    return np.asarray(centred / (np.abs(centred).max(initial=0) or 1))
 
 
 def spearman(x: Floats, y: Floats) -> Statistic:

@@ -6,156 +6,146 @@ is what a leaderboard needs. The three answer different questions and can differ
 (Deutsch, Dror & Roth 2021).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy import sparse
+import numpy.typing as npt
+from scipy import sparse, stats
 
 from core.statistics import words
 from core.statistics.arrays import Floats, Ints, ratio
 from core.statistics.continuous import kendall, pearson, spearman
 from core.statistics.estimate import Estimate
-from core.statistics.intervals import interval, resample
-from core.statistics.kernels import Family, Statistic, together
-from core.statistics.pairwise import mean_defined
-from core.statistics.patterns import Units, grouped
+from core.statistics.intervals import percentile, resample
+from core.statistics.kernels import Statistic, together
+from core.statistics.patterns import Units, distinct_scores
 
-KINDS = {"pearson": pearson, "spearman": spearman, "kendall_tau_b": kendall}
+KINDS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall_tau_b": kendall,
+}
 FEWEST = words.FEWEST_FOR_CORRELATION
+Names = Sequence[str] | npt.NDArray[np.object_]
 
 
 def item_level(
-    judge: Floats,
-    people: Floats,
-    *,
-    groups: Sequence[str] | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
+    judge: Floats, people: Floats, *, groups: Names | None = None, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
     """Pearson, Spearman and Kendall tau-b over items, (N,) each, nan missing.
 
-    Where groups are given they are resampled whole.
+    Items are resampled, or whole groups of items where groups (N,) are given.
     """
     both = ~np.isnan(judge) & ~np.isnan(people)
     x, y = judge[both], people[both]
     if x.size < FEWEST:
         return nothing(f"a correlation needs {FEWEST} items with both scores", x.size, judge.size)
-    units = Units(
-        np.ones(x.size), grouped(None if groups is None else np.array(groups, object)[both])
-    )
-    family = together([make(x, y) for make in KINDS.values()])
+    names = None if groups is None else tuple(np.array(groups, object)[both])
+    rows, units = distinct_scores(np.column_stack([x, y]), names)
+    family = together([make(*rows.T) for make in KINDS.values()])
     found = resample(family, units, resamples, seed)
-    flat = "all scores equal: nothing to correlate" if constant(x, y) else ""
     return {
-        kind: words.plain(one, flat, x.size, judge.size, pairs=x.size)
-        for kind, one in zip(KINDS, found, strict=True)
+        kind: words.correlation(one, x.size, judge.size, units.number) for kind, one in zip(KINDS, found, strict=True)
     }
 
 
 def group_level(
-    judge: Floats,
-    people: Floats,
-    groups: Sequence[str],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
+    judge: Floats, people: Floats, groups: Names, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """The mean over groups of the correlation within each, where it is defined.
+    """The mean over groups of the correlation within each; groups (N,) are resampled.
 
-    Groups are resampled. A group with fewer than two items, or with equal scores on either side, has
-    no correlation and is left out; the reason says how many were.
+    A group with fewer than two items, or with equal scores on either side, has no correlation and is
+    left out; the reason says how many were.
     """
     both = ~np.isnan(judge) & ~np.isnan(people)
     names, at = np.unique(np.array(groups, object)[both].astype(str), return_inverse=True)
     x, y = judge[both], people[both]
-    inside = [(x[at == g], y[at == g]) for g in range(names.size)]
+    parts = [(x[at == group], y[at == group]) for group in range(names.size)]
     found = {}
     for kind, make in KINDS.items():
-        values = np.array([one_value(make, a, b) for a, b in inside])
-        found[kind] = mean_of_groups(values, x.size, judge.size, resamples, seed)
+        inside = np.array([within(make, *part) for part in parts])
+        found[kind] = mean_of_groups(inside, x.size, judge.size, resamples, seed)
     return found
 
 
-def mean_of_groups(values: Floats, used: int, there: int, resamples: int, seed: int) -> Estimate:
-    """The mean of what is defined, groups resampled."""
-    defined = ~np.isnan(values)
-    kept = values[defined]
-    units = Units(np.ones(kept.size))
+def within(make: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats) -> float:
+    """The correlation of two columns; nan where it is undefined."""
+    return float(make(x, y)(np.ones((1, x.size)))[0]) if x.size > 1 else np.nan
+
+
+def mean_of_groups(inside: Floats, used: int, there: int, resamples: int, seed: int) -> Estimate:
+    """The mean of the correlations (G,) that are defined, groups resampled."""
+    kept = inside[~np.isnan(inside)]
 
     def family(weights: Floats) -> Floats:
         return ratio(weights @ kept, weights.sum(axis=1))[None]
 
-    (one,) = resample(family, units, resamples, seed)
-    lost = int((~defined).sum())
-    note = f"mean of {kept.size} groups; {lost} have no correlation, their scores being equal or single"
-    if not kept.size:
-        return words.plain(one, note, used, there)
-    return words.plain(one, note if lost else "", used, there, pairs=used, units=kept.size)
+    (one,) = resample(family, Units(np.ones(kept.size)), resamples, seed)
+    return words.mean_of_groups(one, kept.size, inside.size, used, there)
 
 
 def system_level(
-    judge: Floats,
-    people: Floats,
-    systems: Sequence[str],
-    items: Sequence[str],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
+    judge: Floats, people: Floats, systems: Names, items: Names, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """The correlation of the systems' mean scores, from one judge's and people's scores (N,) each.
+    """The correlation of the systems' mean scores, from both sides' scores (N,).
 
-    `systems` and `items` (N,) tell which system answered which item. Both are resampled
-    (Deutsch et al. 2021, "boot-both"): the interval speaks of other systems on other items.
+    `systems` and `items` (N,) tell which system answered which item. Both are resampled ("boot-both"
+    of Deutsch et al. 2021), so that the interval speaks of other systems on other items.
     """
     both = ~np.isnan(judge) & ~np.isnan(people)
-    system, at = np.unique(np.array(systems, object)[both].astype(str), return_inverse=True)
-    _, item = np.unique(np.array(items, object)[both].astype(str), return_inverse=True)
-    if system.size < FEWEST:
-        return nothing(f"a correlation needs {FEWEST} systems, here are {system.size}", 0, judge.size)
-    x, y = judge[both], people[both]
-    once = np.ones((1, system.size))
-    drawn, value = [], together(
-        [make(*means_of(np.ones((1, x.size)), at, (x, y), system.size)[:, 0]) for make in KINDS.values()]
-    )(once)[:, 0]
-    rng = np.random.default_rng(seed)
-    for _ in range(resamples):
-        weights = np.bincount(rng.integers(0, item.max() + 1, item.max() + 1), minlength=item.max() + 1)
-        means = means_of(weights[item][None].astype(float), at, (x, y), system.size)[:, 0]
-        picked = means[:, rng.integers(0, system.size, system.size)]
-        drawn.append([one_value(make, *picked) for make in KINDS.values()])
-    note = "the units are systems; items and systems were both resampled"
-    every = np.array(drawn).T
-    flat = np.full(1, np.nan), np.ones(1)
+    names, system = np.unique(np.array(systems, object)[both].astype(str), return_inverse=True)
+    item = np.unique(np.array(items, object)[both].astype(str), return_inverse=True)[1]
+    if names.size < FEWEST:
+        reason = f"a correlation needs {FEWEST} systems, here are {names.size}"
+        return nothing(reason, int(both.sum()), judge.size)
+    scores = np.stack([judge[both], people[both]])
+    values = rows_of(means_of(np.ones((1, item.size)), system, scores))[:, 0]
+    drawn = resampled_systems(system, item, scores, resamples, seed)
     return {
-        kind: words.plain(interval(float(v), row, *flat), note, x.size, judge.size, units=system.size)
-        for kind, v, row in zip(KINDS, value, every, strict=True)
+        kind: words.of_systems(percentile(float(value), row), names.size, item.size, judge.size)
+        for kind, value, row in zip(KINDS, values, drawn, strict=True)
     }
 
 
-def means_of(weights: Floats, at: Ints, scores: tuple[Floats, Floats], systems: int) -> Floats:
-    """(2, B, S): each system's weighted mean of both scores; nan where it has no weight."""
-    of_system = sparse.csr_array((np.ones(at.size), (np.arange(at.size), at)), shape=(at.size, systems))
+def resampled_systems(system: Ints, item: Ints, scores: Floats, resamples: int, seed: int) -> Floats:
+    """(3, B): the three correlations with systems and items drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    number, items = int(system.max()) + 1, int(item.max()) + 1
+    size, found = max(1, 2_000_000 // item.size), []
+    for start in range(0, resamples, size):
+        b = min(size, resamples - start)
+        drawn = rng.multinomial(items, np.full(items, 1 / items), size=b)[:, item]
+        means = means_of(drawn.astype(float), system, scores)
+        picked = rng.integers(0, number, (b, number))
+        found.append(rows_of(np.take_along_axis(means, picked[None], axis=2)))
+    return np.concatenate(found, axis=1)
+
+
+def means_of(weights: Floats, system: Ints, scores: Floats) -> Floats:
+    """(2, B, S): each system's weighted mean of both scores (2, N); nan where it has no weight."""
+    of_system = sparse.csr_array((np.ones(system.size), (np.arange(system.size), system)))
     n = np.asarray(weights @ of_system)
-    return np.stack([ratio(np.asarray((weights * s) @ of_system), n) for s in scores])
+    return np.stack([ratio(np.asarray((weights * row) @ of_system), n) for row in scores])
 
 
-def one_value(make: object, x: Floats, y: Floats) -> float:
-    """The correlation of two columns, nan where it is undefined."""
-    both = ~np.isnan(x) & ~np.isnan(y)
-    if both.sum() < 2:
-        return float("nan")
-    statistic: Statistic = make(x[both], y[both])  # type: ignore[operator]
-    return float(statistic(np.ones((1, int(both.sum()))))[0])
+def rows_of(means: Floats) -> Floats:
+    """(2, B, S) scores -> (3, B): Pearson, Spearman and tau-b of each row; nan where undefined."""
+    x, y = means
+    ranked = [stats.rankdata(side, axis=1) for side in (x, y)]
+    over = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
+    spread = np.sqrt((over[0] ** 2).sum((1, 2)) * (over[1] ** 2).sum((1, 2)))
+    tau = ratio((over[0] * over[1]).sum((1, 2)), spread)
+    found = np.stack([moment(x, y), moment(*ranked), tau])
+    return np.where(np.isnan(means).any(axis=(0, 2)), np.nan, found)
 
 
-def constant(x: Floats, y: Floats) -> bool:
-    """Whether either side gives everything the same score."""
-    return bool(np.ptp(x) == 0 or np.ptp(y) == 0)
+def moment(x: Floats, y: Floats) -> Floats:
+    """Pearson's r of each row of (B, S)."""
+    x = x - x.mean(axis=1, keepdims=True)
+    y = y - y.mean(axis=1, keepdims=True)
+    return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
 def nothing(reason: str, used: int, there: int) -> dict[str, Estimate]:
     """No value, and why."""
     return {kind: Estimate(None, None, None, used, there, 0, 0, 0, reason) for kind in KINDS}
-
-
-__all__ = ["Family", "group_level", "item_level", "mean_defined", "system_level"]

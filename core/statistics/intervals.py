@@ -54,6 +54,16 @@ def interval(value: float, drawn: Floats, left_out: Floats, often: Floats) -> Re
     return Resampled(value, float(low), float(high), dropped)
 
 
+def percentile(value: float, drawn: Floats) -> Resampled:
+    """The middle 95 % of the resamples, where there is no jackknife to correct with."""
+    defined = drawn[~np.isnan(drawn)]
+    dropped = drawn.size - defined.size
+    if np.isnan(value) or defined.size < 2:
+        return Resampled(None if np.isnan(value) else value, None, None, dropped)
+    low, high = np.quantile(defined, ENDS)
+    return Resampled(value, float(low), float(high), dropped)
+
+
 def bca_levels(value: float, drawn: Floats, left_out: Floats, often: Floats) -> Floats:
     """The two quantiles of the resamples that bound the 95 % interval."""
     below = (drawn < value - 1e-12).mean() + (np.abs(drawn - value) <= 1e-12).mean() / 2

@@ -18,16 +18,20 @@ def mean(
     values: Sequence[float | None] | Floats,
     *,
     groups: Sequence[str] | None = None,
+    there: int | None = None,
     raters: int = 0,
     pairs: int = 0,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """The mean over items of what is defined, with its BCa interval; None and nan are left out."""
+    """The mean over items of what is defined, with its BCa interval; None and nan are left out.
+
+    `there`: how many items there are, where more than have a value here.
+    """
     numbers = np.array([np.nan if value is None else value for value in values], float)
-    there = ~np.isnan(numbers)
-    found = numbers[there]
-    units = Units(np.ones(found.size), grouped(None if groups is None else np.array(groups, object)[there]))
+    defined = ~np.isnan(numbers)
+    found = numbers[defined]
+    units = Units(np.ones(found.size), grouped(None if groups is None else np.array(groups, object)[defined]))
     features = np.column_stack([found, np.ones(found.size)])
 
     def family(weights: Floats) -> Floats:
@@ -43,7 +47,7 @@ def mean(
         one.low,
         one.high,
         found.size,
-        numbers.size,
+        there or numbers.size,
         raters,
         pairs,
         one.dropped,

@@ -5,7 +5,7 @@ statistic is evaluated on P rows with weights instead of on N items. P <= C(R + 
 and K categories: 56 for three raters and five categories, whatever N is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +129,18 @@ def distinct(codes: Codes, kinds: int, *, locate: bool = False) -> tuple[Codes, 
     found = np.flatnonzero(every)
     number = np.cumsum(every > 0) - 1
     return row_of(found, raters, kinds), every[found], number[keys] if locate else found[:0]
+
+
+def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Floats, Units]:
+    """Distinct rows of scores (N, C), nan missing, and what to draw them from.
+
+    Scores of a few values repeat, so that this pays; continuous ones stay a row each.
+    """
+    filled = np.where(np.isnan(values), np.inf, values)
+    rows, at, times = np.unique(filled, axis=0, return_inverse=True, return_counts=True)
+    names = None if groups is None else tuple(groups)
+    clusters = cluster_table(names, np.ones(at.size, bool), at.reshape(-1), times.size)
+    return np.where(np.isinf(rows), np.nan, rows), Units(times.astype(float), clusters)
 
 
 def row_keys(codes: Codes, kinds: int, size: int) -> Ints:

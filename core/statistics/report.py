@@ -3,29 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, Protocol
+from typing import Literal
 
-import numpy as np
 import pandas as pd
 
+from core.statistics import weighed
 from core.statistics.agreement import NOMINAL, ORDERED, estimates, estimates_of_scores
+from core.statistics.alignment import AlignmentRow, alignment
 from core.statistics.estimate import Estimate
-from core.statistics.ratings import Category, Ratings, Scores
+from core.statistics.frames import Scale, criteria, same, targets, text
+from core.statistics.ratings import Ratings, Scores
+
+__all__ = ["AlignmentRow", "Row", "agreement", "alignment", "table"]
 
 By = Literal["all", "scenario", "criterion", "raters"]
-
-
-class Scale(Protocol):
-    """What is declared of the values that may occur; `core.labels.Scale` is one."""
-
-    @property
-    def level(self) -> Literal["nominal", "ordinal", "interval"]: ...
-    @property
-    def categories(self) -> tuple[Category, ...]: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -70,12 +61,14 @@ def agreement(
     come in documents or dialogues, group. `scales` gives the declared scale of each
     (kind, criterion). By "raters" a group is a pair, "a × b"; by "scenario" a scenario; otherwise
     "all". By "all" the criteria of a kind that share a scale are also pooled, as criterion "all".
+    Kinds without a scale are left out, except aspect weights, which need none.
     """
-    return [
-        row(cell, name, estimate)
+    found = [
+        row(cell.kind, cell.criterion, cell.group, name, estimate)
         for cell in cells(frame, by, scales)
         for name, estimate in measured(cell, resamples, seed).items()
     ]
+    return found + of_weights(frame, by, resamples, seed)
 
 
 def measured(cell: Cell, resamples: int, seed: int) -> dict[str, Estimate]:
@@ -86,12 +79,35 @@ def measured(cell: Cell, resamples: int, seed: int) -> dict[str, Estimate]:
     return estimates(cell.rated, names, resamples=resamples, seed=seed)
 
 
-def row(cell: Cell, statistic: str, estimate: Estimate) -> Row:
-    """A number with the cell it belongs to."""
+def of_weights(frame: pd.DataFrame, by: By, resamples: int, seed: int) -> list[Row]:
+    """Agreement of aspect weights, which need no scale: distances, and Kendall's W."""
+    rows = []
+    for (kind, criterion), labels in criteria(frame):
+        if kind == "aspect_weights":
+            for group, some in groups_of(labels, by):
+                found = weighed.among_people(some, resamples=resamples, seed=seed)
+                rows += [row(kind, criterion, group, name, one) for name, one in found.items()]
+    return rows
+
+
+def groups_of(labels: pd.DataFrame, by: By) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The labels of each scenario, of each two raters, or all."""
+    if by == "scenario":
+        for scenario, some in labels.groupby("scenario", sort=True, dropna=False):
+            yield text(scenario), some
+    elif by == "raters":
+        for a, b in combinations(sorted(labels["rater"].unique()), 2):
+            yield f"{a} × {b}", labels[labels["rater"].isin([a, b])]
+    else:
+        yield "all", labels
+
+
+def row(kind: str, criterion: str, group: str, statistic: str, estimate: Estimate) -> Row:
+    """A number with what it is of."""
     return Row(
-        cell.kind,
-        cell.criterion,
-        cell.group,
+        kind,
+        criterion,
+        group,
         statistic,
         estimate.value,
         estimate.low,
@@ -110,22 +126,14 @@ def cells(frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]) 
             continue
         scale = scales[kind, criterion]
         if by == "scenario":
-            for scenario, some in labels.groupby("scenario", sort=True, dropna=False):
-                yield cell(kind, criterion, text(scenario), scale, some)
+            for scenario, some in groups_of(labels, by):
+                yield cell(kind, criterion, scenario, scale, some)
         elif by == "raters":
             yield from pairs(cell(kind, criterion, "all", scale, labels))
         else:
             yield cell(kind, criterion, "all", scale, labels)
     if by == "all":
         yield from pooled(frame, scales)
-
-
-def criteria(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """The labels of each kind and criterion, in the order of their names."""
-    if frame.empty:
-        return
-    for (kind, criterion), labels in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
-        yield (text(kind), text(criterion)), labels
 
 
 def pooled(frame: pd.DataFrame, scales: Mapping[tuple[str, str], Scale]) -> Iterator[Cell]:
@@ -139,16 +147,6 @@ def pooled(frame: pd.DataFrame, scales: Mapping[tuple[str, str], Scale]) -> Iter
         if len(parts) > 1 and all(same(scale, declared[0]) for scale in declared):
             labels = pd.concat([labels for _, labels in parts])
             yield cell(kind, "all", "all", declared[0], labels)
-
-
-def same(one: Scale, other: Scale) -> bool:
-    """Whether two scales declare the same values at the same level."""
-    return (one.level, one.categories, one.low, one.high) == (
-        other.level,
-        other.categories,
-        other.low,
-        other.high,
-    )
 
 
 def pairs(whole: Cell) -> Iterator[Cell]:
@@ -176,21 +174,7 @@ def cell(kind: str, criterion: str, group: str, scale: Scale, labels: pd.DataFra
     return Cell(kind, criterion, group, scale, rated)
 
 
-def targets(labels: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """A number for each distinct (item, criterion, part)."""
-    number = np.zeros(len(labels), np.int64)
-    for column in ("item", "criterion", "part"):
-        if column in labels.columns:
-            at, found = pd.factorize(labels[column].to_numpy(), use_na_sentinel=False)
-            number = number * max(1, len(found)) + at
-    return number
-
-
-def text(name: object) -> str:
-    """A name as text; none is empty."""
-    return "" if name is None or (isinstance(name, float) and np.isnan(name)) else str(name)
-
-
-def table(rows: Sequence[Row]) -> pd.DataFrame:
-    """The rows as a data frame, columns in order."""
-    return pd.DataFrame([vars(row) for row in rows], columns=list(Row.__dataclass_fields__))
+def table(rows: Sequence[Row] | Sequence[AlignmentRow]) -> pd.DataFrame:
+    """The rows of `agreement` or `alignment` as a data frame, columns in order."""
+    shape = type(rows[0]) if rows else Row
+    return pd.DataFrame([vars(row) for row in rows], columns=list(shape.__dataclass_fields__))
