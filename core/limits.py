@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from core import local_model
 from core.problems import Stopped, Temporary
 from core.trace import Ask, Spec
 
@@ -41,7 +42,11 @@ class Limits:
 
     def lane(self, spec: Spec) -> "Lane":
         """The way to one model at one address."""
-        return self._lanes.setdefault((spec.model, spec.address), Lane(self.parallel))
+        way = (spec.model, spec.address)
+        if way not in self._lanes:
+            local = spec.model == local_model.NAME and spec.address is None
+            self._lanes[way] = Lane(min(self.parallel, local_model.SLOTS) if local else self.parallel)
+        return self._lanes[way]
 
     def wait(self, failures: int, trouble: Temporary) -> float | None:
         """Seconds before the next try: exponential back-off with full jitter, never less than the provider asked.

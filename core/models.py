@@ -1,11 +1,19 @@
 """Whoever answers an ask: a model behind litellm, a local one, or a script that stands in for both."""
 
+import asyncio
 import inspect
+import logging
+import os
+import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Literal, Protocol
+from types import ModuleType
+from typing import Any, Literal, Protocol
 
+from core import local_model
 from core.frozen import Frozen
-from core.trace import Ask, Usage
+from core.problems import Permanent, Temporary
+from core.provider_troubles import refused, trouble
+from core.trace import Ask, Spec, Usage
 
 Finish = Literal["stop", "cut off", "refused"]
 
@@ -44,6 +52,156 @@ class ScriptedModel:
         if inspect.isawaitable(answer):
             answer = await answer
         return answer if isinstance(answer, Reply) else Reply(text=answer)
+
+
+class LiteLLM:
+    """Any model that litellm knows, any OpenAI-compatible address, and the local model."""
+
+    async def ask(self, ask: Ask) -> Reply:
+        """One call, tried once: whoever calls decides whether to try again."""
+        litellm = _loaded[0] if _loaded else await asyncio.to_thread(_litellm)
+        request = await asyncio.to_thread(_request, ask) if ask.spec.model == local_model.NAME else _request(ask)
+        start = time.perf_counter()
+        try:
+            async with asyncio.timeout(ask.spec.timeout):
+                response = await litellm.acompletion(**request)
+        except Exception as error:
+            if refused(error):
+                return Reply(text="", finish="refused", usage=Usage(seconds=_since(start)))
+            raise trouble(error, ask.spec) from None
+        return _reply(response, ask.spec, _since(start))
+
+    async def close(self) -> None:
+        """Close the connections of this event loop."""
+        await _litellm().close_litellm_async_clients()
+
+
+class Offer(Frozen):
+    """A model that a form can offer."""
+
+    model: str
+    note: str = ""
+
+
+def available() -> list[Offer]:
+    """The local model, then those whose provider's key is in the environment; a form also takes any other name."""
+    local = [Offer(model=local_model.NAME, note=local_model.WEAK)] if local_model.installed() else []
+    return local + [
+        Offer(model=model, note=f"key from {variable}")
+        for variable, models in _OFFERED.items()
+        if os.environ.get(variable)
+        for model in models
+    ]
+
+
+_OFFERED = {
+    "OPENAI_API_KEY": ("gpt-5.5", "gpt-5.4-mini", "gpt-5.4-nano"),
+    "ANTHROPIC_API_KEY": ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
+    "GEMINI_API_KEY": ("gemini/gemini-pro-latest", "gemini/gemini-flash-latest"),
+    "MISTRAL_API_KEY": ("mistral/mistral-large-latest", "mistral/mistral-small-latest"),
+    "DEEPSEEK_API_KEY": ("deepseek/deepseek-v4-pro", "deepseek/deepseek-v4-flash"),
+    "GROQ_API_KEY": ("groq/openai/gpt-oss-120b",),
+    "XAI_API_KEY": ("xai/grok-4.7",),
+}
+"""A few of each provider's models in litellm's table, the strongest first."""
+
+
+_loaded: list[ModuleType] = []
+
+
+def _litellm() -> ModuleType:
+    """litellm, imported when it is first needed (it takes seconds), silent, and off the network."""
+    if _loaded:
+        return _loaded[0]
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it fetches a price list
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # or it reads a .env file
+    import litellm
+
+    litellm.suppress_debug_info = True
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):  # they may log keys and people's texts
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    _loaded.append(litellm)
+    return litellm  # type: ignore[no-any-return]
+
+
+def _request(ask: Ask) -> dict[str, Any]:
+    """The arguments of `litellm.acompletion`."""
+    spec = ask.spec
+    return {
+        "messages": [{"role": "user", "content": _content(ask)}],
+        "temperature": spec.temperature,
+        "max_tokens": spec.max_tokens,
+        "timeout": spec.timeout,
+        "num_retries": 0,
+        "max_retries": 0,
+        "drop_params": True,  # some models take no temperature
+    } | _route(spec)
+
+
+def _route(spec: Spec) -> dict[str, Any]:
+    """Where the ask goes and with which key. An address never gets a key that was not named for it."""
+    if spec.model == local_model.NAME and spec.address is None:
+        return {"model": "openai/local", "api_base": local_model.address(), "api_key": "none"}
+    if spec.address is None:
+        return {"model": spec.model}
+    return {"model": f"openai/{spec.model}", "api_base": spec.address, "api_key": _key(spec)}
+
+
+def _key(spec: Spec) -> str:
+    variable = spec.key_variable
+    if not variable:
+        return "none"
+    if not variable.endswith("_API_KEY"):
+        raise Permanent(f'The key of {spec.model} cannot come from {variable}: the name has to end in "_API_KEY".')
+    if not os.environ.get(variable):
+        raise Permanent(f"The key of {spec.model} should be in the environment variable {variable}, which is not set.")
+    return os.environ[variable]
+
+
+def _content(ask: Ask) -> str | list[dict[str, Any]]:
+    if not ask.images:
+        return ask.prompt
+    images = [{"type": "image_url", "image_url": {"url": image}} for image in ask.images]
+    return [{"type": "text", "text": ask.prompt}, *images]
+
+
+def _reply(response: Any, spec: Spec, seconds: float) -> Reply:
+    if not response.choices:
+        raise Temporary(f"{spec.model} sent an answer without a message.")
+    choice = response.choices[0]
+    refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
+    text = choice.message.content or ""
+    return Reply(text=text or refusal or "", finish=_finish(choice, refusal), usage=_usage(response, spec, seconds))
+
+
+def _finish(choice: Any, refusal: str | None) -> Finish:
+    if refusal or choice.finish_reason in ("content_filter", "refusal"):
+        return "refused"
+    return "cut off" if choice.finish_reason in ("length", "max_tokens") else "stop"
+
+
+def _usage(response: Any, spec: Spec, seconds: float) -> Usage:
+    usage = getattr(response, "usage", None)
+    return Usage(
+        prompt_tokens=getattr(usage, "prompt_tokens", None),
+        completion_tokens=getattr(usage, "completion_tokens", None),
+        seconds=seconds,
+        dollars=_dollars(response, spec),
+    )
+
+
+def _dollars(response: Any, spec: Spec) -> float | None:
+    """By litellm's table; a server at an address of its own has no known price, whatever its model is called."""
+    if spec.address is not None:
+        return None
+    if spec.model == local_model.NAME:
+        return 0.0
+    cost = response._hidden_params.get("response_cost")  # litellm.completion_cost, which it has worked out already
+    return None if cost is None else float(cost)
+
+
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 3)
 
 
 def _reader(answers: Iterable[Answer | Exception]) -> Script:

@@ -1,0 +1,223 @@
+"""A real server that speaks the OpenAI chat completions protocol, for tests and benchmarks.
+
+    python -m tests.openai_server --port 8123 --log asks.jsonl --latency 0.1
+
+A reply depends on the model and the prompt alone, so a run that is killed and resumed hears the same words. The log
+has one line an ask, written when the ask is over: {"model", "prompt" (SHA-256), "answer", "delivered", "key", "at"};
+`delivered` is false when the client was gone by then. Faults are given one after another to the next asks:
+
+    POST /faults [{"fault": "429", "after": 0.2}, {"fault": "drop", "model": "judge-1"}]      GET /log
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+WRONG: dict[str, tuple[int, str, str | None]] = {
+    "429": (429, "Rate limit reached for key sk-abcdefghijklmnop", None),
+    "500": (500, "This is a planned 500", None),
+    "503": (503, "This is a planned 503", None),
+    "400": (400, "This is a planned 400", None),
+    "401": (401, "Incorrect API key provided: sk-abcdefghijklmnop", "invalid_api_key"),
+    "404": (404, "No such model", "model_not_found"),
+    "quota": (429, "You exceeded your current quota", "insufficient_quota"),
+    "policy": (400, "Flagged by our content management policy", "content_policy_violation"),
+}
+"""fault -> status, message, the provider's code."""
+ODD: dict[str, dict[str, Any]] = {
+    "length": {"text": "Submission 1 is\n\n1", "finish": "length"},
+    "refusal": {"text": "", "refusal": "I cannot judge this."},
+    "filter": {"text": "", "finish": "content_filter"},
+    "unreadable": {"text": "I would rather not say."},
+    "empty": {"text": "", "choices": 0},
+}
+FAULTS = (*WRONG, *ODD, "timeout", "malformed", "drop", "cut")
+FILLER = "Both submissions were weighed against every level of the criteria, step by step. " * 8
+
+
+class Server:
+    """What the server answers, and what it was asked."""
+
+    def __init__(self, latency: float = 0.0, log: Path | None = None, words: bool = True) -> None:
+        self.latency = latency
+        self.faults: list[dict[str, Any]] = []
+        self.log: list[dict[str, Any]] = []
+        self.address = ""
+        self._words = words
+        self._file = log.open("a", buffering=1, encoding="utf-8") if log else None
+
+    def told(self, line: dict[str, Any]) -> None:
+        self.log.append(line)
+        if self._file:
+            self._file.write(json.dumps(line) + "\n")
+
+    def fault_for(self, model: str) -> dict[str, Any] | None:
+        """The next fault meant for this model, taken off the list."""
+        for index, fault in enumerate(self.faults):
+            if fault.get("model") in (None, model):
+                return self.faults.pop(index)
+        return None
+
+    def text(self, model: str, prompt: str) -> str:
+        """A model whose name ends in 0, 1 or 2 always says so; any other chooses by the prompt."""
+        digest = hashlib.sha256(f"{model}\n{prompt}".encode()).hexdigest()
+        pick = model[-1] if model[-1:] in ("0", "1", "2") else str(int(digest[:8], 16) % 3)
+        return f"{FILLER if self._words else ''}({digest[:12]})\n\n{pick}\n\n{pick}"
+
+
+def completion(
+    model: str, prompt: str, text: str, finish: str = "stop", refusal: str | None = None, choices: int = 1
+) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
+    counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+    return {
+        "id": "chatcmpl-" + hashlib.sha256(prompt.encode()).hexdigest()[:12],
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}][:choices],
+        "usage": counts | {"total_tokens": sum(counts.values())},
+    }
+
+
+class Connection(asyncio.Protocol):
+    """Just enough HTTP/1.1: requests with a content length, one after another."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.buffer = b""
+        self.task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.task:
+            self.task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head, found, rest = self.buffer.partition(b"\r\n\r\n")
+        lines = head.split(b"\r\n")
+        length = next((int(line[15:]) for line in lines if line[:15].lower() == b"content-length:"), 0)
+        if not found or len(rest) < length:
+            return
+        self.buffer = rest[length:]
+        self.key = next((line[22:].decode() for line in lines if line[:22].lower() == b"authorization: bearer "), "")
+        self.handle(lines[0].decode().split(" ")[1], rest[:length])
+
+    def handle(self, path: str, body: bytes) -> None:
+        if path.endswith("/chat/completions"):
+            self.task = asyncio.get_running_loop().create_task(self.complete(body))
+        elif path == "/faults":
+            self.server.faults = json.loads(body)
+            self.answer(200, {})
+        elif path == "/log":
+            self.answer(200, self.server.log)
+        else:
+            self.answer(404, {"error": {"message": f"nothing at {path}"}})
+
+    async def complete(self, body: bytes) -> None:
+        asked = json.loads(body)
+        content = asked["messages"][-1]["content"]
+        prompt = content if isinstance(content, str) else json.dumps(content)
+        fault = self.server.fault_for(asked["model"])
+        line = {
+            "model": asked["model"],
+            "prompt": hashlib.sha256(prompt.encode()).hexdigest(),
+            "answer": fault["fault"] if fault else "ok",
+            "delivered": False,
+            "key": self.key,
+        }
+        try:
+            await asyncio.sleep(self.server.latency)
+            if fault:
+                await self.fail(fault, asked["model"], prompt)
+            else:
+                self.answer(200, completion(asked["model"], prompt, self.server.text(asked["model"], prompt)))
+            line["delivered"] = True
+        finally:
+            self.server.told(line | {"at": time.time()})
+
+    async def fail(self, fault: dict[str, Any], model: str, prompt: str) -> None:
+        kind = fault["fault"]
+        if kind == "timeout":
+            await asyncio.sleep(fault.get("after", 30))
+        elif kind == "drop":
+            self.transport.abort()
+        elif kind == "cut":
+            self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+            self.transport.close()
+        elif kind == "malformed":
+            self.send(200, b'{"id": "x", "choices": [{"mess')
+        elif kind in WRONG:
+            status, sentence, code = WRONG[kind]
+            after = {"Retry-After": str(fault["after"])} if "after" in fault else {}
+            self.answer(status, {"error": {"message": sentence, "type": "error", "code": code}}, after)
+        else:
+            self.answer(200, completion(model, prompt, **ODD[kind]))
+
+    def answer(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+        self.send(status, json.dumps(value).encode(), headers)
+
+    def send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        lines = {"Content-Type": "application/json", "Content-Length": str(len(body))} | (headers or {})
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        self.transport.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + body)
+
+
+async def serve(server: Server, port: int, ready: threading.Event, stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(lambda: Connection(server), "127.0.0.1", port, backlog=1024)
+    server.address = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    ready.set()
+    async with listening:
+        await stop.wait()
+
+
+@contextmanager
+def serving(latency: float = 0.0, log: Path | None = None) -> Iterator[Server]:
+    """A server on a free port, in a thread of its own; `.address` is its base address."""
+    server, ready = Server(latency, log), threading.Event()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve(server, 0, ready, stop)), daemon=True)
+    thread.start()
+    ready.wait(5)
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(5)
+        loop.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A local server that speaks the OpenAI protocol.")
+    parser.add_argument("--port", type=int, default=8123)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
+    parser.add_argument("--faults", default="[]", help='JSON: [{"fault": "429", "after": 1}, ...]')
+    given = parser.parse_args()
+    server = Server(given.latency, given.log)
+    server.faults = json.loads(given.faults)
+    asyncio.run(until_told(server, given.port))
+
+
+async def until_told(server: Server, port: int) -> None:
+    stop = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    await serve(server, port, threading.Event(), stop)
+
+
+if __name__ == "__main__":
+    main()
