@@ -14,6 +14,7 @@ from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, Stud
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.problems import Problem
+from core.templates import templates
 from storage.database import insert_new
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
@@ -32,7 +33,13 @@ class Study:
     guidelines: str
     rules: StudyRules
     prompts: dict[str, str]
+    """The study's own texts in place of ours: "protocol/ask" -> template."""
     sample: bool
+
+    def templates(self, protocol: str) -> dict[str, str]:
+        """Every template of a protocol as this study wants it."""
+        kept = [(name.partition("/"), text) for name, text in self.prompts.items()]
+        return templates(protocol, {ask: text for (whose, _, ask), text in kept if whose == protocol})
 
 
 @dataclass(frozen=True)
