@@ -10,6 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit import config
+from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
 
@@ -30,6 +31,9 @@ def refuse_strangers() -> None:
 @asynccontextmanager
 async def serving(_: st.App) -> AsyncIterator[None]:
     """Open the store and carry runs while the server is up."""
+    # Without this the first visit after start-up looks for scripts in pages/ itself: it skips this file, or says
+    # "Page not found" to whoever follows a link.
+    PagesManager.uses_pages_directory = False
     from pages.parts import resources
 
     try:

@@ -1,13 +1,14 @@
 """Decide what the judges could not agree on: blind first, then with the debate."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from core.items import Criterion
+from core.items import Criterion, Item
 from core.labels import PREFERENCE, Label, Target
 from core.problems import Problem
-from pages.parts import debate, desk, items, resources, shell
+from pages.parts import desk, items, resources, shell, views
 from pages.parts.text import plain, safe
 from storage import assignments, database, labels, runs, studies, traces
 from storage import items as stored_items
@@ -26,10 +27,7 @@ def work(study: Study, annotator: str) -> None:
         if target is None:
             return finished(places, study)
         progress(places)
-        did = judged(target, places, annotator, study)
-        if did is not None and desk.name_of(target) == did.target:
-            carry_out(did, target, places, annotator, study)
-            st.rerun(scope="fragment")
+        judged(target, places, annotator, study, lambda did: carry_out(did, target, places, queue, annotator, study))
 
     at_the_desk()
     shell.folds()
@@ -61,18 +59,38 @@ def seen(queue: Queue, annotator: str, study: Study) -> list[Place]:
 
 def current(places: list[Place], queue: Queue, annotator: str, study: Study) -> Target | None:
     """The target in the address, else the next one that is free; what is shown is held for this annotator."""
-    wanted = st.query_params.get("item")
-    here = next((place.target for place in places if place.target.item == wanted), None)
+    item, on = st.query_params.get("item"), st.query_params.get("on")
+    named = [place.target for place in places if place.target.item == item]
+    here = next((target for target in named if on in (None, target.criterion)), None)
+    if here is None:
+        return following(queue, annotator, study)
     with database.writing(resources.engine()) as session:
-        if here is None:
-            here = assignments.claim(
-                session, queue, annotator, overlap=study.rules.overlap, minutes=study.rules.lease_minutes
-            )
-        else:
-            assignments.hold(session, study.id, here, annotator, study.rules.lease_minutes)
-    if here is not None:
-        st.query_params["item"] = here.item
+        assignments.hold(session, study.id, here, annotator, study.rules.lease_minutes)
     return here
+
+
+def following(queue: Queue, annotator: str, study: Study, after: Target | None = None) -> Target | None:
+    """Claim the next free target, and put it into the address."""
+    with database.writing(resources.engine()) as session:
+        found = assignments.claim(
+            session,
+            queue,
+            annotator,
+            overlap=study.rules.overlap,
+            minutes=study.rules.lease_minutes,
+            after=after,
+        )
+    go_to(found)
+    return found
+
+
+def go_to(target: Target | None) -> None:
+    """Put a target into the address: it is shown next, and to whoever gets the link."""
+    st.query_params.pop("item", None)
+    st.query_params.pop("on", None)
+    if target is not None:
+        st.query_params["item"] = target.item
+        st.query_params["on"] = target.criterion
 
 
 def finished(places: list[Place], study: Study) -> None:
@@ -85,7 +103,7 @@ def finished(places: list[Place], study: Study) -> None:
     st.success(f"Done: you have decided {tally.labelled} of {tally.there} disagreements.", icon=":material/check:")
     if tally.skipped and st.button(f"Go through the {tally.skipped} you skipped", key="again"):
         skipped = next(place.target for place in places if place.skipped and not place.labelled)
-        st.query_params["item"] = skipped.item
+        go_to(skipped)
         st.rerun()
     st.page_link(shell.page("results/agreement.py"), label="See the agreement", icon=":material/monitoring:")
     if study.rules.overlap > 1:
@@ -101,7 +119,7 @@ def progress(places: list[Place]) -> None:
     st.progress(tally.labelled / max(tally.there, 1), text=" · ".join(parts))
 
 
-def judged(target: Target, places: list[Place], annotator: str, study: Study) -> desk.Did | None:
+def judged(target: Target, places: list[Place], annotator: str, study: Study, do: Callable[[desk.Did], None]) -> None:
     """What is judged on the left, the answer on the right, the debate below once the label stands."""
     with database.reading(resources.engine()) as session:
         item = stored_items.get(session, study.id, target.item)
@@ -116,18 +134,22 @@ def judged(target: Target, places: list[Place], annotator: str, study: Study) ->
         st.caption(place)
         items.show(item)
         if standing is not None and study.rules.reveal:
-            reveal(target, annotator, study)
+            reveal(target, item, annotator, study)
     with right:
-        did = answer(target, places, standing, annotator, study)
+        answer(target, places, standing, annotator, study, do)
         if criterion.definition or criterion.rubric:
             with st.expander(f"What {plain(criterion.name)} means"):
                 items.criterion(criterion)
-    return did
 
 
 def answer(
-    target: Target, places: list[Place], standing: Label | None, annotator: str, study: Study
-) -> desk.Did | None:
+    target: Target,
+    places: list[Place],
+    standing: Label | None,
+    annotator: str,
+    study: Study,
+    do: Callable[[desk.Did], None],
+) -> None:
     """The panel, filled with the label that stands, else with the draft."""
     with database.reading(resources.engine()) as session:
         draft = assignments.draft(session, study.id, target, annotator)
@@ -135,18 +157,19 @@ def answer(
     here = next((i for i, place in enumerate(places) if place.target == target), 0)
     place = places[here]
     revealed = standing is not None and study.rules.reveal
-    return desk.panel(
+    desk.panel(
         target,
         f"Which response is better in {target.criterion}?" if target.criterion else "Which response is better?",
         desk.PREFERENCES,
         entered(standing, draft),
-        version=len(st.session_state.setdefault("done", [])),
+        version=len(done()),
         revealed=revealed,
         can={"previous": here > 0, "next": here + 1 < len(places), "undo": any(p.labelled for p in places)},
         flagged=place.flagged,
         skipped=place.skipped,
         note=note,
         saved=saved(standing, draft),
+        do=do,
     )
 
 
@@ -175,7 +198,7 @@ def clock(moment: datetime) -> str:
     return moment.astimezone(ZoneInfo(zone) if zone else UTC).strftime("%H:%M")
 
 
-def reveal(target: Target, annotator: str, study: Study) -> None:
+def reveal(target: Target, item: Item, annotator: str, study: Study) -> None:
     """The debates about this target; from now on the annotator's labels of it are not blind."""
     with database.writing(resources.engine()) as session:
         labels.see(session, study.id, target, annotator)
@@ -186,11 +209,12 @@ def reveal(target: Target, annotator: str, study: Study) -> None:
             events = traces.events(session, trace.id)
             run = runs.get(session, trace.run_id)
         st.subheader(f"What the judges said · {plain(trace.run)}", anchor=False)
-        debate.show(trace.id, events, [judge["name"] for judge in run.settings.get("judges", [])], live=False)
+        views.show(trace, item, events, run.settings, live=False)
 
 
-def carry_out(did: desk.Did, target: Target, places: list[Place], annotator: str, study: Study) -> None:
+def carry_out(did: desk.Did, target: Target, places: list[Place], queue: Queue, annotator: str, study: Study) -> None:
     """Do what was done at the desk, and go where it leads."""
+    here = next(place for place in places if place.target == target)
     with database.writing(resources.engine()) as session:
         match did.action:
             case "draft":
@@ -199,14 +223,13 @@ def carry_out(did: desk.Did, target: Target, places: list[Place], annotator: str
             case "submit":
                 submit(session, did, target, annotator, study)
             case "skip" | "flag":
-                place = next(place for place in places if place.target == target)
-                on = not (place.skipped if did.action == "skip" else place.flagged)
+                on = not (here.skipped if did.action == "skip" else here.flagged)
                 assignments.mark(session, study.id, target, annotator, did.action, on=on)
             case "note":
                 assignments.mark(session, study.id, target, annotator, "note", text=did.note, on=bool(did.note))
             case "undo":
-                return undo(session, target, places, annotator, study)
-    go_on(did, target, places, study)
+                return undo(session, here, places, annotator, study)
+    go_on(did, here, places, queue, annotator, study)
 
 
 def submit(session, did: desk.Did, target: Target, annotator: str, study: Study) -> None:
@@ -214,34 +237,35 @@ def submit(session, did: desk.Did, target: Target, annotator: str, study: Study)
     if did.value is None or not PREFERENCE.holds(did.value):
         raise Problem("A preference is 1, 2 or 0.")
     labels.put(session, study.id, target, annotator, did.value, reason=did.reason, seconds=did.seconds)
+    done().append(desk.name_of(target))
 
 
-def undo(session, target: Target, places: list[Place], annotator: str, study: Study) -> None:
+def undo(session, here: Place, places: list[Place], annotator: str, study: Study) -> None:
     """Take back the label of what is shown, else the last one that was given here."""
-    done: list[str] = st.session_state.setdefault("done", [])
-    last = next((place.target for place in places if done and place.target.item == done[-1] and place.labelled), None)
-    here = next(place for place in places if place.target == target)
-    back = target if here.labelled else last
+    given = [place.target for name in reversed(done()) for place in places if desk.name_of(place.target) == name]
+    back = here.target if here.labelled else next(iter(given), None)
     if back is None:
         return
     labels.put(session, study.id, back, annotator, None, reason="undo")
-    done.append("")
-    st.query_params["item"] = back.item
+    done().append("")  # what stands in the browser is no longer what stands here
+    go_to(back)
 
 
-def go_on(did: desk.Did, target: Target, places: list[Place], study: Study) -> None:
+def done() -> list[str]:
+    """The targets submitted in this visit, in order; its length tells the panel that something changed."""
+    submitted: list[str] = st.session_state.setdefault("done", [])
+    return submitted
+
+
+def go_on(did: desk.Did, here: Place, places: list[Place], queue: Queue, annotator: str, study: Study) -> None:
     """Stay for the reveal; otherwise to the next target, or to the neighbour that was asked for."""
-    here = next(i for i, place in enumerate(places) if place.target == target)
-    done: list[str] = st.session_state.setdefault("done", [])
-    if did.action == "submit":
-        done.append(target.item)
-        if study.rules.reveal and not places[here].labelled:
-            return
+    stays = study.rules.reveal and not here.labelled
     if did.action in ("previous", "next"):
         step = 1 if did.action == "next" else -1
-        st.query_params["item"] = places[(here + step) % len(places)].target.item
-    elif did.action in ("submit", "keep") or (did.action == "skip" and not places[here].skipped):
-        st.query_params.pop("item", None)
+        return go_to(places[(places.index(here) + step) % len(places)].target)
+    leaves = {"submit": not stays, "keep": True, "skip": not here.skipped}
+    if leaves.get(did.action, False):
+        following(queue, annotator, study, here.target)
 
 
 chosen = shell.opened("Disagreements", "Decide blind what the judges could not agree on; then see why they did not.")

@@ -86,3 +86,8 @@ def single(chosen: Sequence[str]) -> str | list[str] | None:
 def told(draft: dict[str, object]) -> dict[str, object]:
     """A draft without what was left open."""
     return {field: value for field, value in draft.items() if value not in (None, "", [], {})}
+
+
+def split(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -6,15 +6,21 @@ from typing import Any
 
 import streamlit as st
 
+from core.items import Item
 from core.stances import Stance, disputes, stances
 from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnTaken, Usage, VerdictReached
 from pages.parts import colours, numbers, resources
 from pages.parts.text import plain, safe
 from storage import database, traces
+from storage.traces import Trace
 
 PAGE = 40
 """Events of the talk on one page."""
 STANCE = {1: "1", 2: "2", 0: "0 (neither)"}
+SWAPPED = (
+    ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "
+    "Stances are told in the order above."
+)
 _HERE = Path(__file__).parent
 _grid = st.components.v2.component(
     "stances",
@@ -24,8 +30,9 @@ _grid = st.components.v2.component(
 )
 
 
-def show(trace_id: int, events: Sequence[tuple[int, Event]], judges: Sequence[str], *, live: bool) -> None:
-    """Grid and talk; `judges` in the order of the settings, `live` while more is to come."""
+def show(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
+    """Grid and talk, the judges in the order of the settings; `live` while more is to come."""
+    trace_id, judges = trace.id, [str(judge["name"]) for judge in settings.get("judges", [])]
     talk = stances(events)
     told = _order(talk, events)
     page = _page(trace_id, len(told))
@@ -33,6 +40,8 @@ def show(trace_id: int, events: Sequence[tuple[int, Event]], judges: Sequence[st
     if clicked is not None:
         page = next(place for place, (seq, _) in enumerate(told) if seq == clicked) // PAGE + 1
         st.session_state[f"talk_page_{trace_id}"] = page
+    if any(isinstance(event, TurnTaken) and event.turn.shown == (2, 1) for _, event in events):
+        st.caption(SWAPPED)
     before = {stance.seq: stance for stance in talk}
     for seq, event in told[(page - 1) * PAGE : page * PAGE]:
         _event(trace_id, seq, event, before.get(seq))
@@ -124,8 +133,6 @@ def _turn(trace_id: int, seq: int, turn: Turn, stance: Stance | None) -> None:
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(turn.speaker)}** · {_when(turn)} · {_says(turn, stance)}")
             st.caption(_cost(turn.usage), width="content")
-        if turn.shown == (2, 1):
-            st.caption("Read in swapped order: its “Submission 1” is Response 2, and the reverse.")
         with st.container(key=f"card-turn-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
         prompt = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")

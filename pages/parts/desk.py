@@ -1,6 +1,6 @@
 """The answer panel of every label page: choices, a reason, keys. It speaks in actions; the page does them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -72,8 +72,9 @@ def panel(
     skipped: bool,
     note: str,
     saved: str,
-) -> Did | None:
-    """The panel for one target; returns what was done since the last time, if anything.
+    do: Callable[[Did], None],
+) -> None:
+    """The panel for one target; `do` is called with what was done, before the page is drawn again.
 
     `version` changes whenever what stands in the database is to replace what stands in the browser.
     """
@@ -96,9 +97,14 @@ def panel(
         "note": note,
         "saved": saved,
     }
+
+    def told() -> None:
+        act = st.session_state["desk"].act
+        if act is not None and str(act["target"]) == name_of(target):
+            do(_did(act))
+
     with st.container(key="answer"):
-        told = _desk(key="desk", data=data, on_act_change=lambda: None).act
-    return None if told is None else _did(told)
+        _desk(key="desk", data=data, on_act_change=told)
 
 
 def name_of(target: Target) -> str:

@@ -81,16 +81,18 @@ def _planned(given: Given) -> Plan | None:
 
 def _mapped(given: Given) -> Plan | None:
     """A table needs a mapping; None until it is whole."""
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.subheader("2 · What its columns mean", anchor=False)
-    with right, st.popover("Load a mapping", icon=":material/upload_file:", width="stretch"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.subheader("2 · What its columns mean", anchor=False, width="content")
+        beside = st.container(horizontal=True, width="content")
+    with beside, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.load(given)
     try:
         mapping = mappings.build(mapping_form.ask(given))
     except FileRefused as lack:
         st.info(f"Not whole yet: {lack}", icon=":material/pending:")
         return None
-    mapping_form.save(mapping, Path(given.name).stem)
+    with beside:
+        mapping_form.save(mapping, Path(given.name).stem)
     return Plan(given, "table", mapping)
 
 
@@ -107,8 +109,8 @@ def _first_item(plan: Plan) -> None:
 
 
 def _said(label: Label) -> str:
-    target = label.target
-    return f"{plain(label.annotator)}: {plain(target.criterion or target.kind)} {plain(str(label.value))}"
+    about = f" ({plain(label.target.criterion)})" if label.target.criterion else ""
+    return f"{plain(label.annotator)} says {plain(str(label.value))}{about}"
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the first rows …")

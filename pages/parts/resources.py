@@ -7,7 +7,7 @@ from core.models import Model
 from storage import database, imports, sample, studies
 from storage.engine import Carrier
 
-SAMPLE = "Sample: ScaleEval debates"
+SAMPLE = "Sample: ScaleEval"
 
 
 def engine() -> Engine:

@@ -1,10 +1,13 @@
 """Find a trace, and watch it: as it happens, or as it happened."""
 
+from typing import Any
+
 import streamlit as st
 
+from core.items import Item
 from core.labels import Target
 from core.trace import Event
-from pages.parts import colours, debate, items, numbers, resources, shell
+from pages.parts import colours, items, numbers, resources, shell, views
 from pages.parts.text import plain
 from storage import database, labels, runs, studies, traces
 from storage import items as stored_items
@@ -112,7 +115,7 @@ def watch(trace_id: int) -> None:
     systems = items.systems(item)
     if systems:
         st.caption(systems)
-    follow(trace, run.settings)
+    follow(trace, item, run.settings)
     shell.folds()
 
 
@@ -129,7 +132,7 @@ def head(trace: Trace, study: Study) -> None:
                 shell.page("label/disagreements.py"),
                 label="Decide",
                 icon=":material/balance:",
-                query_params={"study": study.name, "item": trace.item, "criterion": trace.criterion},
+                query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
             )
     if study.sample:
         st.caption(":material/info: A sample: this debate was written for the tour. No model was asked.")
@@ -149,10 +152,9 @@ def looked_at(trace: Trace, study: Study) -> None:
             )
 
 
-def follow(trace: Trace, settings: dict) -> None:
+def follow(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
     """The grid and the talk; while the trace runs, new events are read every second."""
     live = trace.status in ("running", "waiting")
-    judges = [judge["name"] for judge in settings.get("judges", [])]
 
     @st.fragment(run_every=1.0 if live else None)
     def growing() -> None:
@@ -162,7 +164,7 @@ def follow(trace: Trace, settings: dict) -> None:
         if live and now.status not in ("running", "waiting"):
             st.rerun()
         status_line(now)
-        debate.show(trace.id, events, judges, live=now.status == "running")
+        views.show(now, item, events, settings, live=now.status == "running")
 
     growing()
 
