@@ -48,6 +48,7 @@ OF_COUNTS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "krippendorff_alpha_nominal": lambda counts, _: kernels.alpha_nominal(counts),
     "krippendorff_alpha_ordinal": lambda counts, _: kernels.alpha_ordinal(counts),
     "krippendorff_alpha_interval": kernels.alpha_interval,
+    "krippendorff_alpha_ratio": kernels.alpha_ratio,
 }
 """Statistics for which it does not matter who chose what, from counts (P, K) and numbers (K,)."""
 

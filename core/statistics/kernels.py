@@ -152,6 +152,22 @@ def alpha_ordinal(counts: Floats) -> Statistic:
     return value
 
 
+def alpha_ratio(counts: Floats, numbers: Floats) -> Statistic:
+    """Krippendorff's alpha with delta_kl^2 = ((v_k - v_l) / (v_k + v_l))^2, for scales with a true zero."""
+    apart = np.abs(np.subtract.outer(numbers, numbers))
+    squared = np.nan_to_num(ratio(apart, np.add.outer(numbers, numbers))) ** 2
+    there, size = pairable(counts)
+    within = ((there @ squared) * there).sum(axis=1)
+    features = np.column_stack([np.nan_to_num(ratio(within, size - 1)), there])
+
+    def value(weights: Floats) -> Floats:
+        sums = weights @ features
+        totals = sums[:, 1:]
+        return one_minus(sums[:, 0], ((totals @ squared) * totals).sum(axis=1), totals.sum(axis=1))
+
+    return value
+
+
 def pairable(counts: Floats) -> tuple[Floats, Floats]:
     """The counts with items of fewer than two labels emptied, and the labels of each item."""
     size = counts.sum(axis=1)
