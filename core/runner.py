@@ -80,6 +80,15 @@ class _Stored:
                     known.verdict = verdict
         return known
 
+    def check(self, number: int, ask: Ask) -> None:
+        """Fail, before anything is paid for, when what is stored does not answer this ask.
+
+        A turn without a stored prompt or model is taken at its word.
+        """
+        for turn in (self.turns.get(number), self.unreadable.get(number)):
+            if turn is not None and (problem := _misfit(turn, ask)):
+                raise _Failed(f"What is stored does not fit this run: {problem}.")
+
 
 @dataclass
 class _Carrier:
@@ -100,6 +109,8 @@ class _Carrier:
 
     async def round(self, asks: Sequence[Ask], first: int) -> list[Turn]:
         """The turns of one round in the order of its asks. When one fails, the others are still heard out."""
+        for number, ask in enumerate(asks, start=first):
+            self.known.check(number, ask)
         answers = [self.answer(number, ask) for number, ask in enumerate(asks, start=first)]
         results = await asyncio.gather(*answers, return_exceptions=True)
         troubles = [result for result in results if isinstance(result, BaseException)]
@@ -110,10 +121,8 @@ class _Carrier:
     async def answer(self, number: int, ask: Ask) -> Turn:
         """The turn for one ask: as stored, else asked; a reply that cannot be read is asked for once more."""
         if number in self.known.turns:
-            return _same(self.known.turns[number], ask)
-        if number in self.known.unreadable:
-            _same(self.known.unreadable[number], ask)
-        else:
+            return self.known.turns[number]
+        if number not in self.known.unreadable:
             reply = await self.reply(number, ask, ask.prompt)
             turn = _taken(ask, reply, ask.prompt)
             if not turn.problem or reply.finish != "stop":
@@ -186,19 +195,17 @@ def _taken(ask: Ask, reply: Reply, prompt: str) -> Turn:
     )
 
 
-def _same(turn: Turn, ask: Ask) -> Turn:
-    """The stored turn, when it answers this very ask; a turn without a stored prompt is taken at its word."""
+def _misfit(turn: Turn, ask: Ask) -> str:
+    """Why a stored turn is no answer to this ask; empty when it is one."""
     if (turn.speaker, turn.step, turn.round) != (ask.speaker, ask.step, ask.round):
-        told = f"{turn.speaker}'s {turn.step} in round {turn.round}"
-        raise _Failed(f"What is stored does not fit this run: {told} stands where {ask.speaker}'s {ask.step} should.")
+        return f"{turn.speaker}'s {turn.step} in round {turn.round} stands where {ask.speaker}'s {ask.step} should"
     if turn.model not in ("", ask.spec.model):
-        raise _Failed(f"{turn.speaker} was {turn.model} in round {turn.round}, and is {ask.spec.model} in this run.")
+        return f"{turn.speaker} was {turn.model}, and is {ask.spec.model} now"
     if turn.prompt not in ("", ask.prompt, ask.again):
-        raise _Failed(
-            f"{turn.speaker} was asked with another prompt in round {turn.round} than this run would use: "
-            "the settings, the prompts or the item have changed since."
+        return (
+            f"{turn.speaker}'s prompt in round {turn.round} is another now, so settings, prompts or item have changed"
         )
-    return turn
+    return ""
 
 
 def _gravity(trouble: BaseException) -> int:
