@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast
+from functools import lru_cache
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, and_, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, delete, exists, func, not_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.expression import SQLColumnExpression
 from sqlmodel import col
@@ -22,7 +23,6 @@ from storage.tables import (
     LeaseRow,
     MarkRow,
     OpinionRow,
-    RunRow,
     TargetRow,
     TraceRow,
     now,
@@ -30,7 +30,8 @@ from storage.tables import (
 
 Mark = Literal["skip", "flag", "note"]
 NOBODY = 0
-"""No annotator has this number."""
+"""No annotator and no target has this number."""
+ANNOTATOR = bindparam("annotator", type_=Integer)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ class Tally:
 
 def queue(session: Session, wanted: Queue, annotator: str, overlap: int) -> list[Place]:
     """The whole queue as the annotator sees it, the most divided debates first."""
-    return [place for _, place in _places(session, wanted, people.find(session, annotator) or NOBODY, overlap)]
+    values = _values(people.find(session, annotator) or NOBODY, overlap)
+    return [
+        Place(targets.of_row(*row[1:5]), *(bool(truth) for truth in row[5:]))
+        for row in session.execute(_queue(wanted), values)
+    ]
 
 
 def claim(
@@ -88,13 +93,14 @@ def claim(
     """
     studies.lock(session, wanted.study_id)
     annotator_id = people.annotator_id(session, annotator)
-    places = _places(session, wanted, annotator_id, overlap)
-    start = next((i + 1 for i, (_, place) in enumerate(places) if place.target == after), 0)
-    for target_id, place in places[start:] + places[:start]:
-        if not (place.labelled or place.skipped or place.full):
-            _hold(session, target_id, annotator_id, minutes)
-            return place.target
-    return None
+    last = targets.find(session, wanted.study_id, after) if after is not None else None
+    places = session.execute(_open(wanted), _values(annotator_id, overlap)).all()
+    start = next((place + 1 for place, (number, _) in enumerate(places) if number == last), 0)
+    chosen = next((number for number, is_open in [*places[start:], *places[:start]] if is_open), None)
+    if chosen is None:
+        return None
+    _hold(session, chosen, annotator_id, minutes)
+    return targets.get(session, chosen)
 
 
 def tally(places: Sequence[Place]) -> Tally:
@@ -164,43 +170,33 @@ def _hold(session: Session, target_id: int, annotator_id: int, minutes: int) -> 
     session.scalars(select(LeaseRow).where(_of(LeaseRow, target_id, annotator_id))).one().until = until
 
 
-def _places(session: Session, wanted: Queue, annotator_id: int, overlap: int) -> list[tuple[int, Place]]:
-    """(the target's number, the place) of the whole queue."""
-    found = session.execute(_query(wanted, annotator_id, overlap))
-    return [
-        (
-            number,
-            Place(
-                target=Target(item=key, kind=cast(Kind, kind), criterion=criterion, part=part),
-                labelled=bool(labelled),
-                skipped=bool(skipped),
-                flagged=bool(flagged),
-                full=bool(full),
-            ),
-        )
-        for number, key, kind, criterion, part, labelled, skipped, flagged, full in found
-    ]
+def _values(annotator_id: int, overlap: int) -> dict[str, Any]:
+    return {"annotator": annotator_id, "overlap": overlap, "moment": now()}
 
 
-def _query(wanted: Queue, annotator_id: int, overlap: int) -> Select[*tuple[Any, ...]]:
-    doubt = func.max(col(TraceRow.doubt))
-    columns = (col(TargetRow.id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+@lru_cache(maxsize=256)
+def _queue(wanted: Queue) -> Select[*tuple[Any, ...]]:
+    """The whole queue: number and target, then what `Place` says. To build the query takes longer than to ask it."""
+    columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    places = _places(wanted).add_columns(*columns).group_by(*columns)
+    return places.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), _full())
+
+
+@lru_cache(maxsize=256)
+def _open(wanted: Queue) -> Select[*tuple[Any, ...]]:
+    """The numbers of the whole queue, and whether the annotator can label each."""
+    return _places(wanted).add_columns(and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(_full())))
+
+
+def _places(wanted: Queue) -> Select[*tuple[Any, ...]]:
     return (
-        select(
-            *columns,
-            _labelled_by(annotator_id),
-            _marked(annotator_id, "skip"),
-            _marked(annotator_id, "flag"),
-            _taken_by_others(annotator_id) >= overlap,
-        )
-        .select_from(TargetRow)
+        select(col(TargetRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .where(*_conditions(wanted))
-        .group_by(*columns, col(ItemRow.position))
-        .order_by(doubt.desc(), col(ItemRow.position), col(TargetRow.id))
+        .group_by(col(TargetRow.id), col(ItemRow.position))
+        .order_by(func.max(col(TraceRow.doubt)).desc(), col(ItemRow.position), col(TargetRow.id))
     )
 
 
@@ -215,7 +211,7 @@ def _conditions(wanted: Queue) -> list[ColumnElement[bool]]:
     if wanted.scenario is not None:
         found.append(col(ItemRow.scenario) == wanted.scenario)
     if wanted.run_id is not None:
-        found.append(col(RunRow.id) == wanted.run_id)
+        found.append(col(TraceRow.run_id) == wanted.run_id)
     return found
 
 
@@ -235,28 +231,28 @@ def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tupl
     )
 
 
-def _labelled_by(annotator_id: SQLColumnExpression[int] | int) -> ColumnElement[bool]:
+def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
     return _standing(lambda label: col(label.annotator_id) == annotator_id).scalar_subquery() > 0
 
 
-def _taken_by_others(annotator_id: int) -> ColumnElement[int]:
-    """How many others have labelled the target at hand, or hold it to label it."""
+def _full() -> ColumnElement[bool]:
+    """Whether as many others as the overlap allows have labelled the target at hand, or hold it to label it."""
     holding = (
         select(func.count())
-        .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != annotator_id)
-        .where(col(LeaseRow.until) > now(), ~_labelled_by(col(LeaseRow.annotator_id)))
+        .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != ANNOTATOR)
+        .where(col(LeaseRow.until) > bindparam("moment"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
-    labelled = _standing(lambda label: col(label.annotator_id) != annotator_id)
-    return labelled.scalar_subquery() + holding.scalar_subquery()
+    labelled = _standing(lambda label: col(label.annotator_id) != ANNOTATOR)
+    return labelled.scalar_subquery() + holding.scalar_subquery() >= bindparam("overlap")
 
 
-def _marked(annotator_id: int, what: Mark) -> ColumnElement[bool]:
+def _marked(what: Mark) -> ColumnElement[bool]:
     """Whether the annotator's newest mark of that sort is on."""
     newest = (
         select(case((col(MarkRow.on), 1), else_=0))
         .where(
             col(MarkRow.target_id) == col(TargetRow.id),
-            col(MarkRow.annotator_id) == annotator_id,
+            col(MarkRow.annotator_id) == ANNOTATOR,
             col(MarkRow.mark) == what,
         )
         .order_by(col(MarkRow.id).desc())

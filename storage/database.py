@@ -47,7 +47,7 @@ def connect(url: str) -> Engine:
         case "sqlite" | "sqlite+pysqlite":
             return _sqlite(parsed)
         case "postgresql+psycopg":
-            return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+            return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=40)
     raise Problem(f"Tiebreak keeps its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 

@@ -34,6 +34,13 @@ def find(session: Session, study_id: int, target: Target) -> int | None:
     ).first()
 
 
+def get(session: Session, number: int) -> Target:
+    """The target of that number."""
+    query = select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    query = query.join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id)).where(col(TargetRow.id) == number)
+    return of_row(*session.execute(query).one())
+
+
 def number(session: Session, study_id: int, target: Target) -> int:
     """The number of a target, which is made where it is new."""
     found = find(session, study_id, target)
@@ -67,7 +74,7 @@ def _in_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def all_of(session: Session, study_id: int) -> list[tuple[int, Target]]:
     """(number, target) of all that was ever judged, in an order that is the same on every database."""
     query = _targets(study_id).add_columns(col(ItemRow.position))
-    found = [(position, _target(*rest), number) for number, *rest, position in session.execute(query)]
+    found = [(position, of_row(*rest), number) for number, *rest, position in session.execute(query)]
     found.sort(key=lambda row: (row[0], row[1].kind, row[1].criterion, row[1].part))
     return [(number, target) for _, target, number in found]
 
@@ -86,7 +93,7 @@ def _known(session: Session, study_id: int, keys: set[str]) -> dict[Target, int]
     query = _targets(study_id)
     if len(keys) <= items.FEW:
         query = query.where(col(ItemRow.key).in_(keys))
-    return {_target(*rest): number for number, *rest in session.execute(query)}
+    return {of_row(*rest): number for number, *rest in session.execute(query)}
 
 
 def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
@@ -97,6 +104,6 @@ def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _target(item: str, kind: str, criterion: str, part: str) -> Target:
+def of_row(item: str, kind: str, criterion: str, part: str) -> Target:
     """Without validation: there may be hundreds of thousands, and they were validated on their way in."""
     return Target.model_construct(item=item, kind=cast(Kind, kind), criterion=criterion, part=part)
