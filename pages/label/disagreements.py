@@ -86,11 +86,10 @@ def following(queue: Queue, annotator: str, study: Study, after: Target | None =
 
 def go_to(target: Target | None) -> None:
     """Put a target into the address: it is shown next, and to whoever gets the link."""
-    st.query_params.pop("item", None)
-    st.query_params.pop("on", None)
-    if target is not None:
-        st.query_params["item"] = target.item
-        st.query_params["on"] = target.criterion
+    if target is None:
+        st.query_params.pop("item", None)
+    else:
+        st.query_params.update(item=target.item, on=target.criterion)
 
 
 def finished(places: list[Place], study: Study) -> None:
