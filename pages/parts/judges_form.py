@@ -1,0 +1,137 @@
+"""Who judges: a name and a model a row. A key is never asked for, and never taken."""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from core import local_model
+from core.models import available
+from pages.parts.chooser import told
+from pages.parts.text import plain
+
+Draft = dict[str, Any]
+SECRET = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
+RANDOM = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
+HIDDEN = (
+    "Keys are never typed here, stored or logged: put it in an environment variable, and write the variable's name."
+)
+OWN = ("temperature", "max_tokens", "timeout")
+"""What all judges share, unless one has its own."""
+
+
+def ask(prefix: str, start: Sequence[Draft], troubles: list[str], least: int = 1) -> list[Draft]:
+    """The judges as far as they are described; each has a name, and a spec without what all of them share.
+
+    What cannot be taken is added to `troubles`, a sentence each.
+    """
+    rows = st.session_state.setdefault(f"{prefix}judges", dict(enumerate(start)))
+    found = [_row(f"{prefix}judge{place}_", rows, place, troubles, least) for place in list(rows)]
+    if st.button("Another judge", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"):
+        number = max(rows, default=-1) + 1
+        rows[number] = {"name": f"judge {number + 1}"}
+        st.rerun()
+    if any(judge["spec"].get("model") == local_model.NAME for judge in found):
+        st.caption(f":material/info: **local**: {local_model.WEAK}")
+    return found
+
+
+def usual() -> list[Draft]:
+    """Three judges, as the paper has them: different models where their keys are here, else the local one, which
+    says the same thrice unless it is asked at different temperatures."""
+    paid = [offer for offer in available() if offer.model != local_model.NAME]
+    first = list({offer.note: offer.model for offer in reversed(paid)}.values())[::-1]
+    models = list(dict.fromkeys([*first, *(offer.model for offer in paid)]))
+    local = [{"model": local_model.NAME, "temperature": heat, "max_tokens": 300} for heat in (0.2, 0.7, 1.0)]
+    specs = [{"model": models[place % len(models)]} for place in range(3)] if models else local
+    return [{"name": f"judge {letter}", "spec": spec} for letter, spec in zip("ABC", specs, strict=True)]
+
+
+def _row(key: str, rows: dict[int, Draft], place: int, troubles: list[str], least: int) -> Draft:
+    start = rows[place]
+    spec = start.get("spec", {})
+    with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", key=f"{key}row"):
+        name = st.text_input(
+            "Name", start.get("name", ""), key=f"{key}name", width=150, label_visibility="collapsed", placeholder="name"
+        )
+        model = _model(key, spec.get("model"))
+        own = _more(key, spec)
+        if len(rows) > least and st.button(
+            "", icon=":material/close:", key=f"{key}remove", type="tertiary", help="Leave this judge out"
+        ):
+            del rows[place]
+            st.rerun()
+    found = refusal(model or "", own.get("address", ""), own.get("key_variable", ""))
+    if found:
+        troubles.append(f"{name.strip() or 'A judge'}: {found}")
+    return {"name": name.strip(), "spec": told({"model": model, **own})}
+
+
+def _model(key: str, value: str | None) -> str | None:
+    options = list(dict.fromkeys([*(offer.model for offer in available()), *([value] if value else [])]))
+    return st.selectbox(
+        "Model",
+        options,
+        index=options.index(value) if value else None,
+        format_func=lambda model: f"{model} (weak, needs no key)" if model == local_model.NAME else model,
+        accept_new_options=True,
+        key=f"{key}model",
+        placeholder="choose, or type any litellm name",
+        label_visibility="collapsed",
+    )
+
+
+def _more(key: str, spec: Draft) -> Draft:
+    """A server of one's own, and what this judge alone has."""
+    with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, temperature, length"):
+        address = st.text_input(
+            "Address of an OpenAI-compatible server",
+            spec.get("address") or "",
+            key=f"{key}address",
+            placeholder="http://127.0.0.1:11434/v1",
+            help="vLLM, Ollama, llama.cpp. Leave it empty for a provider that litellm knows by the model's name.",
+        ).strip()
+        variable = st.text_input(
+            "Environment variable with its key",
+            spec.get("key_variable") or "",
+            key=f"{key}variable",
+            placeholder="MY_SERVER_API_KEY",
+            help="The name of the variable, never the key. Leave it empty where the server wants none.",
+        ).strip()
+        if VARIABLE.fullmatch(variable) and variable not in os.environ:
+            st.caption(f":material/warning: {plain(variable)} is not set where Tiebreak runs.")
+        own = {name: _own(key, name, spec) for name in OWN}
+    return told({"address": address, "key_variable": variable, **own})
+
+
+def _own(key: str, name: str, spec: Draft) -> Any:
+    words = {"temperature": "Temperature", "max_tokens": "Longest reply, tokens", "timeout": "Time-out, seconds"}
+    whole = name == "max_tokens"
+    return st.number_input(
+        words[name], 0 if whole else 0.0, value=spec.get(name), key=f"{key}{name}", placeholder="as for all judges"
+    )
+
+
+def refusal(model: str, address: str, variable: str) -> str:
+    """Why a judge's words cannot be stored with a run, in a sentence; empty where they can."""
+    if any(looks_secret(text) for text in (model, variable)):
+        return f"that looks like a key. {HIDDEN}"
+    if variable and not VARIABLE.fullmatch(variable):
+        return 'the variable\'s name has to end in "_API_KEY", such as MY_SERVER_API_KEY.'
+    if not address:
+        return ""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return "the server's address should look like http://127.0.0.1:8000/v1."
+    if parts.username or parts.password or parts.query:
+        return f"the server's address holds more than an address. {HIDDEN}"
+    return ""
+
+
+def looks_secret(text: str) -> bool:
+    """Whether a text looks like a key: the prefix of a provider, or a long jumble of letters and digits."""
+    return bool(SECRET.match(text) or RANDOM.fullmatch(text))
