@@ -22,6 +22,14 @@ def ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> Floats:
     return out
 
 
+def standard(values: Floats) -> Floats:
+    """The values less their mean, in units of the largest, so that sums of squares lose nothing."""
+    if not values.size:
+        return values
+    centred = values - values.mean()
+    return np.asarray(centred / (np.abs(centred).max() or 1))
+
+
 def beyond_chance(observed: Floats, expected: Floats) -> Floats:
     """(observed - expected) / (1 - expected): the shape of every chance-corrected coefficient."""
     return ratio(observed - expected, 1.0 - expected)

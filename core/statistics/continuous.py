@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse, stats
 
-from core.statistics.arrays import Floats, ratio
+from core.statistics.arrays import Floats, ratio, standard
 from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
 from core.statistics.pairwise import mean_defined, signs
 
@@ -21,8 +21,9 @@ SIGNS = 1_500
 
 def alpha_interval(values: Floats) -> Statistic:
     """Krippendorff's interval alpha of scores (N, R), nan missing; see `kernels.alpha_of_moments`."""
-    centred = values - np.nanmean(values)
     there = ~np.isnan(values)
+    centred = np.full_like(values, np.nan)
+    centred[there] = standard(values[there])
     return alpha_of_moments(there.sum(axis=1).astype(float), np.nansum(centred, axis=1), np.nansum(centred**2, axis=1))
 
 
@@ -59,12 +60,6 @@ def pearson(x: Floats, y: Floats) -> Statistic:
         return ratio(n * sxy - sx * sy, np.sqrt(np.where(spread > 1e-12, spread, 0)))
 
     return value
-
-
-def standard(values: Floats) -> Floats:
-    """The values less their mean, in units of their spread, so that sums of squares lose nothing."""
-    centred = values - values.mean()
-    return np.asarray(centred / (np.abs(centred).max(initial=0) or 1))
 
 
 def spearman(x: Floats, y: Floats) -> Statistic:

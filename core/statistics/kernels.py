@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from core.statistics.arrays import Floats, beyond_chance, ratio
+from core.statistics.arrays import Floats, beyond_chance, ratio, standard
 
 Statistic = Callable[[Floats], Floats]
 """(B, P) weights -> (B,) values."""
@@ -109,7 +109,7 @@ def alpha_nominal(counts: Floats) -> Statistic:
 def alpha_interval(counts: Floats, numbers: Floats) -> Statistic:
     """Krippendorff's alpha with delta_kl^2 = (v_k - v_l)^2, v_k the number of category k."""
     there, size = pairable(counts)
-    centred = numbers - numbers.mean()
+    centred = standard(numbers)
     return alpha_of_moments(size, there @ centred, there @ centred**2)
 
 

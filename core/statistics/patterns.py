@@ -104,7 +104,7 @@ def compressed(ratings: Ratings, used: Bools, *, ordered: bool) -> Patterns:
     codes = ratings.codes if used.all() else ratings.codes[used]
     kinds = len(ratings.categories)
     rows, times, pattern_of = distinct(codes, kinds, locate=ratings.groups is not None)
-    if not ordered and rows.shape[0] > 1:
+    if not ordered:
         rows, again, merge = distinct(np.sort(rows, axis=1), kinds, locate=True)
         times = np.bincount(merge, times, minlength=again.size)
         pattern_of = merge[pattern_of] if pattern_of.size else pattern_of
