@@ -16,6 +16,7 @@ from core.labels import Kind, Target
 from storage import people, studies, targets
 from storage.database import insert_new
 from storage.said import mark_row, with_origin
+from storage.storable import storable
 from storage.tables import (
     DraftRow,
     ItemRow,
@@ -36,13 +37,15 @@ ANNOTATOR = bindparam("annotator", type_=Integer)
 
 @dataclass(frozen=True)
 class Queue:
-    """What is to be labelled: the targets of a kind that the judges could not agree on."""
+    """What is to be labelled: the targets of a kind that the judges could not agree on, or `every` one."""
 
     study_id: int
     kind: Kind = "preference"
     criterion: str | None = None
     scenario: str | None = None
     run_id: int | None = None
+    every: bool = False
+    """All targets of the kind in the order of the items; else the disputed ones, the most divided first."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,10 @@ def free(session: Session, study_id: int, target: Target, annotator: str) -> Non
 def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
     """Keep what an annotator has entered so far."""
     target_id, annotator_id = _numbers(session, study_id, target, annotator)
-    row = {"target_id": target_id, "annotator_id": annotator_id, "body": dict(body), "at": now()}
+    row = {"target_id": target_id, "annotator_id": annotator_id, "body": storable(dict(body)), "at": now()}
     insert_new(session, DraftRow, [row])
     kept = session.scalars(select(DraftRow).where(_of(DraftRow, target_id, annotator_id))).one()
-    kept.body, kept.at = dict(body), now()
+    kept.body, kept.at = row["body"], row["at"]
 
 
 def draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
@@ -189,29 +192,31 @@ def _open(wanted: Queue) -> Select[*tuple[Any, ...]]:
 
 
 def _places(wanted: Queue) -> Select[*tuple[Any, ...]]:
-    return (
+    query = (
         select(col(TargetRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .where(*_conditions(wanted))
         .group_by(col(TargetRow.id), col(ItemRow.position))
+    )
+    if wanted.every:
+        judged = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.run_id) == wanted.run_id)
+        query = query if wanted.run_id is None else query.where(judged)
+        return query.order_by(col(ItemRow.position), col(TargetRow.id))
+    in_run = [] if wanted.run_id is None else [col(TraceRow.run_id) == wanted.run_id]
+    return (
+        query.join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(TraceRow.outcome).in_(("disputed", "no_verdict")), *in_run)
         .order_by(func.max(col(TraceRow.doubt)).desc(), col(ItemRow.position), col(TargetRow.id))
     )
 
 
 def _conditions(wanted: Queue) -> list[ColumnElement[bool]]:
-    found = [
-        col(TargetRow.study_id) == wanted.study_id,
-        col(TargetRow.kind) == wanted.kind,
-        col(TraceRow.outcome).in_(("disputed", "no_verdict")),
-    ]
+    found = [col(TargetRow.study_id) == wanted.study_id, col(TargetRow.kind) == wanted.kind]
     if wanted.criterion is not None:
         found.append(col(TargetRow.criterion) == wanted.criterion)
     if wanted.scenario is not None:
         found.append(col(ItemRow.scenario) == wanted.scenario)
-    if wanted.run_id is not None:
-        found.append(col(TraceRow.run_id) == wanted.run_id)
     return found
 
 

@@ -183,9 +183,16 @@ def golds(session: Session, study_id: int) -> Iterator[Gold]:
     for (target_id, person), value in _standing(session, study_id).items():
         standing[target_id][names[person]] = value
     ruled = {ruling.target: ruling for ruling in rulings(session, study_id)}
-    verdicts = _verdicts(session, study_id)
+    verdicts, judged = _verdicts(session, study_id), _judged(session, study_id)
     for number, target in targets.all_of(session, study_id):
-        yield gold(target, standing.get(number, {}), ruled.get(target), verdicts.get(number, ()))
+        if number in standing or number in judged or target in ruled:
+            yield gold(target, standing.get(number, {}), ruled.get(target), verdicts.get(number, ()))
+
+
+def _judged(session: Session, study_id: int) -> set[int]:
+    """The targets of which a judge gave an opinion, or should have."""
+    query = select(col(OpinionRow.target_id)).where(col(OpinionRow.study_id) == study_id).distinct()
+    return set(session.scalars(query))
 
 
 def _verdicts(session: Session, study_id: int) -> dict[int, list[Value]]:
