@@ -1,5 +1,10 @@
 """What is evaluated: items with their responses, and the criteria they are judged by."""
 
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from core.critiques import Critique, twice
 from core.frozen import Frozen
 from core.labels import Scale
 
@@ -36,6 +41,14 @@ class Item(Frozen):
     scenario: str | None = None
     group: str | None = None
     """The document or dialogue that the item is part of: such items are not independent."""
+    critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda there: not there)
+    """What was said of the responses, where critiques are judged; left out of files and the database where none is."""
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> Self:
+        if self.critiques and (name := twice(self.critiques)):
+            raise ValueError(f"two critiques, or two of their AIUs, have the id {name!r}")
+        return self
 
 
 class Criterion(Frozen):
