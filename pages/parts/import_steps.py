@@ -53,8 +53,8 @@ def show() -> None:
     if plan is not None:
         last = "3" if plan.mapping else "2"
         st.subheader(f"{last} · Check and import", anchor=False)
-        _first_item(plan)
-        _into(plan)
+        if _first_item(plan):
+            _into(plan)
 
 
 def _what_goes() -> None:
@@ -96,16 +96,21 @@ def _mapped(given: Given) -> Plan | None:
     return Plan(given, "table", mapping)
 
 
-def _first_item(plan: Plan) -> None:
-    """The first item as it will be: a wrong column shows here, before anything is read."""
-    item, labels = _look(plan, plan.given.key, plan.format, plan.mapping and mappings.dump(plan.mapping))
+def _first_item(plan: Plan) -> bool:
+    """The first item as it will be: a wrong column shows here. False where the file is refused already."""
+    try:
+        item, labels = _look(plan, plan.given.key, plan.format, plan.mapping and mappings.dump(plan.mapping))
+    except Problem as refusal:
+        st.error(f"This cannot be imported: {refusal}", icon=":material/error:")
+        return False
     if item is None:
-        return
+        return True
     with st.expander(f"The first item as it will be: {plain(item.id)}", expanded=True):
         items.show(item, key="first")
         about = [f"scenario {plain(item.scenario)}" if item.scenario else "", items.systems(item)]
         about += [_said(label) for label in labels]
         st.caption(" · ".join(part for part in about if part))
+    return True
 
 
 def _said(label: Label) -> str:

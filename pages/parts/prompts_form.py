@@ -18,10 +18,11 @@ def show(study: Study, protocol: str) -> None:
     title = f"Prompts ({len(own)} of {len(ours)} in this study's own words)" if own else "Prompts"
     with st.expander(title, key=f"prompts_{protocol}"):
         st.caption("A study can put any prompt in its own words. The text that was used is stored with each run.")
+        names = sorted(ours, key=lambda name: (name == "again", name))
         name = st.segmented_control(
             "Prompt",
-            list(ours),
-            default=next(iter(ours)),
+            names,
+            default=names[0],
             required=True,
             format_func=lambda name: f"{name} (own)" if name in own else name,
             key=f"prompt_of_{protocol}",
@@ -33,7 +34,9 @@ def show(study: Study, protocol: str) -> None:
 def _editor(study: Study, protocol: str, name: str, ours: str) -> None:
     kept = study.prompts.get(f"{protocol}/{name}")
     key = f"prompt_{study.id}_{protocol}_{name}"
-    text = st.text_area("Text", kept or ours, height=320, key=f"{key}_{kept is None}", label_visibility="collapsed")
+    text = st.text_area(
+        "Text", kept or ours, height="content", key=f"{key}_{kept is None}", label_visibility="collapsed"
+    )
     blanks = ", ".join(f"`${blank}`" for blank in sorted(Template(ours).get_identifiers()))
     st.caption(f"Blanks that have to stand in it: {blanks}. Write `$$` for a dollar sign.")
     with st.container(horizontal=True):

@@ -122,11 +122,15 @@ def _take_away(study: Study) -> None:
 
 
 def _download(label: str, write: Callable[[TextIO], None], name: str, mime: str, key: str) -> None:
-    def made() -> bytes:
-        held = io.BytesIO()
-        stream = io.TextIOWrapper(held, encoding="utf-8", newline="")
-        write(stream)
-        stream.flush()
-        return held.getvalue()
+    st.download_button(
+        label, lambda: written(write), name, mime, key=f"take_{key}", icon=":material/download:", on_click="ignore"
+    )
 
-    st.download_button(label, made, name, mime, key=f"take_{key}", icon=":material/download:", on_click="ignore")
+
+def written(write: Callable[[TextIO], None]) -> bytes:
+    """A file's bytes, the same on every system; the server keeps them in memory until they are fetched."""
+    held = io.BytesIO()
+    stream = io.TextIOWrapper(held, encoding="utf-8", newline="")
+    write(stream)
+    stream.flush()
+    return held.getvalue()
