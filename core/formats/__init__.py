@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
     "scaleeval": "core.formats.scaleeval",
+    "metacritique": "core.formats.metacritique",
     "table": "core.formats.table",
 }
 """Format name -> module. The first that recognises a path reads it, so the table, which takes most files, is last."""
