@@ -19,12 +19,15 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
+from storage import storable
 
 Thing = TypeVar("Thing")
 DEFAULT = "sqlite:///tiebreak.db"
 VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
 """Longer than the largest import holds the one place for writers."""
+CACHE_KILOBYTES = 32_000
+"""Enough for the indexes of a large study; a connection takes only what it uses."""
 UPGRADES = 8_442_325
 """The number of PostgreSQL's advisory lock that lets one process upgrade at a time."""
 
@@ -47,16 +50,19 @@ def connect(url: str) -> Engine:
         case "sqlite" | "sqlite+pysqlite":
             return _sqlite(parsed)
         case "postgresql+psycopg":
-            return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=40)
+            return create_engine(
+                parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=storable.to_json
+            )
     raise Problem(f"Tiebreak keeps its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 
 def _sqlite(parsed: URL) -> Engine:
     if parsed.database in (None, "", ":memory:"):
-        engine = create_engine(parsed, connect_args={"check_same_thread": False}, poolclass=StaticPool)
+        pool: dict[str, Any] = {"poolclass": StaticPool}
     else:
         _make_folder(Path(str(parsed.database)))
-        engine = create_engine(parsed, connect_args={"check_same_thread": False}, pool_size=20, max_overflow=40)
+        pool = {"pool_size": 20, "max_overflow": 40}
+    engine = create_engine(parsed, connect_args={"check_same_thread": False}, json_serializer=storable.to_json, **pool)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: Any) -> None:
@@ -66,6 +72,7 @@ def _sqlite(parsed: URL) -> Engine:
             "journal_mode=WAL",
             "synchronous=NORMAL",
             "foreign_keys=ON",
+            f"cache_size=-{CACHE_KILOBYTES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from core.labels import Opinion, Target
 from core.trace import EVENT, Event, ReplyUnreadable, TurnTaken
+from storage.storable import storable
 from storage.tables import now
 
 
@@ -28,10 +29,10 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
 
 def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, Any]:
     """The columns that keep an event; the prompt stands apart from the body."""
-    body = event.model_dump(mode="json")
+    body = storable(event.model_dump(mode="json"))
     text, usage = "", {}
     if isinstance(event, TurnTaken | ReplyUnreadable):
-        text, body["turn"]["prompt"], usage = event.turn.prompt, "", body["turn"]["usage"]
+        text, body["turn"]["prompt"], usage = body["turn"]["prompt"], "", body["turn"]["usage"]
     return {
         "trace_id": trace_id,
         "seq": seq,

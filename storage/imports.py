@@ -3,12 +3,15 @@
 Taking the same records again adds nothing: items, runs and traces are known by their names, labels by what they say.
 """
 
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine, select
+from sqlalchemy.exc import DataError
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -25,7 +28,8 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Item
-from core.labels import Target
+from core.labels import Label, Target
+from core.problems import Problem
 from storage import items, people, recorded, studies, targets
 from storage.database import batches, insert_all, writing
 from storage.said import Row, counting, label_row, mark_row, ruling_row
@@ -59,23 +63,47 @@ def load(engine: Engine, study: str, records: Iterable[Record], progress: Progre
 
     The file is read to its end before the database is touched, so that nobody waits for a slow file.
     """
-    held = _Sorted(records)
-    with writing(engine) as session:
+    with _without_collections():
+        held = _Sorted(records)
         told = held.of(StudyRecord)
-        study_id = studies.get_or_create(session, study, told[-1] if told else None).id
-        return _Load(session, study_id, held, progress or (lambda done, there: None)).take()
+        try:
+            with writing(engine) as session:
+                study_id = studies.get_or_create(session, study, told[-1] if told else None).id
+                return _Load(session, study_id, held, progress or (lambda done, there: None)).take()
+        except (DataError, OverflowError, UnicodeError) as error:
+            cause = getattr(error, "orig", None) or error
+            raise Problem(f"Something in it cannot be kept: {str(cause).splitlines()[0]}.") from error
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Hundreds of thousands of records stay until the end: to look through them again and again for garbage would
+    take three times as long as to read them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class _Sorted:
-    """A file's records by sort, in the order of the file."""
+    """What a file's records hold, by sort, in the order of the file; equal targets are one object."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._held: dict[type[Any], list[Any]] = defaultdict(list)
+        targets: dict[Target, Target] = {}
         for record in records:
-            self._held[type(record)].append(record)
+            match record:
+                case LabelRecord(label=label):
+                    target = targets.setdefault(label.target, label.target)
+                    self._held[Label].append(label.model_copy(update={"target": target}))
+                case ItemRecord(item=item):
+                    self._held[Item].append(item)
+                case _:
+                    self._held[type(record)].append(record)
 
     def of(self, sort: type[Sort]) -> list[Sort]:
-        """The records of one sort."""
+        """All of one sort."""
         return self._held[sort]
 
 
@@ -85,7 +113,7 @@ class _Load:
     def __init__(self, session: Session, study_id: int, held: _Sorted, progress: Progress) -> None:
         self.session, self.study_id, self.held, self.progress = session, study_id, held, progress
         self.done = 0
-        self.there = sum(len(held.of(sort)) for sort in (ItemRecord, TraceRecord, LabelRecord))
+        self.there = sum(len(held.of(sort)) for sort in (Item, TraceRecord, Label))
         self.targets: dict[Target, int] = {}
         self.people: dict[str, int] = {}
         self.counted = counting()
@@ -93,7 +121,7 @@ class _Load:
     def take(self) -> Added:
         """Everything, each sort after what it refers to."""
         self.take_declarations()
-        taken = self.take_items([record.item for record in self.held.of(ItemRecord)])
+        taken = self.take_items(self.held.of(Item))
         self.know_targets_and_people()
         traces = self.held.of(TraceRecord)
         return Added(
@@ -112,7 +140,7 @@ class _Load:
         for scale in self.held.of(ScaleRecord):
             studies.put_scale(self.session, self.study_id, scale)
         scales = studies.scales(self.session, self.study_id)
-        for said in (record.label for record in self.held.of(LabelRecord)):
+        for said in self.held.of(Label):
             studies.must_hold(scales, said.target.kind, said.target.criterion, said.value)
         for ruled in (record.ruling for record in self.held.of(RulingRecord)):
             studies.must_hold(scales, ruled.target.kind, ruled.target.criterion, ruled.value)
@@ -131,7 +159,7 @@ class _Load:
 
     def know_targets_and_people(self) -> None:
         """The numbers of every target and annotator that the file speaks of."""
-        said = [(one.label.target, one.label.annotator) for one in self.held.of(LabelRecord)]
+        said = [(one.target, one.annotator) for one in self.held.of(Label)]
         said += [(one.target, one.annotator) for one in self.held.of(MarkRecord)]
         said += [(one.ruling.target, one.ruling.adjudicator) for one in self.held.of(RulingRecord)]
         wanted = {target for target, _ in said} | set(recorded.targets_of(self.held.of(TraceRecord)))
@@ -142,7 +170,7 @@ class _Load:
         """Labels that were not taken before; how many they were."""
         rows = [
             self.counted(label_row(one, self.study_id, self.targets[one.target], self.people[one.annotator]))
-            for one in (record.label for record in self.held.of(LabelRecord))
+            for one in self.held.of(Label)
         ]
         new = self.new(LabelRow, rows)
         self.step(len(rows) - len(new))

@@ -73,7 +73,7 @@ def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:
         "position": position,
         "scenario": item.scenario,
         "cluster": item.group,
-        "body": item.model_dump(mode="json"),
+        "body": item,
     }
 
 

@@ -5,15 +5,17 @@ blanks around it, is the same thing said.
 """
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import pydantic_core
+
 from core.formats.records import MarkRecord
 from core.labels import Label, Ruling
 from core.problems import Problem
+from storage.storable import storable
 
 Row = dict[str, Any]
 
@@ -68,12 +70,13 @@ def moment(at: datetime | None) -> datetime | None:
 
 def origin(row: Row, repeat: int = 0) -> str:
     """What a row is known by; `repeat` tells the second identical line of a file from the first."""
-    text = json.dumps([*row.values(), repeat], sort_keys=True, default=_plain)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    said = [sorted(value.items()) if isinstance(value, dict) else value for value in row.values()]
+    return hashlib.blake2b(pydantic_core.to_json([*said, repeat]), digest_size=16).hexdigest()
 
 
 def with_origin(row: Row) -> Row:
     """The row, ready to be kept."""
+    row = storable(row)
     return row | {"origin": origin(row)}
 
 
@@ -87,7 +90,3 @@ def counting() -> Callable[[Row], Row]:
         return row | {"origin": first if seen[first] == 1 else origin(row, seen[first] - 1)}
 
     return ready
-
-
-def _plain(at: datetime) -> str:
-    return at.isoformat()

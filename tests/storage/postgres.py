@@ -1,0 +1,101 @@
+"""A PostgreSQL server that the tests start and stop themselves, where its binaries are on the machine."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+SETTINGS = {"listen_addresses": "", "fsync": "off", "full_page_writes": "off", "max_connections": "120"}
+PATIENCE = 30.0
+
+
+def binaries() -> Path | None:
+    """The folder of initdb and postgres: the newest Debian package's, else whatever is on the PATH."""
+    packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
+    on_path = shutil.which("postgres")
+    for folder in [*packaged, *([Path(on_path).resolve().parent] if on_path else [])]:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    return None
+
+
+class Server:
+    """A server on a socket in a temporary folder. It refuses to run as root, so root starts it as somebody else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.user = _unprivileged()
+        self.folder = Path(tempfile.mkdtemp(prefix="tiebreak-pg-", dir="/tmp"))
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        self._databases = 0
+        data = str(self.folder / "data")
+        self._run([folder / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"])
+        options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [folder / "postgres", "-D", data, "-k", str(self.folder), *options],
+                stdout=log,
+                stderr=log,
+                **self._as_user(),
+            )
+        self._wait()
+
+    def url(self, database: str) -> str:
+        """The address of a database, as a user of Tiebreak would give it."""
+        return f"postgresql://tests@/{database}?host={self.folder}"
+
+    def create(self, template: str = "template0") -> str:
+        """The name of a new database, a copy of `template`."""
+        self._databases += 1
+        name = f"tiebreak_{self._databases}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    def drop(self, name: str) -> None:
+        """Remove a database, whoever is still connected to it."""
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def execute(self, statement: str) -> None:
+        """Run one statement outside of all transactions."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+
+    def stop(self) -> None:
+        """End the server, and remove everything it wrote."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                if time.monotonic() > end or self._process.poll() is not None:
+                    raise RuntimeError((self.folder / "log").read_text()) from None
+                time.sleep(0.05)
+
+    def _run(self, command: list) -> None:
+        subprocess.run(command, check=True, capture_output=True, **self._as_user())
+
+    def _as_user(self) -> dict:
+        return {"user": self.user, "group": pwd.getpwnam(self.user).pw_gid, "extra_groups": []} if self.user else {}
+
+
+def _unprivileged() -> str | None:
+    """Whom to start the server as; None for whoever runs the tests."""
+    if os.getuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in known)
