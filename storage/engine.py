@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from core import money
 from core.items import Item
 from core.limits import Budget, Limits
 from core.models import Model
@@ -138,17 +139,16 @@ class _Carried:
             ]
 
 
-async def carry_run(
-    engine: Engine, run_id: int, model: Model, *, worker: str, expected: Callable[[Run], Budget | None] | None = None
-) -> None:
+async def carry_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
     """Carry a run that `worker` has taken (`runs.take`) until it is finished, cancelled or stopped.
 
     What happened is in the database; nothing is raised but programming errors.
     """
     with reading(engine) as session:
-        run = runs.get(session, run_id)
+        run, spent = runs.get(session, run_id), traces.totals(session, run_id=run_id).dollars
+    budget = Budget(run.ceiling, money.most, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
-    limits = Limits(parallel=run.parallel, budget=expected(run) if expected else None, cancelled=cancelled.is_set)
+    limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
     async with _working(Keeper(engine)) as keeper:
         carried = _Carried(engine, run, model, worker, limits, keeper)
         async with _signs_of_life(engine, run_id, worker, cancelled):
