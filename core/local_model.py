@@ -4,6 +4,7 @@ It is started when it is first asked, once a process, and ends with the process.
 """
 
 import importlib.util
+import os
 import socket
 import threading
 import time
@@ -17,7 +18,8 @@ from core.problems import Permanent
 NAME = "local"
 WEAK = (
     "A very small model (SmolLM2, 135 million parameters) that runs on this machine. It needs no key and costs "
-    "nothing, and it is a weak judge: in a trial it got 4 of 16 easy comparisons right. Use it to see how things work."
+    "nothing, and it is a weak judge: in a trial it got 4 of 16 easy comparisons right, fewer than a coin would. Its "
+    "replies are held to the form of an answer. Use it to see how things work, not to judge."
 )
 MISSING = "The local model is not installed: run `make setup`, or choose a model that a provider serves."
 SLOTS = 4
@@ -60,7 +62,8 @@ def _started() -> tuple[str, Any]:
     settings.port = _free_port()
     settings.n_parallel = SLOTS
     settings.n_ctx = CONTEXT * SLOTS
-    settings.cpuparams.n_threads = 2
+    threads = max(1, (os.cpu_count() or 2) - 1)  # threads that wait for a busy core make it ten times slower
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
     settings.cache_ram_mib = 64  # it would keep up to 8 GB of old prompts
     settings.verbosity = 1
     server = xllamacpp.Server(settings)

@@ -60,7 +60,7 @@ class LiteLLM:
     async def ask(self, ask: Ask) -> Reply:
         """One call, tried once: whoever calls decides whether to try again."""
         litellm = _loaded[0] if _loaded else await asyncio.to_thread(_litellm)
-        request = await asyncio.to_thread(_request, ask) if ask.spec.model == local_model.NAME else _request(ask)
+        request = await asyncio.to_thread(_request, ask) if _is_local(ask.spec) else _request(ask)
         start = time.perf_counter()
         try:
             async with asyncio.timeout(ask.spec.timeout):
@@ -135,13 +135,20 @@ def _request(ask: Ask) -> dict[str, Any]:
         "num_retries": 0,
         "max_retries": 0,
         "drop_params": True,  # some models take no temperature
-    } | _route(spec)
+    } | (_local(ask) if _is_local(spec) else _route(spec))
+
+
+def _is_local(spec: Spec) -> bool:
+    return spec.model == local_model.NAME and spec.address is None
+
+
+def _local(ask: Ask) -> dict[str, Any]:
+    here = {"model": "openai/local", "api_base": local_model.address(), "api_key": "none"}
+    return here | {"extra_body": {"grammar": ask.grammar}} if ask.grammar else here
 
 
 def _route(spec: Spec) -> dict[str, Any]:
     """Where the ask goes and with which key. An address never gets a key that was not named for it."""
-    if spec.model == local_model.NAME and spec.address is None:
-        return {"model": "openai/local", "api_base": local_model.address(), "api_key": "none"}
     if spec.address is None:
         return {"model": spec.model}
     return {"model": f"openai/{spec.model}", "api_base": spec.address, "api_key": _key(spec)}
@@ -194,7 +201,7 @@ def _dollars(response: Any, spec: Spec) -> float | None:
     """By litellm's table; a server at an address of its own has no known price, whatever its model is called."""
     if spec.address is not None:
         return None
-    if spec.model == local_model.NAME:
+    if _is_local(spec):
         return 0.0
     cost = response._hidden_params.get("response_cost")  # litellm.completion_cost, which it has worked out already
     return None if cost is None else float(cost)

@@ -46,6 +46,9 @@ class Ask:
     """Which response stood in each place: (2, 1) when the order was swapped."""
     again: str = ""
     """The prompt for the second try when the reply cannot be read; empty for the same prompt."""
+    grammar: str = ""
+    """The form of an answer in llama.cpp's GBNF. The local model alone is held to it: it is too weak to keep to a form
+    that it is only told of."""
     images: tuple[str, ...] = field(default=())
 
     def asking(self, prompt: str) -> "Ask":

@@ -23,6 +23,8 @@ from core.trace import Ask, Flow, Spec, Turn, Verdict
 
 NAME = "scaleeval"
 Stopping = Literal["unanimity", "majority"]
+GRAMMAR = r'root ::= [^\n]{40,400} "\n\n" [012]'
+"""Some reasoning, and the digit alone on the last line."""
 
 
 class Judge(Frozen):
@@ -208,6 +210,7 @@ def _ask(debate: Debate, judge: Judge, step: str, number: int, prompt: str) -> A
         read=own_order(debate.shown),
         shown=debate.shown,
         again=render(debate.templates, "again", prompt=prompt),
+        grammar=GRAMMAR,
     )
 
 
