@@ -54,10 +54,11 @@ def usual() -> list[Draft]:
 def _row(key: str, rows: dict[int, Draft], place: int, troubles: list[str], least: int) -> Draft:
     start = rows[place]
     spec = start.get("spec", {})
-    with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", key=f"{key}row"):
-        name = st.text_input(
-            "Name", start.get("name", ""), key=f"{key}name", width=150, label_visibility="collapsed", placeholder="name"
-        )
+    left, right = st.columns([3, 7], gap="small", vertical_alignment="bottom")
+    name = left.text_input(
+        "Name", start.get("name", ""), key=f"{key}name", label_visibility="collapsed", placeholder="name"
+    )
+    with right, st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall"):
         model = _model(key, spec.get("model"))
         own = _more(key, spec)
         if len(rows) > least and st.button(

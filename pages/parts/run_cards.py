@@ -55,9 +55,11 @@ def _card(study: Study, run: Run) -> None:
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             _head(run, progress)
             _ways(study, run, progress)
-        st.progress(_share(progress), _so_far(progress))
-        st.markdown(" ".join(_outcomes(progress)))
-        st.caption(" · ".join(_took(progress)))
+        if run.state in ACTIVE or _share(progress) < 1:
+            st.progress(_share(progress), _so_far(progress))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(" ".join(_outcomes(progress)), width="content")
+            st.caption(" · ".join(_took(progress)), width="content")
         if run.problem:
             st.warning(plain(run.problem), icon=":material/error:")
 
@@ -145,7 +147,7 @@ def _outcomes(progress: Progress) -> list[str]:
 def _took(progress: Progress) -> list[str]:
     took = progress.totals
     if not took.calls and not took.errors:
-        return ["No call yet" if progress.done < progress.traces else "No calls on record"]
+        return ["no call yet" if progress.done < progress.traces else "no calls on record"]
     tokens = took.prompt_tokens + took.completion_tokens
     parts = [numbers.count(took.calls, "call")]
     if tokens:

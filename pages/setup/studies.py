@@ -52,7 +52,7 @@ def card(study: Study, progress: Progress) -> None:
         if study.sample:
             st.badge("sample", color="gray", help="Its items, debates and labels were written for the tour.")
     if study.description:
-        st.caption(safe(short(study.description, 160)))
+        st.caption(safe(short(study.description, 240)))
     st.markdown(f"{numbers.count(progress.items, 'item')} · {numbers.count(progress.runs, 'run')}")
     if progress.targets:
         people = f"{numbers.count(progress.labels, 'label')} by {numbers.count(progress.annotators, 'annotator')}"
@@ -76,7 +76,7 @@ def ways(study: Study, progress: Progress) -> None:
             st.page_link(shell.page("setup/runs.py"), label="Run", icon=":material/play_circle:", query_params=here)
         st.page_link(shell.page("label/disagreements.py"), label="Label", icon=":material/balance:", query_params=here)
         st.page_link(
-            shell.page("results/agreement.py"), label="Agreement", icon=":material/monitoring:", query_params=here
+            shell.page("results/agreement.py"), label="Results", icon=":material/monitoring:", query_params=here
         )
         if st.button("Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"):
             go(view="study", open=study.name)
@@ -100,6 +100,7 @@ match st.query_params.get("view"):
         st.title("Import", anchor=False)
         st.caption("A file that is wrong is refused whole, and the same file twice adds nothing.")
         import_steps.show()
+        shell.folds()
     case "study":
         back()
         with database.reading(resources.engine()) as reading:
