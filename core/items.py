@@ -41,6 +41,8 @@ class Item(Frozen):
     scenario: str | None = None
     group: str | None = None
     """The document or dialogue that the item is part of: such items are not independent."""
+    image: str | None = Field(default=None, exclude_if=lambda there: there is None)
+    """Belongs to the prompt: a path inside the study's media folder, or a URL; left out of files where none is."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda there: not there)
     """What was said of the responses, where critiques are judged; left out of files and the database where none is."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
-from core.protocols import scaleeval
+from core.protocols import refer, scaleeval
 from core.templates import Templates
 from core.trace import Ask, Flow
 
@@ -45,6 +45,17 @@ PROTOCOLS: dict[str, Protocol] = {
             longest=scaleeval.longest,
             shortest=scaleeval.shortest,
             reply_words=lambda settings: int(settings.words),
+        ),
+        Protocol(
+            name=refer.NAME,
+            title="ReFeR",
+            sentence="Peers review one response alone, then an area chair who knows their scores decides.",
+            paper="Narsupalli, Chandra, Muppirala, Gupta, Goyal (2024), arXiv:2407.12877",
+            settings=refer.Settings,
+            flow=refer.flow,
+            longest=refer.longest,
+            shortest=refer.longest,
+            reply_words=lambda settings: 100,
         ),
     ]
 }
