@@ -8,7 +8,7 @@ from typing import Any
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
-from core.protocols import refer, scaleeval
+from core.protocols import dna_baselines, dna_eval, metacritique, metacritique_baselines, refer, scaleeval
 from core.templates import Templates
 from core.trace import Ask, Flow
 
@@ -56,6 +56,72 @@ PROTOCOLS: dict[str, Protocol] = {
             longest=refer.longest,
             shortest=refer.longest,
             reply_words=lambda settings: 100,
+        ),
+        Protocol(
+            name=dna_eval.NAME,
+            title="DnA-Eval",
+            sentence="Responses are scored aspect by aspect; the judge weighs the aspects, and the sum is computed.",
+            paper="Li, Liu, Deng, Joty, Chen, Kan (2024), arXiv:2405.15329",
+            settings=dna_eval.Settings,
+            flow=dna_eval.flow,
+            longest=dna_eval.longest,
+            shortest=dna_eval.shortest,
+            reply_words=dna_eval.words,
+        ),
+        Protocol(
+            name=dna_baselines.NAME,
+            title="DnA-Eval's baselines",
+            sentence="One overall score for each response: directly, or after an explanation (chain of thought).",
+            paper="Li, Liu, Deng, Joty, Chen, Kan (2024), arXiv:2405.15329, Section 4.1",
+            settings=dna_baselines.Settings,
+            flow=dna_baselines.flow,
+            longest=dna_baselines.longest,
+            shortest=dna_baselines.longest,
+            reply_words=dna_baselines.words,
+        ),
+        Protocol(
+            name=metacritique.NAME,
+            title="MetaCritique",
+            sentence="A critique is split in atomic information units: are they factual, and do they cover a reference?",
+            paper="Sun, Li, Yuan, Yuan, Li, Liu (2024), arXiv:2401.04518",
+            settings=metacritique.Settings,
+            flow=metacritique.flow,
+            longest=metacritique.longest,
+            shortest=metacritique.shortest,
+            reply_words=lambda settings: int(settings.words * 3 / 4),
+        ),
+        Protocol(
+            name=metacritique_baselines.SINGLE,
+            title="Critiques, one by one",
+            sentence="A judge rates each critique from 1 to 7: MetaCritique's baseline “Single”.",
+            paper="Sun et al. (2024), arXiv:2401.04518, Table 16",
+            settings=metacritique_baselines.Single,
+            flow=metacritique_baselines.single,
+            longest=metacritique_baselines.longest,
+            shortest=metacritique_baselines.longest,
+            reply_words=lambda settings: 120,
+        ),
+        Protocol(
+            name=metacritique_baselines.PAIRWISE,
+            title="Critiques, two by two",
+            sentence="A judge says which of two critiques is better, or neither: MetaCritique's baseline “Pairwise”.",
+            paper="Sun et al. (2024), arXiv:2401.04518, Table 15",
+            settings=metacritique_baselines.Pairwise,
+            flow=metacritique_baselines.pairwise,
+            longest=metacritique_baselines.longest,
+            shortest=metacritique_baselines.longest,
+            reply_words=lambda settings: 150,
+        ),
+        Protocol(
+            name=metacritique_baselines.REFINEMENT,
+            title="Critiques by what they mend",
+            sentence="The answer is refined by each of two critiques, and a judge says which refined answer is better.",
+            paper="Sun et al. (2024), arXiv:2401.04518, Section 4.6, Tables 17 and 18",
+            settings=metacritique_baselines.Refinement,
+            flow=metacritique_baselines.refinement,
+            longest=metacritique_baselines.longest,
+            shortest=metacritique_baselines.longest,
+            reply_words=lambda settings: 120,
         ),
     ]
 }
