@@ -32,6 +32,8 @@ from storage.traces import Happened
 
 RENEWAL = 1.0
 """Seconds between two signs of life; a run that was cancelled notices as soon."""
+HOPELESS = 5
+"""Traces that fail before any has ended: the run is stopped, since the rest would fail as well."""
 LARGEST_BATCH = 256
 """Events kept in one transaction."""
 AWAKE = 0.5
@@ -92,6 +94,8 @@ class _Carried:
     limits: Limits
     keeper: Keeper
     stopped: str = ""
+    ended: int = 0
+    failed: int = 0
 
     async def all_traces(self, at_once: int) -> None:
         """Claim and carry traces until none waits, or until the run is stopped."""
@@ -123,9 +127,17 @@ class _Carried:
 
         flow = protocol.flow(item, settings, seeded(self.run.seed, item), self.run.prompts)
         try:
-            await carry(flow, self.model, record, stored=stored, limits=self.limits)
+            verdict = await carry(flow, self.model, record, stored=stored, limits=self.limits)
         except Stopped as end:
             self.stopped = self.stopped or str(end)
+            return
+        self._count(verdict is not None)
+
+    def _count(self, reached: bool) -> None:
+        """Give up where nothing but failures comes: a wrong key or a wrong name fails on every item."""
+        self.ended, self.failed = self.ended + reached, self.failed + (not reached)
+        if not self.ended and self.failed == HOPELESS:
+            self.stopped = f"The first {HOPELESS} items all failed; look at one of them, mend it, and resume."
 
     def _claim(self, room: int) -> list[tuple[int, Item, list[Event], int]]:
         with writing(self.engine) as session:

@@ -100,9 +100,13 @@ async def carry_here(
     worker = worker_name()
     await _take(engine, run_id, worker)
     work = asyncio.create_task(carry_run(engine, run_id, model or LiteLLM(), worker=worker))
+    last = None
     while not work.done():
         await asyncio.wait({work}, timeout=1.0)
-        tell(*await asyncio.to_thread(progress, engine, run_id))
+        now = await asyncio.to_thread(progress, engine, run_id)
+        if now != last:
+            tell(*now)
+        last = now
     await work
     return progress(engine, run_id)
 
