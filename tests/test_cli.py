@@ -45,7 +45,7 @@ def test_a_wrong_file_is_one_sentence_and_leaves_nothing(run, tmp_path):
 
 def test_agreement_gives_the_documented_fields(with_sample):
     rows = json.loads(with_sample("agreement", "--study", "tour", "--json").stdout)
-    fields = "kind criterion group statistic value low high items raters pairs reason".split()
+    fields = ["kind", "criterion", "group", "statistic", "value", "low", "high", "items", "raters", "pairs", "reason"]
     assert rows
     assert all(list(row) == fields for row in rows)
     assert {"percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1"} <= {
