@@ -39,6 +39,13 @@ class Scale(Frozen):
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
+    def spans(self, value: object) -> bool:
+        """Whether `value` lies on this scale or, as a mean does, between two of its numbers."""
+        ends = [one for one in self.categories if isinstance(one, int | float) and not isinstance(one, bool)]
+        if self.holds(value) or len(ends) < max(len(self.categories), 1):
+            return self.holds(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and min(ends) <= value <= max(ends)
+
 
 PREFERENCE = Scale(level="nominal", categories=(1, 2, 0))
 TRUTH = Scale(level="nominal", categories=(True, False))

@@ -61,8 +61,11 @@ def _spelled_out(told: Mapping[str, Any], criteria: Sequence[Criterion]) -> dict
     full = dict(told)
     if isinstance(full.get("criterion"), str):
         full["criterion"] = _named(full["criterion"], criteria)
-    if isinstance(full.get("judges"), list):
-        full["judges"] = [_judge(judge) for judge in full["judges"]]
+    for several in ("judges", "peers"):
+        if isinstance(full.get(several), list):
+            full[several] = [_judge(judge) for judge in full[several]]
+    if "chair" in full:
+        full["chair"] = _judge(full["chair"])
     return full
 
 

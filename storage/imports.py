@@ -146,7 +146,8 @@ class _Load:
             studies.must_hold(scales, ruled.target.kind, ruled.target.criterion, ruled.value)
         for trace in self.held.of(TraceRecord):
             for opinion in recorded.opinions(trace):
-                studies.must_hold(scales, opinion.kind, opinion.criterion, opinion.value)
+                must = studies.must_span if opinion.stage == "verdict" else studies.must_hold
+                must(scales, opinion.kind, opinion.criterion, opinion.value)
 
     def take_items(self, wanted: list[Item]) -> int:
         """New items; how many they were."""

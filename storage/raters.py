@@ -181,8 +181,10 @@ def _names_of_judges(session: Session, study_id: int) -> dict[int, str]:
 
 def _cast(settings: Any) -> tuple[tuple[str, str], ...]:
     """The judges of a run by name and model; a file may have brought any settings."""
-    there = settings.get("judges") if isinstance(settings, dict) else None
-    found = [judge for judge in there or () if isinstance(judge, dict)] if isinstance(there, list) else []
+    told = settings if isinstance(settings, dict) else {}
+    there = [told.get(name) for name in ("judges", "peers")]
+    several = [judge for judges in there if isinstance(judges, list) for judge in judges]
+    found = [judge for judge in (*several, told.get("chair")) if isinstance(judge, dict)]
     specs = [(judge.get("name"), judge.get("spec")) for judge in found]
     return tuple(sorted((str(name), str(spec.get("model")) if isinstance(spec, dict) else "") for name, spec in specs))
 

@@ -210,6 +210,13 @@ def must_hold(declared: Scales, kind: Kind, criterion: str, value: Value | None)
         raise Problem(f"{value!r} is not on the scale of {place}: expected {_words(scale)}.")
 
 
+def must_span(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
+    """The same for what a run concludes, which may be a mean: it lies between the ends of its scale."""
+    scale = declared.get((kind, criterion)) or USUAL_SCALES.get(kind)
+    if kind != "score" or scale is None or not scale.spans(value):
+        must_hold(declared, kind, criterion, value)
+
+
 def _words(scale: Scale) -> str:
     if scale.categories:
         return " or ".join(repr(category) for category in scale.categories)
