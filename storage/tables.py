@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -15,6 +16,15 @@ NAMES = {
     "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+
+class Json(JSON):
+    """JSON, which SQLite keeps as text: in a column that is declared as JSON it would make 1 of 1.0."""
+
+
+@compiles(Json, "sqlite")
+def _as_text(*_: Any, **__: Any) -> str:
+    return "TEXT"
 
 
 class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMES))):
@@ -32,7 +42,7 @@ def _moment(*, optional: bool = False) -> Any:
 
 def _value() -> Any:
     """A label's or a judge's value; NULL where there is none, so that SQL can ask for it."""
-    return Column(JSON(none_as_null=True), nullable=True)
+    return Column(Json(none_as_null=True), nullable=True)
 
 
 def _owner(target: str) -> Any:
@@ -48,8 +58,8 @@ class StudyRow(Table, table=True):
     name: str = Field(unique=True)
     description: str = Field(default="", sa_column=Column(Text, nullable=False))
     guidelines: str = Field(default="", sa_column=Column(Text, nullable=False))
-    rules: Any = Field(sa_column=Column(JSON, nullable=False))
-    prompts: Any = Field(sa_column=Column(JSON, nullable=False))
+    rules: Any = Field(sa_column=Column(Json, nullable=False))
+    prompts: Any = Field(sa_column=Column(Json, nullable=False))
     sample: bool = False
     created_at: datetime = Field(default_factory=now, sa_column=_moment())
 
@@ -62,7 +72,7 @@ class CriterionRow(Table, table=True):
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner("study.id"))
     name: str
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
 class ScaleRow(Table, table=True):
@@ -74,7 +84,7 @@ class ScaleRow(Table, table=True):
     study_id: int = Field(sa_column=_owner("study.id"))
     kind: str
     criterion: str
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
 class ItemRow(Table, table=True):
@@ -88,7 +98,7 @@ class ItemRow(Table, table=True):
     position: int
     scenario: str | None = None
     cluster: str | None = None
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
 class TargetRow(Table, table=True):
@@ -166,7 +176,7 @@ class DraftRow(Table, table=True):
     id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
     at: datetime = Field(default_factory=now, sa_column=_moment())
 
 
@@ -193,7 +203,7 @@ class RulingRow(Table, table=True):
     id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner("target.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
-    value: Any = Field(sa_column=Column(JSON, nullable=False))
+    value: Any = Field(sa_column=Column(Json, nullable=False))
     rule: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
     at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
@@ -210,8 +220,8 @@ class RunRow(Table, table=True):
     name: str
     protocol: str
     criterion: str = ""
-    settings: Any = Field(sa_column=Column(JSON, nullable=False))
-    prompts: Any = Field(sa_column=Column(JSON, nullable=False))
+    settings: Any = Field(sa_column=Column(Json, nullable=False))
+    prompts: Any = Field(sa_column=Column(Json, nullable=False))
     seed: int = 0
     ceiling: float | None = None
     """Dollars at which the run stops."""
@@ -261,7 +271,7 @@ class EventRow(Table, table=True):
     seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
     run_id: int = Field(sa_column=_owner("run.id"))
     type: str
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
     prompt: str = Field(default="", sa_column=Column(Text, nullable=False))
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

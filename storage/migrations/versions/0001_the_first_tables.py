@@ -11,6 +11,8 @@ down_revision: str | None = None
 branch_labels: Sequence[str] | None = None
 depends_on: Sequence[str] | None = None
 
+JSON = sa.JSON().with_variant(sa.Text(), "sqlite")
+
 
 def upgrade() -> None:
     op.create_table(
@@ -27,8 +29,8 @@ def upgrade() -> None:
         sa.Column("name", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("guidelines", sa.Text(), nullable=False),
-        sa.Column("rules", sa.JSON(), nullable=False),
-        sa.Column("prompts", sa.JSON(), nullable=False),
+        sa.Column("rules", JSON, nullable=False),
+        sa.Column("prompts", JSON, nullable=False),
         sa.Column("sample", sa.Boolean(), nullable=False),
         sa.Column("created_at", sqlmodel.sql.sqltypes.UTCDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_study")),
@@ -39,7 +41,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("study_id", sa.Integer(), nullable=False),
         sa.Column("name", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", JSON, nullable=False),
         sa.ForeignKeyConstraint(
             ["study_id"], ["study.id"], name=op.f("fk_criterion_study_id_study"), ondelete="CASCADE"
         ),
@@ -54,7 +56,7 @@ def upgrade() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("scenario", sqlmodel.sql.sqltypes.AutoString(), nullable=True),
         sa.Column("cluster", sqlmodel.sql.sqltypes.AutoString(), nullable=True),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", JSON, nullable=False),
         sa.ForeignKeyConstraint(["study_id"], ["study.id"], name=op.f("fk_item_study_id_study"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item")),
         sa.UniqueConstraint("study_id", "key", name=op.f("uq_item_study_id_key")),
@@ -69,8 +71,8 @@ def upgrade() -> None:
         sa.Column("name", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("protocol", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("criterion", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
-        sa.Column("settings", sa.JSON(), nullable=False),
-        sa.Column("prompts", sa.JSON(), nullable=False),
+        sa.Column("settings", JSON, nullable=False),
+        sa.Column("prompts", JSON, nullable=False),
         sa.Column("seed", sa.Integer(), nullable=False),
         sa.Column("ceiling", sa.Float(), nullable=True),
         sa.Column("parallel", sa.Integer(), nullable=False),
@@ -91,7 +93,7 @@ def upgrade() -> None:
         sa.Column("study_id", sa.Integer(), nullable=False),
         sa.Column("kind", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("criterion", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", JSON, nullable=False),
         sa.ForeignKeyConstraint(["study_id"], ["study.id"], name=op.f("fk_scale_study_id_study"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_scale")),
         sa.UniqueConstraint("study_id", "kind", "criterion", name=op.f("uq_scale_study_id_kind_criterion")),
@@ -140,7 +142,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("target_id", sa.Integer(), nullable=False),
         sa.Column("annotator_id", sa.Integer(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", JSON, nullable=False),
         sa.Column("at", sqlmodel.sql.sqltypes.UTCDateTime(), nullable=False),
         sa.ForeignKeyConstraint(
             ["annotator_id"], ["annotator.id"], name=op.f("fk_draft_annotator_id_annotator"), ondelete="CASCADE"
@@ -157,7 +159,7 @@ def upgrade() -> None:
         sa.Column("seq", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("run_id", sa.Integer(), nullable=False),
         sa.Column("type", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", JSON, nullable=False),
         sa.Column("prompt", sa.Text(), nullable=False),
         sa.Column("prompt_tokens", sa.Integer(), nullable=True),
         sa.Column("completion_tokens", sa.Integer(), nullable=True),
@@ -177,7 +179,7 @@ def upgrade() -> None:
         sa.Column("study_id", sa.Integer(), nullable=False),
         sa.Column("target_id", sa.Integer(), nullable=False),
         sa.Column("annotator_id", sa.Integer(), nullable=False),
-        sa.Column("value", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("value", JSON, nullable=True),
         sa.Column("blind", sa.Boolean(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("seconds", sa.Float(), nullable=True),
@@ -245,7 +247,7 @@ def upgrade() -> None:
         sa.Column("target_id", sa.Integer(), nullable=False),
         sa.Column("judge", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("stage", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
-        sa.Column("value", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("value", JSON, nullable=True),
         sa.Column("problem", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_opinion_run_id_run"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["study_id"], ["study.id"], name=op.f("fk_opinion_study_id_study"), ondelete="CASCADE"),
@@ -265,7 +267,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("target_id", sa.Integer(), nullable=False),
         sa.Column("annotator_id", sa.Integer(), nullable=False),
-        sa.Column("value", sa.JSON(), nullable=False),
+        sa.Column("value", JSON, nullable=False),
         sa.Column("rule", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("at", sqlmodel.sql.sqltypes.UTCDateTime(), nullable=True),

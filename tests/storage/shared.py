@@ -1,0 +1,52 @@
+"""Debates and other records that several tests of storage start from."""
+
+from sqlalchemy import Engine
+
+from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from core.labels import Opinion
+from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnTaken, Usage, Verdict, VerdictReached
+from storage import imports, studies
+from storage.assignments import Queue
+from storage.database import reading
+from tests.conftest import an_item
+
+RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
+
+
+def a_turn(number: int = 0, **fields: object) -> TurnTaken:
+    """An answered ask of judge j0, j1 or j2."""
+    told = {"speaker": f"j{number % 3}", "step": "opinion", "round": number // 3, "model": "m", "reply": "1", "reading": 1}
+    usage = Usage(prompt_tokens=10, completion_tokens=2, seconds=0.5, dollars=0.25)
+    return TurnTaken(ask=number, turn=Turn(**{**told, "usage": usage, "prompt": f"prompt {number}"} | fields))
+
+
+def an_unreadable(number: int = 0) -> ReplyUnreadable:
+    """The same, where the reply could not be read."""
+    turn = a_turn(number, reply="hm", reading=None, problem="no choice", usage=Usage(seconds=1.0)).turn
+    return ReplyUnreadable(ask=number, turn=turn)
+
+
+def a_verdict(outcome: Outcome = "disputed", last: tuple[object, ...] = (1, 2, 0)) -> VerdictReached:
+    """What three judges concluded, who began with 1."""
+    value = last[0] if outcome == "agreed" else None
+    said = [_opinion(f"j{n}", stage, one) for n, then in enumerate(last) for stage, one in (("first", 1), ("last", then))]
+    opinions = (*said, _opinion("j0 · j1 · j2", "verdict", value))
+    return VerdictReached(verdict=Verdict(outcome=outcome, value=value, opinions=opinions))
+
+
+def _opinion(judge: str, stage: str, value: object) -> Opinion:
+    return Opinion(kind="preference", judge=judge, stage=stage, value=value, criterion="helpfulness")
+
+
+def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:
+    """A debate of an item; without events, one that was disputed."""
+    return TraceRecord(run=run, item=item, events=events or (a_turn(), a_verdict()))
+
+
+def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:
+    """A study of so many items whose judges could not agree, in a queue."""
+    names = [f"item {number}" for number in range(count)]
+    records: list[Record] = [ItemRecord(item=an_item(name)) for name in names]
+    imports.load(engine, study, [*records, RUN, *(a_trace(name) for name in names)])
+    with reading(engine) as session:
+        return Queue(studies.get(session, study).id)
