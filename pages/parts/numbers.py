@@ -17,7 +17,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 def dollars(amount: float, unpriced: int = 0) -> str:
     """`$1.20`; small sums keep two digits that count; what has no known price is said."""
-    text = "$0" if amount == 0 else f"${amount:,.2f}" if amount >= 0.995 else f"${amount:.2g}"
+    text = "$0" if amount == 0 else f"${amount:,.2f}" if amount >= 0.0995 else f"${amount:.2g}"
     if not unpriced:
         return text
     return (
