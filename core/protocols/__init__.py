@@ -82,7 +82,7 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol(
             name=metacritique.NAME,
             title="MetaCritique",
-            sentence="A critique is split in atomic information units: are they factual, and do they cover a reference?",
+            sentence="A critique is split in atomic units of information: are they true? Do they cover a reference?",
             paper="Sun, Li, Yuan, Yuan, Li, Liu (2024), arXiv:2401.04518",
             settings=metacritique.Settings,
             flow=metacritique.flow,

@@ -106,7 +106,8 @@ def paired(item: Item, settings: Pairwise) -> list[Pair]:
     there = [one for one in _there(item, settings.judges) if one.source in wanted]
     if len(there) < 2:
         whose = "" if settings.among == "everybody" else f" by {settings.among}"
-        raise Problem(f"Item {item.id} has {len(there)} critiques{whose}; a comparison needs two.")
+        found = f"{len(there)} critique{'' if len(there) == 1 else 's'}{whose}"
+        raise Problem(f"Item {item.id} has {found}; a comparison needs two.")
     return list(combinations(there, 2))
 
 
