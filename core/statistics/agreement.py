@@ -18,7 +18,7 @@ from core.statistics.estimate import Estimate
 from core.statistics.intervals import Resampled, resample
 from core.statistics.kernels import Statistic
 from core.statistics.pairwise import OfTable
-from core.statistics.patterns import Patterns, by_counts, by_rows, distinct_scores
+from core.statistics.patterns import Patterns, distinct_scores, patterns_of
 from core.statistics.ratings import Ratings, Scores
 
 NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
@@ -70,7 +70,8 @@ def of_tables(name: str, numbers: Floats) -> OfTable:
 def estimates(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
     """The named statistics, in the order asked; each name is in `OF_COUNTS` or `of_tables`."""
     numbers = numbers_of(ratings)
-    patterns, paired = by_counts(ratings), by_rows(ratings)
+    every = patterns_of(ratings)
+    patterns, paired = every.with_labels(1).merged(), every.with_labels(2)
     found: dict[str, Resampled] = {}
     by_count = [name for name in names if name in OF_COUNTS]
     if by_count:
@@ -81,7 +82,7 @@ def estimates(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, 
         of_pairs = pairwise.over_pairs(paired.codes, numbers.size, [of_tables(name, numbers) for name in by_pair])
         found |= zip(by_pair, resample(of_pairs, paired.units, resamples, seed), strict=True)
     found |= {name: by_package(name, one, patterns, numbers) for name, one in found.items()}
-    facts = words.facts_of(ratings)
+    facts = words.facts_of_codes(ratings, every)
     return {name: words.estimate(name, found[name], facts) for name in names}
 
 
@@ -115,11 +116,11 @@ def matrix(ratings: Ratings, name: str, *, resamples: int = 1000, seed: int = 0)
 
 def estimates_of_scores(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
     """The statistics of `CONTINUOUS`."""
-    facts = words.facts_of(scores)
+    rows, units = distinct_scores(scores.values, scores.groups)
+    facts = words.facts_of_scores(scores, rows, units.times)
     if not facts.paired:
         nothing = Resampled(None, None, None, 0)
         return {name: words.estimate(name, nothing, facts) for name in CONTINUOUS}
-    rows, units = distinct_scores(scores.values, scores.groups)
     alphas = kernels.together([continuous.alpha_ordinal(rows), continuous.alpha_interval(rows)])
     correlations = continuous.over_pairs(rows, CORRELATIONS)
 

@@ -134,8 +134,7 @@ def games(first: Ints, second: Ints, winner: Ints, m: int, groups: Sequence[str]
     Returns units over P distinct games, cells (P, 2) in an M x M table, amounts (P, 2).
     """
     keys, at, times = np.unique((first * m + second) * 3 + winner, return_inverse=True, return_counts=True)
-    used = np.ones(at.size, bool)
-    clusters = cluster_table(None if groups is None else tuple(groups), used, at, keys.size)
+    clusters = cluster_table(groups, at, keys.size)
     who, outcome = np.divmod(keys, 3)
     a, b = np.divmod(who, m)
     places = np.column_stack([a * m + b, b * m + a])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.arrays import Codes, Floats, ratio
-from core.statistics.patterns import by_rows
+from core.statistics.patterns import patterns_of
 from core.statistics.ratings import Ratings
 
 STEPS = 1_000
@@ -83,7 +83,7 @@ def expected(counts: Floats, times: Floats, shares: Floats, confusion: Floats) -
 
 def of_ratings(ratings: Ratings) -> tuple[Fit, Codes]:
     """The fit of people and judges who gave one label each, and the P distinct rows (P, R) it is of."""
-    patterns = by_rows(ratings, fewest=1)
+    patterns = patterns_of(ratings).with_labels(1)
     return fit(one_hot(patterns.codes, len(ratings.categories)), patterns.units.times), patterns.codes
 
 

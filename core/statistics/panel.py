@@ -12,7 +12,7 @@ import numpy as np
 from core.statistics import pairwise
 from core.statistics.arrays import Bools, Codes, Floats, ratio
 from core.statistics.kernels import Statistic
-from core.statistics.patterns import Units, by_rows, tally
+from core.statistics.patterns import Units, patterns_of, tally
 from core.statistics.ratings import Ratings
 
 
@@ -56,7 +56,7 @@ def panel(people: Ratings, judge: Codes, gold: Codes) -> Panel:
     codes = np.column_stack([people.codes, judge, gold]).astype(np.int16)
     names = (*people.raters, "judge", "gold")
     together = Ratings(people.items, names, codes, people.categories, people.groups)
-    found = by_rows(together, fewest=0)
+    found = patterns_of(together)
     rows = found.codes
     return Panel(rows[:, :-2], rows[:, -2], rows[:, -1], people.raters, len(people.categories), found.units)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from core.statistics.arrays import Bools, Codes, Floats, Ints
+from core.statistics.arrays import Codes, Floats, Ints
 from core.statistics.ratings import Ratings
 
 LARGEST_KEY = 2**62
@@ -72,6 +72,29 @@ class Patterns:
     """(P, K): how many raters chose each category."""
     units: Units
 
+    @property
+    def sizes(self) -> Floats:
+        """(P,): how many labels each pattern has."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def with_labels(self, fewest: int) -> "Patterns":
+        """Only the patterns with at least so many labels."""
+        kept = self.sizes >= fewest
+        clusters = self.units.clusters
+        if clusters is not None:
+            clusters = filled_rows(sparse.csr_array(clusters[:, np.flatnonzero(kept)]))
+        return Patterns(self.codes[kept], self.counts[kept], Units(self.units.times[kept], clusters))
+
+    def merged(self) -> "Patterns":
+        """Patterns with the same counts as one, where it does not matter who chose what."""
+        first, at = same_counts(self.counts, self.codes.shape[1])
+        times = np.asarray(np.bincount(at, self.units.times, minlength=first.size), float)
+        clusters = self.units.clusters
+        if clusters is not None:
+            into = sparse.csr_array((np.ones(at.size), (np.arange(at.size), at)))
+            clusters = sparse.csr_array(clusters @ into)
+        return Patterns(self.codes[first], self.counts[first], Units(times, clusters))
+
 
 def draw(times: Floats, number: int, rng: np.random.Generator) -> Floats:
     """`number` resamples of sum(times) units: how often each pattern comes up, (number, P).
@@ -89,38 +112,34 @@ def draw(times: Floats, number: int, rng: np.random.Generator) -> Floats:
     return counted.reshape(number, times.size).astype(float)
 
 
-def by_counts(ratings: Ratings) -> Patterns:
-    """Patterns where it does not matter which rater chose what. Items without a label are left out."""
-    return compressed(ratings, np.any(ratings.codes >= 0, axis=1), ordered=False)
-
-
-def by_rows(ratings: Ratings, fewest: int = 2) -> Patterns:
-    """Patterns that keep who chose what, of the items with at least `fewest` labels."""
-    return compressed(ratings, np.sum(ratings.codes >= 0, axis=1) >= fewest, ordered=True)
-
-
-def compressed(ratings: Ratings, used: Bools, *, ordered: bool) -> Patterns:
-    """The distinct patterns of the items that are used."""
-    codes = ratings.codes if used.all() else ratings.codes[used]
+def patterns_of(ratings: Ratings) -> Patterns:
+    """The distinct rows of labels, with how often each occurs, unlabelled items included."""
     kinds = len(ratings.categories)
-    rows, times, pattern_of = distinct(codes, kinds, locate=ratings.groups is not None)
-    if not ordered:
-        rows, again, merge = distinct(np.sort(rows, axis=1), kinds, locate=True)
-        times = np.bincount(merge, times, minlength=again.size)
-        pattern_of = merge[pattern_of] if pattern_of.size else pattern_of
-    clusters = cluster_table(ratings.groups, used, pattern_of, rows.shape[0])
+    rows, times, pattern_of = distinct(ratings.codes, kinds, locate=ratings.groups is not None)
+    clusters = cluster_table(ratings.groups, pattern_of, times.size)
     return Patterns(rows, tally(rows, kinds), Units(np.asarray(times, float), clusters))
 
 
+def by_counts(ratings: Ratings) -> Patterns:
+    """Patterns where it does not matter which rater chose what. Items without a label are left out."""
+    return patterns_of(ratings).with_labels(1).merged()
+
+
+def by_rows(ratings: Ratings) -> Patterns:
+    """Patterns that keep who chose what, of the items with at least two labels."""
+    return patterns_of(ratings).with_labels(2)
+
+
 def distinct(codes: Codes, kinds: int, *, locate: bool = False) -> tuple[Codes, Ints, Ints]:
-    """Distinct rows, how often each occurs, and, if asked, which of them each row is."""
+    """Distinct rows, how often each occurs, and, if asked, which of them each row is.
+
+    Rows of so many raters and categories that they have no number are hardly ever alike: they stay
+    as they are.
+    """
     raters = codes.shape[1]
     size = (kinds + 1) ** raters
-    if codes.shape[0] < 2 or not raters:
+    if codes.shape[0] < 2 or not raters or size > LARGEST_KEY:
         return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
-    if size > LARGEST_KEY:
-        rows, at, times = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-        return rows, times, at.reshape(-1)
     keys = row_keys(codes, kinds, size)
     if size > max(65_536, 2 * keys.size):
         found, at, times = np.unique(keys, return_inverse=True, return_counts=True)
@@ -131,6 +150,17 @@ def distinct(codes: Codes, kinds: int, *, locate: bool = False) -> tuple[Codes, 
     return row_of(found, raters, kinds), every[found], number[keys] if locate else found[:0]
 
 
+def same_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
+    """The first of each distinct row of counts (P, K), and which of those each row is."""
+    kinds = counts.shape[1]
+    if (raters + 1) ** kinds <= LARGEST_KEY:
+        powers = (raters + 1) ** np.arange(kinds, dtype=np.int64)
+        _, first, at = np.unique(counts.astype(np.int64) @ powers, return_index=True, return_inverse=True)
+    else:
+        _, first, at = np.unique(counts, axis=0, return_index=True, return_inverse=True)
+    return first, at.reshape(-1)
+
+
 def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Floats, Units]:
     """Distinct rows of scores (N, C), nan missing, and what to draw them from.
 
@@ -139,7 +169,7 @@ def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Float
     filled = np.where(np.isnan(values), np.inf, values)
     rows, at, times = np.unique(filled, axis=0, return_inverse=True, return_counts=True)
     names = None if groups is None else tuple(groups)
-    clusters = cluster_table(names, np.ones(at.size, bool), at.reshape(-1), times.size)
+    clusters = cluster_table(names, at.reshape(-1), times.size)
     return np.where(np.isinf(rows), np.nan, rows), Units(times.astype(float), clusters)
 
 
@@ -165,11 +195,9 @@ def tally(codes: Codes, kinds: int) -> Floats:
     return counted.reshape(codes.shape[0], kinds + 1)[:, 1:].astype(float)
 
 
-def cluster_table(
-    groups: tuple[str, ...] | None, used: Bools, pattern_of: Ints, patterns: int
-) -> sparse.csr_array | None:
-    """(G, P): the patterns of each group; None where every group is a single item."""
-    alone = grouped(None if groups is None else np.array(groups, object)[used])
+def cluster_table(groups: Sequence[str] | None, pattern_of: Ints, patterns: int) -> sparse.csr_array | None:
+    """(G, P): how often each group shows each pattern; None where every group is a single item."""
+    alone = grouped(None if groups is None else np.array(groups, object))
     if alone is None:
         return None
     of_pattern = sparse.csr_array(
@@ -177,6 +205,11 @@ def cluster_table(
         shape=(pattern_of.size, patterns),
     )
     return sparse.csr_array(alone @ of_pattern)
+
+
+def filled_rows(table: sparse.csr_array) -> sparse.csr_array:
+    """The rows of a table that hold something: groups without an item that is used are no groups."""
+    return sparse.csr_array(table[np.flatnonzero(np.diff(table.indptr))])
 
 
 def grouped(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:

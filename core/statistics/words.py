@@ -5,9 +5,10 @@ from itertools import combinations
 
 import numpy as np
 
-from core.statistics.arrays import Bools
+from core.statistics.arrays import Bools, Floats
 from core.statistics.estimate import Estimate
 from core.statistics.intervals import Resampled
+from core.statistics.patterns import Patterns
 from core.statistics.ratings import Category, Ratings, Scores
 
 FEW_ITEMS = 50
@@ -44,46 +45,55 @@ class Facts:
     groups: int | None
 
 
-def facts_of(rated: Ratings | Scores) -> Facts:
-    """Count what is there."""
-    values = rated.codes if isinstance(rated, Ratings) else rated.values
-    there = values >= 0 if isinstance(rated, Ratings) else ~np.isnan(values)
-    size = there.sum(axis=1, dtype=np.int64)
-    together = there.T.astype(float) @ there
-    common = together[np.triu_indices(there.shape[1], 1)]
+def facts_of_codes(ratings: Ratings, patterns: Patterns) -> Facts:
+    """Count what is there, from the distinct rows of all items."""
+    values = np.where(patterns.codes >= 0, patterns.codes, np.nan)
+    return counted(ratings, values, patterns.units.times)
+
+
+def facts_of_scores(scores: Scores, rows: Floats, times: Floats) -> Facts:
+    """Count what is there, from the distinct rows of all items."""
+    return counted(scores, rows, times)
+
+
+def counted(rated: Ratings | Scores, values: Floats, times: Floats) -> Facts:
+    """The facts of values (P, R), nan missing, that occur so many times (P,) each."""
+    there = ~np.isnan(values)
+    size = there.sum(axis=1)
+    common = ((there * times[:, None]).T @ there)[np.triu_indices(there.shape[1], 1)]
     found = values[there]
     one = found.size > 0 and bool((found == found[0]).all())
     return Facts(
-        there=there.shape[0],
-        paired=int((size > 1).sum()),
+        there=int(times.sum()),
+        paired=int(times[size > 1].sum()),
         raters=int(there.any(axis=0).sum()),
-        pairs=int((size * (size - 1) // 2).sum()),
+        pairs=int(times @ (size * (size - 1) // 2)),
         most_shared=int(common.max(initial=0)),
         rater_pairs=common.size,
         shared=int((common > 0).sum()),
         only=value_of(rated, found[0]) if one else None,
-        constant=constant_raters(rated, there),
+        constant=constant_raters(rated.raters, values, times),
         undefined=undefined_pairs(values, there),
         groups=None if rated.groups is None else len(set(rated.groups)),
     )
 
 
-def value_of(rated: Ratings | Scores, found: np.number) -> Category:
+def value_of(rated: Ratings | Scores, found: float) -> Category:
     """The value that a code or a score stands for."""
     return rated.categories[int(found)] if isinstance(rated, Ratings) else float(found)
 
 
-def constant_raters(rated: Ratings | Scores, there: Bools) -> tuple[str, ...]:
+def constant_raters(names: tuple[str, ...], values: Floats, times: Floats) -> tuple[str, ...]:
     """Raters who gave one and the same value to everything that they judged, two items or more."""
-    values = rated.codes if isinstance(rated, Ratings) else rated.values
-    return tuple(
-        name
-        for name, column, given in zip(rated.raters, values.T, there.T, strict=True)
-        if given.sum() > 1 and bool((column[given] == column[given][0]).all())
-    )
+    found = []
+    for name, column in zip(names, values.T, strict=True):
+        given = ~np.isnan(column)
+        if times[given].sum() > 1 and bool((column[given] == column[given][0]).all()):
+            found.append(name)
+    return tuple(found)
 
 
-def undefined_pairs(values: np.ndarray[tuple[int, ...], np.dtype[np.number]], there: Bools) -> tuple[int, int]:
+def undefined_pairs(values: Floats, there: Bools) -> tuple[int, int]:
     """How many rater pairs share items but have no kappa, and how many no correlation."""
     kappa = correlation = 0
     for a, b in combinations(range(values.shape[1]), 2):
