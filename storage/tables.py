@@ -294,3 +294,17 @@ class OpinionRow(Table, table=True):
     stage: str
     value: Any = Field(default=None, sa_column=_value())
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
+
+
+class AiuEditRow(Table, table=True):
+    """A change of an item's AIUs. Rows are only ever added; `number` counts an item's edits from 1."""
+
+    __tablename__ = "aiu_edit"
+    __table_args__ = (UniqueConstraint("item_id", "number"), Index(None, "study_id"))
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner("study.id"))
+    item_id: int = Field(sa_column=_owner("item.id"))
+    annotator_id: int = Field(sa_column=_owner("annotator.id"))
+    number: int
+    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
