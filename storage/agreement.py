@@ -27,6 +27,7 @@ everybody."""
 class Figures:
     """One panel's rows: over everything, by scenario, by pair of raters."""
 
+    name: str
     stage: str
     judges: str
     shown: bool
@@ -34,6 +35,13 @@ class Figures:
     scenarios: tuple[Row, ...]
     pairs: tuple[Row, ...]
     remarks: tuple[str, ...]
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, with the panel in the name of the group."""
+        for row in self.overall:
+            yield replace(row, group=self.name or row.group)
+        for row in (*self.scenarios, *self.pairs):
+            yield replace(row, group=" · ".join(filter(None, (self.name, row.group))))
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,13 @@ def report(engine: Engine, study: Study, who: Who, *, resamples: int = 1000) -> 
 def _figures(panel: Panel, scales: Scales, resamples: int) -> Figures:
     overall = measured(panel, "all", scales, resamples)
     if panel.shown:
-        return Figures(panel.stage, panel.judges, True, tuple(overall), (), (), ())
+        return Figures(panel.name, panel.stage, panel.judges, True, tuple(overall), (), (), ())
     scenarios = measured(panel, "scenario", scales, resamples)
     pairs = measured(panel, "raters", scales, resamples)
     said = remarks(panel, overall, scenarios)
-    return Figures(panel.stage, panel.judges, False, tuple(overall), tuple(scenarios), tuple(pairs), tuple(said))
+    return Figures(
+        panel.name, panel.stage, panel.judges, False, tuple(overall), tuple(scenarios), tuple(pairs), tuple(said)
+    )
 
 
 def _group(panel: Panel, group: str, by: By) -> str:

@@ -5,9 +5,12 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 
+from core.formats.gold import FORMULA
 from core.labels import Level
 from core.statistics.report import Row
 from pages.parts import numbers
+from storage.agreement import Figures
+from storage.behind import Wanted
 
 NAMES = {
     "percent": "Percent",
@@ -48,7 +51,7 @@ SHOWN: Mapping[Level, Shown] = {
     ),
     "interval": Shown("krippendorff_alpha_interval", "spearman", ("krippendorff_alpha_interval", "spearman")),
 }
-EVERY = "All criteria"
+EVERY, ALL = "All criteria", "all"
 
 
 def named(criterion: str) -> str:
@@ -73,10 +76,10 @@ def by_raters(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     return {(first, second): row for row in rows for first, _, second in [row.group.partition(" × ")]}
 
 
-def order(rows: Mapping[str, Row]) -> list[str]:
-    """The names of what is defined, the highest value first."""
-    there = {name: row.value for name, row in rows.items() if row.value is not None}
-    return sorted(there, key=lambda name: -there[name])
+def order(*series: Mapping[str, Row]) -> list[str]:
+    """The names of what is defined, the highest value of the last series first."""
+    last = {name: row.value for rows in series for name, row in rows.items() if row.value is not None}
+    return sorted(last, key=lambda name: -last[name])
 
 
 def counts(row: Row, share: float | None, raters: str = "rater", items: str = "item") -> str:
@@ -85,24 +88,40 @@ def counts(row: Row, share: float | None, raters: str = "rater", items: str = "i
     return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels in")] if share is not None else []))
 
 
-def table(overall: Sequence[Row], scenarios: Sequence[Row], kind: str, shown: Shown) -> list[dict[str, str | int]]:
+Key = tuple[str, str, str | None]
+"""Stage, criterion and scenario of a line; None for all scenarios."""
+
+
+def table(
+    panels: Sequence[Figures], wanted: Wanted, shown: Shown, by_scenario: bool
+) -> dict[Key, dict[str, str | int]]:
     """criterion · scenario · statistics · items · raters, one line for each criterion and scenario."""
-    lines: dict[tuple[str, str], dict[str, str | int]] = {}
-    for rows, name in ((overall, lambda row: "all"), (scenarios, lambda row: place(row.group))):
-        for row in rows:
-            if row.kind == kind and row.statistic in shown.table:
-                line = lines.setdefault(
-                    (row.criterion, name(row)), {"Criterion": named(row.criterion), "Scenario": name(row)}
-                )
+    lines: dict[Key, dict[str, str | int]] = {}
+    for panel in panels:
+        told = [(None, row) for row in panel.overall] + [(row.group, row) for row in panel.scenarios if by_scenario]
+        for scenario, row in told:
+            wanted_too = not by_scenario or wanted.criterion in ("all", row.criterion)
+            if row.kind == wanted.kind and row.statistic in shown.table and wanted_too:
+                line = lines.setdefault((panel.stage, row.criterion, scenario), _line(panel, row, scenario, shown))
                 line[SHORT[row.statistic]] = numbers.estimate(row.value, row.low, row.high)
-                line |= {"Items": row.items, "Raters": row.raters}
-    return list(lines.values())
+    return lines
+
+
+def _line(panel: Figures, row: Row, scenario: str | None, shown: Shown) -> dict[str, str | int]:
+    """A line with its names and counts, and places for its statistics."""
+    stage: dict[str, str | int] = {"Opinions": panel.stage} if panel.stage else {}
+    names = {"Criterion": named(row.criterion), "Scenario": ALL if scenario is None else place(scenario)}
+    return stage | names | {SHORT[name]: "" for name in shown.table} | {"Items": row.items, "Raters": row.raters}
 
 
 def as_csv(rows: Iterable[Row]) -> str:
-    """All rows, as the command line gives them."""
+    """All rows, as the command line gives them; no name is run by a spreadsheet."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([field.name for field in fields(Row)])
-    writer.writerows(astuple(row) for row in rows)
+    writer.writerows([_cell(value) for value in astuple(row)] for row in rows)
     return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -3,6 +3,7 @@
 Plotly is imported when the first chart is drawn; it costs a tenth of a second.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 GREY = colours.RESPONSE[0]
 ROW, CELL = 34, 74
 """Pixels for a line of points, and for a cell of the heat map."""
-LONGEST = 34
+TALL = 18
+"""Lines beyond which a chart scrolls, with its axis on top."""
+LONGEST, WIDEST = 34, 13
+"""Characters of a name on the vertical axis, and on a line under the heat map."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 CONFIG = {"displayModeBar": False}
 
@@ -69,15 +73,16 @@ def points(
     figure = go.Figure()
     for number, one in enumerate(series):
         _whiskers(figure, one, places, chosen, shift=0.13 * (2 * number - len(series) + 1))
+    _sizes(figure, series, places)
     names = list(places)
     figure.update_yaxes(
         tickvals=list(places.values()),
-        ticktext=[escape(short(name, LONGEST), quote=False) for name in names],
+        ticktext=[escape(short(name, LONGEST), quote=False) or "–" for name in names],
         range=[-0.6, len(names) - 0.4],
     )
-    figure.update_xaxes(
-        title=axis, range=[_lowest(series), 1.12], tickvals=[-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1]
-    )
+    figure.update_xaxes(title=axis, range=[_lowest(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
+    if len(names) > TALL:
+        figure.update_xaxes(side="top")
     figure.update_xaxes(zeroline=True, zerolinecolor=GREY, showgrid=True)
     if ceiling is not None:
         figure.add_vline(
@@ -91,12 +96,9 @@ def points(
 def _whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], chosen: str | None, shift: float) -> None:
     import plotly.graph_objects as go
 
-    there = {name: row for name, row in series.rows.items() if row.value is not None}
+    there = {name: row for name, row in series.rows.items() if name in places and row.value is not None}
     values = [row.value or 0.0 for row in there.values()]
-    ends = [
-        (row.value if row.low is None else row.low, row.value if row.high is None else row.high)
-        for row in there.values()
-    ]
+    ends = [_ends(row) for row in there.values()]
     heights = [places[name] + shift for name in there]
     colour = GREY if series.hollow else accent()
     figure.add_trace(
@@ -109,8 +111,8 @@ def _whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], ch
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [high - value for (_, high), value in zip(ends, values, strict=True)],
-                "arrayminus": [value - low for (low, _), value in zip(ends, values, strict=True)],
+                "array": [max(0.0, high - value) for (_, high), value in zip(ends, values, strict=True)],
+                "arrayminus": [max(0.0, value - low) for (low, _), value in zip(ends, values, strict=True)],
                 "color": colour,
                 "thickness": 1.5,
                 "width": 4,
@@ -122,18 +124,32 @@ def _whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], ch
             unselected={"marker": {"opacity": 0.4}},
         )
     )
+
+
+def _sizes(figure: "go.Figure", series: Sequence[Series], places: Mapping[str, int]) -> None:
+    """n, to the right of the whiskers."""
+    import plotly.graph_objects as go
+
+    found = {name: [one.rows[name] for one in series if name in one.rows] for name in places}
     figure.add_trace(
         go.Scatter(
-            x=[high for _, high in ends],
-            y=heights,
+            x=[max(_ends(row)[1] for row in rows) for rows in found.values()],
+            y=list(places.values()),
             mode="text",
-            text=[f"  n {row.items:,}" for row in there.values()],
+            text=[f"  n {rows[-1].items:,}" for rows in found.values()],
             textposition="middle right",
             textfont={"size": 11},
+            cliponaxis=False,
             hoverinfo="skip",
             showlegend=False,
         )
     )
+
+
+def _ends(row: Row) -> tuple[float, float]:
+    """The ends of the whiskers; the value itself where there is no interval."""
+    value = row.value or 0.0
+    return (value if row.low is None else row.low, value if row.high is None else row.high)
 
 
 def _hover(name: str, series: str, row: Row) -> str:
@@ -226,13 +242,11 @@ def _cell(row: Row, before: Row | None) -> str:
 def _folded(name: str) -> str:
     """A rater's name over several short lines, so that it is never turned."""
     lines = [""]
-    for word in short(name, 40).replace("-", "-\u200b").replace("\u200b", " ").split():
-        joined = lines[-1] + ("" if lines[-1].endswith("-") or not lines[-1] else " ") + word
-        if len(joined) <= 14 or not lines[-1]:
-            lines[-1] = joined
-        else:
-            lines.append(word)
-    return "<br>".join(escape(line, quote=False) for line in lines)
+    for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", short(name, 40)):
+        if lines[-1] and len(lines[-1] + word) > WIDEST:
+            lines.append("")
+        lines[-1] += word
+    return "<br>".join(escape(line.strip(), quote=False) for line in lines)
 
 
 def _mixed(pale: str, strong: str, share: float | None) -> str:
@@ -244,9 +258,19 @@ def _mixed(pale: str, strong: str, share: float | None) -> str:
 
 def _dressed(figure: "go.Figure", title: str, height: int, *, legend: bool) -> "go.Figure":
     figure.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 16}},
+        title={
+            "text": title,
+            "x": 0,
+            "xanchor": "left",
+            "xref": "container",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"l": 6, "t": 8},
+            "font": {"size": 15},
+        },
         height=height,
-        margin={"l": 8, "r": 8, "t": 74 if legend else 48, "b": 40},
+        margin={"l": 8, "r": 44, "t": 48 + 26 * legend + 40 * (height > TALL * ROW), "b": 40},
         showlegend=legend,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         paper_bgcolor="rgba(0,0,0,0)",
