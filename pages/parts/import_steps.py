@@ -21,11 +21,17 @@ from storage import database, imports, studies
 FORMATS = {
     "tiebreak": "Tiebreak's own file, with everything a study holds",
     "scaleeval": "ScaleEval's released debates",
+    "chateval": "ChatEval's released debates",
+    "metacritique": "MetaCritique's critiques with their AIUs",
+    "dna-weights": "DnA-Eval's human weights",
     "table": "a table",
 }
+NEEDED = {"id": "the name of the item", "prompt": "the question or prompt", "responses": "a response"}
 NEW, EXISTING = "A new study", "One that is here"
 LOOK = 60
 """Records that are read to show the first item."""
+LABELS = 9
+"""Labels of the first item that are shown."""
 TELL = 1000
 """Records between two signs of progress while the file is read."""
 
@@ -65,9 +71,7 @@ def _what_goes() -> None:
 
 
 def _planned(given: Given) -> Plan | None:
-    with given.on_disk() as path:
-        found = formats.detect(path)
-    names = list(formats.READERS)
+    found, names = _recognised(given, given.key), list(formats.READERS)
     chosen = st.selectbox(
         "Read it as",
         names,
@@ -79,6 +83,12 @@ def _planned(given: Given) -> Plan | None:
     return _mapped(given) if chosen == "table" else Plan(given, chosen)
 
 
+@st.cache_data(max_entries=8, show_spinner=False)
+def _recognised(_given: Given, key: str) -> str:
+    with _given.on_disk() as path:
+        return formats.detect(path)
+
+
 def _mapped(given: Given) -> Plan | None:
     """A table needs a mapping; None until it is whole."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
@@ -86,8 +96,12 @@ def _mapped(given: Given) -> Plan | None:
         beside = st.container(horizontal=True, width="content")
     with beside, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.load(given)
+    draft = mapping_form.ask(given)
+    if open_fields := [words for field, words in NEEDED.items() if field not in draft]:
+        st.info(f"Still to choose: {', '.join(open_fields)}.", icon=":material/pending:")
+        return None
     try:
-        mapping = mappings.build(mapping_form.ask(given))
+        mapping = mappings.build(draft)
     except FileRefused as lack:
         st.info(f"Not whole yet: {lack}", icon=":material/pending:")
         return None
@@ -108,7 +122,8 @@ def _first_item(plan: Plan) -> bool:
     with st.expander(f"The first item as it will be: {plain(item.id)}", expanded=True):
         items.show(item, key="first")
         about = [f"scenario {plain(item.scenario)}" if item.scenario else "", items.systems(item)]
-        about += [_said(label) for label in labels]
+        about += [_said(label) for label in labels[:LABELS]]
+        about.append(f"and {len(labels) - LABELS} more labels" if len(labels) > LABELS else "")
         st.caption(" · ".join(part for part in about if part))
     return True
 

@@ -20,35 +20,52 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
 HIDDEN = (
     "Keys are never typed here, stored or logged: put it in an environment variable, and write the variable's name."
 )
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OWN = ("temperature", "max_tokens", "timeout")
 """What all judges share, unless one has its own."""
 
 
-def ask(prefix: str, start: Sequence[Draft], troubles: list[str], least: int = 1) -> list[Draft]:
+def ask(prefix: str, start: Sequence[Draft], troubles: list[str], least: int = 1, most: int = 20) -> list[Draft]:
     """The judges as far as they are described; each has a name, and a spec without what all of them share.
 
     What cannot be taken is added to `troubles`, a sentence each.
     """
     rows = st.session_state.setdefault(f"{prefix}judges", dict(enumerate(start)))
     found = [_row(f"{prefix}judge{place}_", rows, place, troubles, least) for place in list(rows)]
-    if st.button("Another judge", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"):
+    if len(rows) < most and st.button(
+        "Another" if rows else "Add", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"
+    ):
         number = max(rows, default=-1) + 1
-        rows[number] = {"name": f"judge {number + 1}"}
+        rows[number] = {"name": f"{_noun(rows)} {number + 1}"}
         st.rerun()
     if any(judge["spec"].get("model") == local_model.NAME for judge in found):
         st.caption(f":material/info: **local**: {local_model.WEAK}")
     return found
 
 
-def usual() -> list[Draft]:
-    """Three judges, as the paper has them: different models where their keys are here, else the local one, which
-    says the same thrice unless it is asked at different temperatures."""
+def usual(count: int, noun: str = "judge") -> list[Draft]:
+    """So many models: different ones where their keys are here, else the local one, which says the same each time
+    unless it is asked at different temperatures."""
     paid = [offer for offer in available() if offer.model != local_model.NAME]
     first = list({offer.note: offer.model for offer in reversed(paid)}.values())[::-1]
     models = list(dict.fromkeys([*first, *(offer.model for offer in paid)]))
-    local = [{"model": local_model.NAME, "temperature": heat, "max_tokens": 300} for heat in (0.2, 0.7, 1.0)]
-    specs = [{"model": models[place % len(models)]} for place in range(3)] if models else local
-    return [{"name": f"judge {letter}", "spec": spec} for letter, spec in zip("ABC", specs, strict=True)]
+    local = {"model": local_model.NAME, "max_tokens": 300}
+    heats = (0.2, 0.7, 1.0) if count > 1 else (0.0,)
+    return [
+        {
+            "name": f"{noun} {LETTERS[place]}" if count > 1 else noun,
+            "spec": {"model": models[place % len(models)]}
+            if models
+            else {**local, "temperature": heats[place % len(heats)]},
+        }
+        for place in range(count)
+    ]
+
+
+def _noun(rows: dict[int, Draft]) -> str:
+    """What the others are called."""
+    names = [row.get("name", "").split() for row in rows.values()]
+    return names[0][0] if names and names[0] else "judge"
 
 
 def _row(key: str, rows: dict[int, Draft], place: int, troubles: list[str], least: int) -> Draft:
@@ -69,7 +86,7 @@ def _row(key: str, rows: dict[int, Draft], place: int, troubles: list[str], leas
     found = refusal(model or "", own.get("address", ""), own.get("key_variable", ""))
     if found:
         troubles.append(f"{name.strip() or 'A judge'}: {found}")
-    return {"name": name.strip(), "spec": told({"model": model, **own})}
+    return {**start, "name": name.strip(), "spec": told({"model": model, **own})}
 
 
 def _model(key: str, value: str | None) -> str | None:

@@ -36,7 +36,7 @@ def load(given: Given) -> None:
     fields = upload.yaml("A mapping, as YAML", f"map_{given.key}")
     if fields is not None:
         found = mappings.build(fields)
-        _begin(given, found.model_dump(mode="json", exclude_defaults=True))
+        begin(given, found.model_dump(mode="json", exclude_defaults=True))
         st.rerun()
 
 
@@ -59,11 +59,11 @@ def _start(given: Given) -> dict[str, Any]:
     held = st.session_state.get("mapping")
     if held is None or held["file"] != given.key:
         look = _look(given, given.key, None)
-        held = _begin(given, suggest(look.columns))
+        held = begin(given, suggest(look.columns))
     return held  # type: ignore[no-any-return]
 
 
-def _begin(given: Given, draft: Draft) -> dict[str, Any]:
+def begin(given: Given, draft: Draft) -> dict[str, Any]:
     """Widgets take their values when they are made: another draft needs new ones."""
     number = st.session_state.get("mapping", {}).get("number", 0) + 1
     blocks = {place: block for place, block in enumerate(draft.get("labels", []))}
@@ -102,7 +102,7 @@ def _explode(given: Given, look: Preview, choose: Chooser, draft: Draft) -> str 
     )
     if chosen != now:
         columns = _look(given, given.key, chosen).columns
-        _begin(given, suggest(columns, chosen))
+        begin(given, suggest(columns, chosen))
         st.rerun()
     return chosen
 

@@ -12,7 +12,7 @@ from core.frozen import Frozen
 from core.items import Criterion
 from core.problems import Problem
 from core.protocols import PROTOCOLS, Protocol
-from pages.parts import numbers, prompts_form, protocol_forms, resources
+from pages.parts import numbers, panel_form, prompts_form, protocol_forms, resources
 from pages.parts.settings_form import Draft, SettingsForm
 from pages.parts.text import plain
 from storage import database, items, launch, studies
@@ -45,7 +45,7 @@ def show(study: Study) -> int | None:
         beside = st.container(width="content")
     st.caption(f"{protocol.sentence} {protocol.paper}.")
     form = SettingsForm(protocol.settings, *_start(protocol), criteria)
-    draft = protocol_forms.FORMS[protocol.name](form)
+    draft = protocol_forms.ask(protocol.name, form)
     prompts_form.show(study, protocol.name)
     extent = _extent(scenarios)
     order = _order(study, protocol, draft, form.troubles, name or protocol.name, extent)
@@ -166,12 +166,12 @@ def _order(
 
 def _whole(draft: Draft) -> Draft:
     """What only a form can leave open."""
-    for judge in draft.get("judges", ()):
+    for judge in panel_form.every(draft):
         if not judge["name"]:
-            raise Problem("Every judge needs a name.")
+            raise Problem("Everybody who is asked needs a name.")
         if not judge["spec"].get("model"):
             raise Problem(f"Choose a model for {judge['name']}.")
-    if "criterion" in draft and not (draft["criterion"] or {}).get("name"):
+    if draft.get("criterion") is not None and not draft["criterion"].get("name"):
         raise Problem("The criterion needs a name.")
     return draft
 

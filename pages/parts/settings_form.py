@@ -14,7 +14,7 @@ from pages.parts.text import safe
 
 Draft = dict[str, Any]
 """Settings as they would stand in YAML, perhaps with parts still missing or wrong."""
-ANOTHER = "another one …"
+ANOTHER, NONE = "another one …", "none"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class SettingsForm:
         """What a setting is for, and its usual value."""
         info = self.settings.model_fields[name]
         words = " ".join((info.description or "").split())
-        return words if info.is_required() else f"{words} Usually: {_shown(info.get_default())}."
+        usual = "" if info.is_required() else _shown(info.get_default())
+        return f"{words} Usually: {usual}." if usual else words
 
     def setting(self, name: str, label: str, words: Mapping[Any, str] | None = None) -> Any:
         """One setting as the widget of its type; `words` are what its options are called."""
@@ -52,24 +53,30 @@ class SettingsForm:
             return st.toggle(value=bool(value), **shown)
         if info.annotation is int:
             return st.number_input(value=int(value), step=1, **_limits(info), **shown)
-        return st.text_input(value=str(value), **shown)
+        return (st.text_input if info.get_default() else st.text_area)(value=str(value), **shown)
 
-    def criterion(self, name: str = "criterion") -> Draft | None:
-        """One of the study's criteria, or another that is written here."""
+    def criterion(self, name: str = "criterion", label: str = "Criterion", needed: bool = True) -> Draft | None:
+        """One of the study's criteria, or another that is written here; none where none is needed."""
         start = self.start.get(name) or {}
         names = [criterion.name for criterion in self.criteria]
-        chosen = st.selectbox(
-            "Criterion",
-            [*names, ANOTHER],
-            index=names.index(start["name"]) if start.get("name") in names else len(names) if start else 0,
-            key=self.key(name),
-            help=self.help(name),
-        )
+        options = [*([] if needed else [NONE]), *names, ANOTHER]
+        begin = start["name"] if start.get("name") in names else ANOTHER if start.get("name") else options[0]
+        chosen = st.selectbox(label, options, index=options.index(begin), key=self.key(name), help=self.help(name))
         if chosen == ANOTHER:
             return self._written(name, start)
+        if chosen == NONE:
+            return None
         criterion = self.criteria[names.index(str(chosen))]
         _words_of(criterion)
         return criterion.model_dump(mode="json")
+
+    def several(self, name: str, label: str) -> list[Draft]:
+        """Some of the study's criteria; others stay as they were loaded."""
+        known = {criterion.name: criterion.model_dump(mode="json") for criterion in self.criteria}
+        known |= {criterion["name"]: criterion for criterion in self.start.get(name, ())}
+        begin = [criterion["name"] for criterion in self.start.get(name, ())]
+        chosen = st.multiselect(label, list(known), begin, key=self.key(name), help=self.help(name), placeholder="none")
+        return [known[criterion] for criterion in chosen]
 
     def _written(self, name: str, start: Draft) -> Draft:
         title = st.text_input(
@@ -109,7 +116,9 @@ def _limits(info: FieldInfo) -> dict[str, int]:
 
 
 def _shown(value: Any) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | str) else ""
 
 
 def _words_of(criterion: Criterion) -> None:

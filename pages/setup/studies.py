@@ -52,7 +52,7 @@ def card(study: Study, progress: Progress) -> None:
         if study.sample:
             st.badge("sample", color="gray", help="Its items, debates and labels were written for the tour.")
     if study.description:
-        st.caption(safe(short(study.description, 240)))
+        st.caption(safe(short(study.description, 140)))
     st.markdown(f"{numbers.count(progress.items, 'item')} · {numbers.count(progress.runs, 'run')}")
     if progress.targets:
         people = f"{numbers.count(progress.labels, 'label')} by {numbers.count(progress.annotators, 'annotator')}"

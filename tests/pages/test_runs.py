@@ -9,7 +9,7 @@ from core.formats.records import CriterionRecord, ItemRecord
 from core.items import Criterion
 from core.protocols import PROTOCOLS
 from core.templates import templates
-from pages.parts import judges_form, protocol_forms, resources
+from pages.parts import judges_form, resources
 from storage import database, imports, runs, studies
 from storage.runs import Run
 from storage.tables import RunRow
@@ -76,8 +76,12 @@ def test_without_a_run_the_page_says_what_a_run_is() -> None:
     assert "New run" in whole(app)
 
 
-def test_every_protocol_has_a_form() -> None:
-    assert protocol_forms.FORMS.keys() == PROTOCOLS.keys()
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_has_a_form(protocol: str) -> None:
+    app = a_form()
+    app.selectbox(key="protocol").set_value(protocol).run()
+    assert not app.exception
+    assert PROTOCOLS[protocol].sentence in whole(app)
 
 
 def test_the_sample_shows_its_runs_with_what_came_of_them() -> None:

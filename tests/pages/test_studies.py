@@ -110,7 +110,7 @@ def test_a_wrong_mapping_is_one_sentence() -> None:
 def test_what_a_mapping_lacks_is_said_while_it_is_made() -> None:
     prepared()
     app = uploaded(b"a,b\n1,2\n")
-    assert "Not whole yet: field 'prompt': this field is missing" in whole(app)
+    assert "Still to choose: the question or prompt, a response." in whole(app)
     assert not [button for button in app.button if button.key == "import"]
 
 
@@ -118,9 +118,8 @@ def test_a_file_that_nothing_reads_is_one_sentence() -> None:
     prepared()
     app = uploaded(b"hello", "notes.docx")
     assert not app.exception
-    assert [error.value for error in app.error] == [
-        "no reader recognises notes.docx; name its format: tiebreak, scaleeval, table"
-    ]
+    assert len(app.error) == 1
+    assert app.error[0].value.startswith("no reader recognises notes.docx; name its format: tiebreak")
 
 
 def test_a_path_that_leads_nowhere_is_one_sentence() -> None:
