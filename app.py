@@ -4,6 +4,7 @@ Streamlit reads this file twice: once as the server (`app`), and once for every 
 """
 
 import ipaddress
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,6 +43,7 @@ async def serving(_: st.App) -> AsyncIterator[None]:
         raise SystemExit(str(problem)) from None
     carrier = resources.carrier()
     carrier.start()
+    threading.Thread(target=resources.warm, daemon=True).start()
     try:
         yield
     finally:

@@ -7,7 +7,8 @@ from core.models import Model
 from storage import database, imports, sample, studies
 from storage.engine import Carrier
 
-SAMPLE = "Sample: ScaleEval"
+SAMPLE = next(iter(sample.STUDIES))
+"""The sample study that a newcomer sees first."""
 
 
 def engine() -> Engine:
@@ -16,12 +17,12 @@ def engine() -> Engine:
 
 
 def prepare() -> None:
-    """Bring the database to this version, with the sample study where it holds nothing yet."""
+    """Bring the database to this version, with the sample studies where it holds nothing yet."""
     database.upgrade(engine())
     with database.reading(engine()) as session:
         empty = not studies.names(session)
-    if empty and hasattr(sample, "path"):
-        imports.load(engine(), SAMPLE, tiebreak.read(sample.path()))
+    for name, file in reversed(sample.STUDIES.items()) if empty else ():
+        imports.load(engine(), name, tiebreak.read(sample.path(file)))
 
 
 def carrier() -> Carrier:
@@ -33,3 +34,8 @@ def _model() -> Model:
     from core.models import LiteLLM  # costs seconds: only once a run is asked for
 
     return LiteLLM()
+
+
+def warm() -> None:
+    """Import what takes seconds before the first visitor needs it."""
+    from pages.parts import charts, debate  # noqa: F401

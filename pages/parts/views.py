@@ -1,26 +1,27 @@
 """How the traces of each protocol are drawn: the item is above, what the judges did is below.
 
-A view is a function of the trace, its item, the events so far, the run's settings, and whether more is to come. It is
-called again whenever events arrive, so it draws from its arguments alone.
+A view is a module with a function `show` of the trace, its item, the events so far, the run's settings, and whether
+more is to come. It is called again whenever events arrive, so it draws from its arguments alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from core.items import Item
 from core.trace import Event
-from pages.parts import debate
 from storage.traces import Trace
 
-View = Callable[[Trace, Item, Sequence[tuple[int, Event]], dict[str, Any], bool], None]
-
-VIEWS: dict[str, View] = {
-    "scaleeval": debate.show,
+VIEWS: dict[str, str] = {
+    "scaleeval": "pages.parts.debate",
+    "refer": "pages.parts.peer_review",
 }
+"""Protocol -> module; imported when it is drawn, since charts cost a second."""
 
 
 def show(
     trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], *, live: bool
 ) -> None:
     """Draw a trace as its protocol wants it; a protocol without a view of its own is told as a talk."""
-    VIEWS.get(trace.protocol, debate.show)(trace, item, events, settings, live)
+    view = import_module(VIEWS.get(trace.protocol, "pages.parts.debate"))
+    view.show(trace, item, events, settings, live)
