@@ -210,6 +210,27 @@ def agreement(
 
 @app.command()
 @one_sentence
+def weights(study: StudyName, database: Database = None, as_json: Json = False) -> None:
+    """How far people's aspect weights are apart by rank, and each judge's from theirs (Kendall's distance)."""
+    from storage import weights as report
+
+    engine = opened(database)
+    rows = [
+        {
+            "rater_a": one.rater_a,
+            "rater_b": one.rater_b,
+            "distance": one.distance.value,
+            "distance_undefined_as_zero": one.distance_undefined_as_zero,
+            "items": one.items,
+            "undefined": one.undefined,
+        }
+        for one in report.rows(engine, study_of(engine, study), resamples=0)
+    ]
+    say(rows, table(rows), as_json)
+
+
+@app.command()
+@one_sentence
 def export(
     study: StudyName,
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,

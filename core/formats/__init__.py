@@ -22,6 +22,7 @@ READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
     "scaleeval": "core.formats.scaleeval",
     "metacritique": "core.formats.metacritique",
+    "dna-weights": "core.formats.dna_weights",
     "table": "core.formats.table",
 }
 """Format name -> module. The first that recognises a path reads it, so the table, which takes most files, is last."""

@@ -67,4 +67,4 @@ def _judgement(judge: str, turn: Turn | None, responses: int) -> Judgement:
     told = turn.reading if turn is not None and isinstance(turn.reading, dict) else None
     overalls = tuple(told[number] for number in sorted(told, key=int)) if told else None
     problem = "has not finished" if turn is None else f"no scores: {turn.problem or 'nothing was read'}"
-    return Judgement(judge, (), None, ({},) * responses, overalls, "" if overalls else problem)
+    return Judgement(judge, (), None, "", ({},) * responses, overalls, "" if overalls else problem)

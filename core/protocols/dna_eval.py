@@ -14,7 +14,8 @@ from core.items import Criterion, Item
 from core.labels import Value
 from core.problems import Problem
 from core.protocols import aspect_readings as read
-from core.protocols.dna_settings import Scoring, Settings
+from core.protocols.dna_settings import Scoring
+from core.protocols.dna_settings import Settings as Settings
 from core.protocols.dna_verdicts import Judgement, aspects_of, conclude, judgements
 from core.protocols.scaleeval import Judge
 from core.templates import Templates, render

@@ -5,7 +5,7 @@ The flow ends with it; the view and a replay call the same functions on recorded
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import aspects as sums
@@ -21,6 +21,8 @@ class Judgement:
     judge: str
     aspects: tuple[str, ...]
     weights: Mapping[str, float] | None
+    no_weights: str
+    """Why there are no weights, where they were asked for."""
     scores: tuple[Mapping[str, float], ...]
     """Each response's scores on the aspects that could be read."""
     overalls: tuple[float, ...] | None
@@ -57,10 +59,11 @@ def _judgement(said: Sequence[Turn], judge: str, settings: Settings, responses: 
     scores = tuple(
         {name: pair[str(number)] for name, pair in pairs.items() if pair} for number in range(1, responses + 1)
     )
-    found = Judgement(judge, aspects, given, scores, None, "")
+    no_weights = "" if weights is None or given else weights.problem or "nothing was read"
+    found = Judgement(judge, aspects, given, no_weights, scores, None, "")
     overalls = _overalls(found, _pair(by_step.get(("overall", 0))), settings)
     problem = "" if overalls else _problem(said, found)
-    return Judgement(judge, aspects, given, scores, overalls, problem)
+    return replace(found, overalls=overalls, problem=problem)
 
 
 def _overalls(judged: Judgement, told: Mapping[str, float], settings: Settings) -> tuple[float, ...] | None:
@@ -118,10 +121,17 @@ def _value(mean: Sequence[float] | None) -> Value | None:
 def _opinions(judged: Judgement, criterion: str) -> list[Opinion]:
     """A judge's preference (or scores, of more than two), and its weights."""
     found = _concluded(judged.judge, "last", judged.overalls, len(judged.scores), criterion, judged.problem)
-    if judged.weights is not None:
-        weights = dict(judged.weights)
-        part = sums.part(judged.aspects)
-        found.append(Opinion(kind="aspect_weights", judge=judged.judge, stage="last", value=weights, part=part))
+    if judged.weights is not None or judged.no_weights:
+        found.append(
+            Opinion(
+                kind="aspect_weights",
+                judge=judged.judge,
+                stage="last",
+                value=dict(judged.weights) if judged.weights is not None else None,
+                part=sums.part(judged.aspects),
+                problem=judged.no_weights,
+            )
+        )
     return found
 
 
@@ -143,7 +153,7 @@ def _concluded(
             stage=stage,
             value=None if overalls is None else overalls[number],
             criterion=criterion,
-            part=f"response {number + 1}",
+            part=str(number + 1),
             problem=problem,
         )
         for number in range(count)

@@ -144,7 +144,7 @@ def test_three_responses_are_scored_alike_and_ranked() -> None:
     assert scoring.verdict and scoring.verdict.outcome == "agreed"
     assert scoring.verdict.value == pytest.approx({"1": 6.2, "2": 7.8, "3": 7.6})
     told = {one.part: one.value for one in scoring.verdict.opinions if one.kind == "score" and one.stage == "verdict"}
-    assert told == pytest.approx({"response 1": 6.2, "response 2": 7.8, "response 3": 7.6})
+    assert told == pytest.approx({"1": 6.2, "2": 7.8, "3": 7.6})
 
 
 def test_one_response_is_refused_before_anything_is_asked() -> None:

@@ -1,0 +1,83 @@
+"""The sets of aspects that people weigh and rate: which aspects they hold, and what a person said of them."""
+
+from collections.abc import Mapping
+
+from sqlalchemy.orm import Session
+
+from core.aspects import Weights, part
+from core.formats.records import ScaleRecord
+from core.labels import Scale, Target
+from core.problems import Problem
+from core.protocols.dna_eval import NAME, Settings
+from core.protocols.dna_settings import QUALITIES
+from core.protocols.dna_verdicts import judgements
+from core.trace import turns
+from storage import labels, runs, studies, traces
+
+KIND = "aspect_weights"
+QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+"""Relevance, clarity and comprehensiveness, as people rate them (Appendix D.3)."""
+
+
+def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...]:
+    """The aspects of a target in the order in which they were given or proposed; raises Problem where none is known."""
+    for trace in traces.of_target(session, study_id, target):
+        run = runs.get(session, trace.run_id)
+        if run.protocol == NAME:
+            said = turns(traces.whole(session, trace.id))
+            for judged in judgements(said, Settings.model_validate(run.settings), 0):
+                if part(judged.aspects) == target.part:
+                    return judged.aspects
+    for label in labels.history(session, study_id, target):
+        if isinstance(label.value, dict):
+            return tuple(label.value)
+    raise Problem(f"The aspects of item {target.item!r} are not known here: no run names them.")
+
+
+def weights_of_people(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
+    """Everybody's standing weights of a target; for those only who may see them."""
+    newest = {label.annotator: label.value for label in labels.history(session, study_id, target)}
+    return {name: value for name, value in newest.items() if isinstance(value, dict)}
+
+
+def weigh(
+    session: Session,
+    study_id: int,
+    target: Target,
+    annotator: str,
+    weights: Weights,
+    *,
+    reason: str = "",
+    seconds: float | None = None,
+) -> None:
+    """Keep a person's weights of a target: of its aspects, none negative, and 100 together."""
+    known = of_target(session, study_id, target)
+    total = sum(weights.values())
+    if set(weights) != set(known) or min(weights.values()) < 0 or abs(total - 100) > 0.01:
+        raise Problem("Weights are percentages of all aspects that sum to 100.")
+    told = {aspect: float(weights[aspect]) for aspect in known}
+    labels.put(session, study_id, target, annotator, told, reason=reason, seconds=seconds)
+
+
+def rate(session: Session, study_id: int, target: Target, annotator: str, ratings: Mapping[str, int]) -> None:
+    """Keep ratings of the aspects of a target, 1 to 5 by quality; what stands already is not said again."""
+    for quality, rating in ratings.items():
+        about = quality_of(target, quality)
+        if studies.scale(session, study_id, "aspect_quality", quality) is None:
+            studies.put_scale(session, study_id, ScaleRecord(kind="aspect_quality", criterion=quality, scale=QUALITY))
+        own = labels.own(session, study_id, about, annotator)
+        if own is None or own.value != rating:
+            labels.put(session, study_id, about, annotator, rating)
+
+
+def ratings_of(session: Session, study_id: int, target: Target, annotator: str) -> dict[str, int]:
+    """The annotator's standing ratings of the aspects of a target, by quality."""
+    found = {quality: labels.own(session, study_id, quality_of(target, quality), annotator) for quality in QUALITIES}
+    return {quality: label.value for quality, label in found.items() if label and isinstance(label.value, int)}
+
+
+def quality_of(target: Target, quality: str) -> Target:
+    """What is rated: one quality of the same set of aspects."""
+    if quality not in QUALITIES:
+        raise Problem(f"Aspects are rated on {', '.join(QUALITIES)}, not on {quality!r}.")
+    return Target(item=target.item, kind="aspect_quality", criterion=quality, part=target.part)
