@@ -8,10 +8,9 @@ import streamlit as st
 
 from core.items import Item
 from core.stances import Stance, disputes, stances
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnTaken, Usage, VerdictReached
-from pages.parts import colours, numbers, resources
+from core.trace import CallFailed, Event, ReplyUnreadable, Turn, TurnTaken, VerdictReached
+from pages.parts import colours, turns
 from pages.parts.text import plain, safe
-from storage import database, traces
 from storage.traces import Trace
 
 PAGE = 40
@@ -112,34 +111,22 @@ def _event(trace_id: int, seq: int, event: Event, stance: Stance | None) -> None
     match event:
         case TurnTaken(turn=turn):
             _turn(trace_id, seq, turn, stance)
-        case ReplyUnreadable(turn=turn):
-            with st.expander(
-                f"{plain(turn.speaker)}'s reply could not be read ({plain(turn.problem)}); asked once more"
-            ):
-                st.markdown(safe(turn.reply))
-        case CallFailed(speaker=speaker, problem=problem, wait=wait):
-            again = f"tried again after {numbers.seconds(wait)}" if wait is not None else "given up"
-            st.caption(f":material/sync_problem: {plain(speaker)}: {plain(problem)} ({again})")
         case VerdictReached(verdict=verdict):
             word, icon, colour = colours.STATUS[verdict.outcome]
             value = f": {STANCE.get(verdict.value, verdict.value)}" if verdict.value is not None else ""  # type: ignore[arg-type]
             st.markdown(f":{colour}-badge[{icon} {word}{value}] {plain(verdict.reason)}")
-        case TraceFailed(problem=problem):
-            st.error(f"The debate could not go on: {problem}", icon=":material/error:")
+        case _:
+            turns.trouble(event, "debate")
 
 
 def _turn(trace_id: int, seq: int, turn: Turn, stance: Stance | None) -> None:
     with st.container(key=f"turn-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(turn.speaker)}** · {_when(turn)} · {_says(turn, stance)}")
-            st.caption(_cost(turn.usage), width="content")
+            st.caption(turns.cost(turn.usage), width="content")
         with st.container(key=f"card-turn-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
-        prompt = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
-        if prompt.open:
-            with prompt, database.reading(resources.engine()) as session:
-                text = traces.prompt(session, trace_id, seq)
-            prompt.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
+        turns.prompt(trace_id, seq)
 
 
 def _when(turn: Turn) -> str:
@@ -153,15 +140,3 @@ def _says(turn: Turn, stance: Stance | None) -> str:
     if stance is not None and stance.changed:
         return f":orange[**from {STANCE.get(stance.before, stance.before)} to {now}**]"  # type: ignore[arg-type]
     return f"**{now}**"
-
-
-def _cost(usage: Usage) -> str:
-    """`214 tokens · 1.9 s · $0.003`, as far as it is known."""
-    parts = []
-    if usage.completion_tokens is not None:
-        parts.append(numbers.count((usage.prompt_tokens or 0) + usage.completion_tokens, "token"))
-    if usage.seconds is not None:
-        parts.append(numbers.seconds(usage.seconds))
-    if usage.dollars is not None:
-        parts.append(numbers.dollars(usage.dollars))
-    return " · ".join(parts).replace("$", r"\$")

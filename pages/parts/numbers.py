@@ -1,5 +1,7 @@
 """How numbers are written, everywhere alike."""
 
+from decimal import Decimal
+
 
 def estimate(value: float | None, low: float | None, high: float | None, digits: int = 2) -> str:
     """`0.62 [0.51, 0.71]`; a dash where it is undefined."""
@@ -17,7 +19,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 def dollars(amount: float, unpriced: int = 0) -> str:
     """`$1.20`; small sums keep two digits that count; what has no known price is said."""
-    text = "$0" if amount == 0 else f"${amount:,.2f}" if amount >= 0.0995 else f"${amount:.2g}"
+    text = "$0" if amount == 0 else f"${amount:,.2f}" if amount >= 0.0995 else f"${Decimal(f'{amount:.2g}'):f}"
     if not unpriced:
         return text
     return (

@@ -135,7 +135,7 @@ def head(trace: Trace, study: Study) -> None:
                 query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
             )
     if study.sample:
-        st.caption(":material/info: A sample: this debate was written for the tour. No model was asked.")
+        st.caption(":material/info: A sample: this trace was written for the tour. No model was asked.")
 
 
 def looked_at(trace: Trace, study: Study) -> None:

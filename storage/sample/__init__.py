@@ -1,8 +1,11 @@
-"""The sample study: items, debates and labels written for the tour, so that every page has something to show."""
+"""The sample studies: items, traces and labels written for the tour, so that every page has something to show."""
 
 from pathlib import Path
 
+STUDIES = {"Sample: ScaleEval": "scaleeval", "Sample: ReFeR": "refer"}
+"""Name of the study -> its file here; the first is what a newcomer sees first."""
 
-def path() -> Path:
-    """The study as a file of our own: JSON lines of `core.formats.records`, UTF-8."""
-    return Path(__file__).parent / "scaleeval.jsonl"
+
+def path(name: str = "scaleeval") -> Path:
+    """A study as a file of our own: JSON lines of `core.formats.records`, UTF-8."""
+    return Path(__file__).parent / f"{name}.jsonl"
