@@ -13,14 +13,18 @@ from core.problems import Unreadable
 PREFERENCES = (1, 2, 0)
 """Response 1, response 2, neither."""
 
+LONGEST = 2000
+"""Letters of a line that are looked at, from its end: replies are untrusted, and may be one endless line."""
+
 _DECORATION = " \t*_#>`~|\"'“”‘’«»()[]{}.,!:;"
 _RULE = _DECORATION + "-–—="
 _BULLET = re.compile(r"^[-–—•]\s+")
 _NOUN = r"(?:submission|response|answer|option|choice)"
-_BARE = re.compile(rf"(?:{_NOUN}\s*)?([0-9]+)", re.I)
-_QUOTED = re.compile(r"[\"'“‘`*]\s*([0-9]+)\s*[\"'”’`*.]")
-_CLOSING = re.compile(r"\b(?:choice|chosen option|answer|evaluation|decision|verdict|vote):\s*([0-9]+)\W*$", re.I)
-_BETTER = re.compile(rf"\b{_NOUN}\s+([0-9]+)[\"'”’*]*\s+is\s+(?:the\s+)?better\b", re.I)
+_NUMBER = r"([0-9]{1,4})"
+_BARE = re.compile(rf"(?:{_NOUN}\s*)?{_NUMBER}", re.I)
+_QUOTED = re.compile(r"[\"'“‘`*]\s*([0-9]{1,4})\s*[\"'”’`*.]")
+_CLOSING = re.compile(r"\b(?:choice|chosen option|answer|evaluation|decision|verdict|vote):\s*([0-9]{1,4})\W*$", re.I)
+_BETTER = re.compile(rf"\b{_NOUN}\s+{_NUMBER}[\"'”’*]*\s+is\s+(?:the\s+)?better\b", re.I)
 _NEITHER = re.compile(rf"\bneither(?:\s+{_NOUN})?\s+is\s+(?:significantly\s+)?better\b|^\W*(?:neither|tie)\W*$", re.I)
 _DOUBT = re.compile(
     r"\b(?:not|cannot|if|whether|although|though|but|however|unless|while|rat(?:e|ed|ing))\b|n['’]t\b", re.I
@@ -58,7 +62,7 @@ def _only(found: set[str], options: Collection[int]) -> int:
 def _lines(reply: str) -> list[str]:
     """Lines with something on them; a code fence or a rule is nothing."""
     text = unicodedata.normalize("NFKC", reply)
-    return [line.strip() for line in text.splitlines() if line.strip(_RULE)]
+    return [line.strip()[-LONGEST:] for line in text.splitlines() if line.strip(_RULE)]
 
 
 def _bare(line: str) -> str | None:

@@ -1,6 +1,7 @@
 """Replies kept as models wrote them (the ends of them), and what may be read in them."""
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -86,6 +87,15 @@ def test_what_is_not_a_choice_is_refused_in_words(reply: str, reason: str) -> No
     with pytest.raises(Unreadable) as refused:
         choice(reply)
     assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize("part", ["1", "1 ", "submission ", "neither ", '"', ". A", "answer: ", "*"])
+def test_an_endless_line_is_refused_in_no_time(part: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(Unreadable) as refused:
+        choice(part * 200_000 + "x")
+    assert time.perf_counter() - start < 0.5
+    assert len(str(refused.value)) < 100
 
 
 def test_a_reading_takes_the_options_it_is_given() -> None:
