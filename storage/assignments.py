@@ -14,7 +14,7 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import people, studies, targets
-from storage.database import insert_new
+from storage.database import insert_new, replace
 from storage.said import mark_row, with_origin
 from storage.storable import storable
 from storage.tables import (
@@ -32,6 +32,8 @@ from storage.tables import (
 Mark = Literal["skip", "flag", "note"]
 NOBODY = 0
 """No annotator and no target has this number."""
+UNIQUE = ("target_id", "annotator_id")
+"""What there is one draft and one lease of."""
 ANNOTATOR = bindparam("annotator", type_=Integer)
 
 
@@ -130,9 +132,7 @@ def save_draft(session: Session, study_id: int, target: Target, annotator: str, 
     """Keep what an annotator has entered so far."""
     target_id, annotator_id = _numbers(session, study_id, target, annotator)
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": storable(dict(body)), "at": now()}
-    insert_new(session, DraftRow, [row])
-    kept = session.scalars(select(DraftRow).where(_of(DraftRow, target_id, annotator_id))).one()
-    kept.body, kept.at = row["body"], row["at"]
+    replace(session, DraftRow, UNIQUE, row)
 
 
 def draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
@@ -169,8 +169,7 @@ def mark(
 
 def _hold(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
     until = now() + timedelta(minutes=minutes)
-    insert_new(session, LeaseRow, [{"target_id": target_id, "annotator_id": annotator_id, "until": until}])
-    session.scalars(select(LeaseRow).where(_of(LeaseRow, target_id, annotator_id))).one().until = until
+    replace(session, LeaseRow, UNIQUE, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
 
 
 def _values(annotator_id: int, overlap: int) -> dict[str, Any]:

@@ -117,8 +117,18 @@ def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) 
 def insert_new(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add rows, but for those that stand already by the table's unique columns; nobody has to look first."""
     if rows:
-        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-        session.execute(dialect.insert(table.__table__).on_conflict_do_nothing(), rows)
+        session.execute(_dialect(session).insert(table.__table__).on_conflict_do_nothing(), rows)
+
+
+def replace(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
+    """Add a row, or change the one that stands under the same unique columns."""
+    statement = _dialect(session).insert(table.__table__)
+    changed = {name: statement.excluded[name] for name in row if name not in unique}
+    session.execute(statement.on_conflict_do_update(index_elements=unique, set_=changed), [row])
+
+
+def _dialect(session: Session) -> Any:
+    return postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
 
 
 def batches(rows: Sequence[Thing], size: int) -> Iterator[Sequence[Thing]]:

@@ -49,11 +49,14 @@ def postgres() -> "Iterator[Server]":
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres: "Server") -> str:
-    """A database with empty tables, to be copied."""
-    name = postgres.create()
-    _upgrade(postgres.url(name))
-    return name
+def postgres_engine(postgres: "Server") -> "Iterator[Engine]":
+    """A database with tables, for one test after the other."""
+    from storage import database
+
+    engine = database.connect(postgres.url(postgres.create()))
+    database.upgrade(engine)
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture(scope="session")
@@ -88,12 +91,11 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]"
         yield opened
         opened.dispose()
         return
-    server: Server = request.getfixturevalue("postgres")
-    name = server.create(request.getfixturevalue("postgres_template"))
-    opened = database.connect(server.url(name))
-    yield opened
-    opened.dispose()
-    server.drop(name)
+    shared = request.getfixturevalue("postgres_engine")
+    yield shared
+    with shared.begin() as connection:
+        for owner in ("study", "annotator"):  # everything else goes with them
+            connection.exec_driver_sql(f"DELETE FROM {owner}")
 
 
 @pytest.fixture

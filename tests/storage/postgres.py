@@ -35,7 +35,9 @@ class Server:
             shutil.chown(self.folder, self.user)
         self._databases = 0
         data = str(self.folder / "data")
-        self._run([folder / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"])
+        self._run(
+            [folder / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+        )
         options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(

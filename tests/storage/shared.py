@@ -15,9 +15,18 @@ RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
 
 def a_turn(number: int = 0, **fields: object) -> TurnTaken:
     """An answered ask of judge j0, j1 or j2."""
-    told = {"speaker": f"j{number % 3}", "step": "opinion", "round": number // 3, "model": "m", "reply": "1", "reading": 1}
+    told = {
+        "speaker": f"j{number % 3}",
+        "step": "opinion",
+        "round": number // 3,
+        "model": "m",
+        "reply": "1",
+        "reading": 1,
+    }
     usage = Usage(prompt_tokens=10, completion_tokens=2, seconds=0.5, dollars=0.25)
-    return TurnTaken(ask=number, turn=Turn(**{**told, "usage": usage, "prompt": f"prompt {number}"} | fields))
+    return TurnTaken(
+        ask=number, turn=Turn(**{**told, "reading": 1, "usage": usage, "prompt": f"prompt {number}"} | fields)
+    )
 
 
 def an_unreadable(number: int = 0) -> ReplyUnreadable:
@@ -29,7 +38,9 @@ def an_unreadable(number: int = 0) -> ReplyUnreadable:
 def a_verdict(outcome: Outcome = "disputed", last: tuple[object, ...] = (1, 2, 0)) -> VerdictReached:
     """What three judges concluded, who began with 1."""
     value = last[0] if outcome == "agreed" else None
-    said = [_opinion(f"j{n}", stage, one) for n, then in enumerate(last) for stage, one in (("first", 1), ("last", then))]
+    said = [
+        _opinion(f"j{n}", stage, one) for n, then in enumerate(last) for stage, one in (("first", 1), ("last", then))
+    ]
     opinions = (*said, _opinion("j0 · j1 · j2", "verdict", value))
     return VerdictReached(verdict=Verdict(outcome=outcome, value=value, opinions=opinions))
 

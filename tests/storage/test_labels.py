@@ -109,7 +109,7 @@ def test_a_value_that_is_not_on_the_scale_is_refused(engine, a_study):
         put(engine, a_study, "ann", True)
     scale = ScaleRecord(kind="score", criterion="depth", scale=Scale(level="interval", low=1, high=5))
     imports.load(engine, "s", [CriterionRecord(criterion=Criterion(name="depth")), scale])
-    with pytest.raises(Problem, match="expected a number from 1.0 to 5.0"):
+    with pytest.raises(Problem, match=r"expected a number from 1\.0 to 5\.0"):
         put(engine, a_study, "ann", 6, a_target(kind="score", criterion="depth"))
     assert put(engine, a_study, "ann", 4.5, a_target(kind="score", criterion="depth")).value == 4.5
 
