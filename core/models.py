@@ -72,8 +72,15 @@ class LiteLLM:
         return _reply(response, ask.spec, _since(start))
 
     async def close(self) -> None:
-        """Close the connections of this event loop."""
-        await _litellm().close_litellm_async_clients()
+        """Close the connections of this event loop, and of no other: call it before the loop ends."""
+        if not _loaded:
+            return
+        clients = _loaded[0].in_memory_llm_clients_cache.cache_dict
+        mine = f"-{id(asyncio.get_running_loop())}"  # litellm's own mark on the clients of a loop
+        for name in [name for name in clients if str(name).endswith(mine)]:
+            closing = clients.pop(name).close()
+            if inspect.isawaitable(closing):
+                await closing
 
 
 class Offer(Frozen):

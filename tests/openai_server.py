@@ -51,6 +51,9 @@ class Server:
         self.faults: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self.address = ""
+        self.open = 0
+        """Asks under way now, and the most there ever were."""
+        self.most_open = 0
         self._words = words
         self._file = log.open("a", buffering=1, encoding="utf-8") if log else None
 
@@ -137,6 +140,8 @@ class Connection(asyncio.Protocol):
             "delivered": False,
             "key": self.key,
         }
+        self.server.open += 1
+        self.server.most_open = max(self.server.most_open, self.server.open)
         try:
             await asyncio.sleep(self.server.latency)
             if fault:
@@ -145,6 +150,7 @@ class Connection(asyncio.Protocol):
                 self.answer(200, completion(asked["model"], prompt, self.server.text(asked["model"], prompt)))
             line["delivered"] = True
         finally:
+            self.server.open -= 1
             self.server.told(line | {"at": time.time()})
 
     async def fail(self, fault: dict[str, Any], model: str, prompt: str) -> None:
