@@ -24,7 +24,7 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Item
-from storage import labels, studies
+from storage import aius, labels, studies
 from storage.database import reading
 from storage.events import event_of
 from storage.studies import Study
@@ -52,6 +52,7 @@ def records(engine: Engine, study: Study) -> Iterator[Record]:
         yield from labels.marks(session, study.id)
         for ruling in labels.rulings(session, study.id):
             yield RulingRecord(ruling=ruling)
+        yield from aius.records(session, study.id)
 
 
 def _items(session: Session, study_id: int) -> Iterator[Record]:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import (
+    AiuEditRecord,
     CriterionRecord,
     ItemRecord,
     LabelRecord,
@@ -30,7 +31,7 @@ from core.formats.records import (
 from core.items import Item
 from core.labels import Label, Target
 from core.problems import Problem
-from storage import items, people, recorded, studies, targets
+from storage import aius, items, people, recorded, studies, targets
 from storage.database import batches, insert_all, writing
 from storage.said import Row, counting, label_row, mark_row, ruling_row
 from storage.tables import LabelRow, MarkRow, RulingRow, TargetRow
@@ -51,6 +52,7 @@ class Added:
     labels: int = 0
     marks: int = 0
     rulings: int = 0
+    edits: int = 0
 
     def sentence(self) -> str:
         """In words."""
@@ -131,6 +133,7 @@ class _Load:
             labels=self.take_labels(),
             marks=self.add(MarkRow, self.marks()),
             rulings=self.add(RulingRow, self.rulings()),
+            edits=aius.add(self.session, self.study_id, self.held.of(AiuEditRecord)),
         )
 
     def take_declarations(self) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from core.aius import Edit
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Kind, Label, Ruling, Scale, Target
@@ -111,6 +112,14 @@ class RulingRecord(Frozen):
     ruling: Ruling
 
 
+class AiuEditRecord(Frozen):
+    """One change of an item's AIUs; history is told oldest first."""
+
+    type: Literal["aiu_edit"] = "aiu_edit"
+    item: str
+    edit: Edit
+
+
 Record = Annotated[
     StudyRecord
     | CriterionRecord
@@ -120,7 +129,8 @@ Record = Annotated[
     | TraceRecord
     | LabelRecord
     | MarkRecord
-    | RulingRecord,
+    | RulingRecord
+    | AiuEditRecord,
     Field(discriminator="type"),
 ]
 RECORD: TypeAdapter[Any] = TypeAdapter(Record)

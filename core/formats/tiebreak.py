@@ -16,7 +16,7 @@ from core.problems import FileRefused
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 """Only such a line can hold a number that is not finite, or a NUL, which PostgreSQL cannot store."""
-TYPED = re.compile(r'\{\s*"type"\s*:\s*"(study|criterion|scale|item|run|trace|label|mark|ruling)"')
+TYPED = re.compile(r'\{\s*"type"\s*:\s*"(study|criterion|scale|item|run|trace|label|mark|ruling|aiu_edit)"')
 
 
 def recognises(path: Path) -> bool:
