@@ -38,8 +38,6 @@ def ask(prefix: str, start: Sequence[Draft], troubles: list[str], least: int = 1
         number = max(rows, default=-1) + 1
         rows[number] = {"name": f"{_noun(rows)} {number + 1}"}
         st.rerun()
-    if any(judge["spec"].get("model") == local_model.NAME for judge in found):
-        st.caption(f":material/info: **local**: {local_model.WEAK}")
     return found
 
 

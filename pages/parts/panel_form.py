@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from core import local_model
 from core.trace import Spec
 from pages.parts import judges_form
 from pages.parts.settings_form import Draft, SettingsForm
@@ -22,7 +23,11 @@ def ask(
     ]
     prefix = form.prefix if name == "judges" else form.key(f"{name}_")
     begin = start or judges_form.usual(least if usual is None else usual, label.removesuffix("s").lower())
-    return judges_form.ask(prefix, begin, form.troubles, least, most)
+    found = judges_form.ask(prefix, begin, form.troubles, least, most)
+    if local_model.WEAK not in form.notes and any(one["spec"].get("model") == local_model.NAME for one in found):
+        form.notes.append(local_model.WEAK)
+        st.caption(f":material/info: **local**: {local_model.WEAK}")
+    return found
 
 
 def asked(form: SettingsForm) -> Draft:

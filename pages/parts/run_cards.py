@@ -112,7 +112,7 @@ def _do(what: Any, run: Run) -> None:
 
 def _settings(run: Run) -> None:
     if run.settings:
-        st.code(yaml.safe_dump(run.settings, sort_keys=False, allow_unicode=True), language="yaml", height=320)
+        st.code(yaml.safe_dump(_said(run.settings), sort_keys=False, allow_unicode=True), language="yaml", height=320)
     else:
         st.caption("The file did not say.")
     if run.protocol in PROTOCOLS and run.source == "live":
@@ -123,6 +123,15 @@ def _settings(run: Run) -> None:
             st.query_params["view"] = "new"
             st.rerun(scope="app")
         st.caption(f"Seed {run.seed} · {run.parallel} calls at once")
+
+
+def _said(settings: Any) -> Any:
+    """Without what says nothing."""
+    if isinstance(settings, list):
+        return [_said(one) for one in settings]
+    if not isinstance(settings, dict):
+        return settings
+    return {name: _said(value) for name, value in settings.items() if value not in (None, "", [], {})}
 
 
 def _share(progress: Progress) -> float:

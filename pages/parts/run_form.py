@@ -149,7 +149,7 @@ def _order(
             raise Problem(troubles[0])
         settings = settings_file.checked(_whole(draft), protocol)
     except Problem as problem:
-        st.warning(_upper(str(problem)), icon=":material/pending:")
+        st.warning(_upper(str(problem).removeprefix("field 'the settings': ")), icon=":material/pending:")
         return None
     return Order(
         study,

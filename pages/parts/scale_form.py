@@ -57,6 +57,14 @@ def scale(choose: Chooser, start: Draft, kind: str) -> Draft | None:
     )
 
 
+def of_a_score(prefix: str, known: Scale | None) -> Scale | None:
+    """The scale of a criterion's scores; None where nothing is said of one."""
+    st.caption("Where it is scored: the values that a score may have. A comparison of two responses needs none.")
+    start = known.model_dump(mode="json", exclude_defaults=True) if known else {}
+    given = scale(Chooser((), prefix), {"scale": start}, "score") or {}
+    return _declared(given) if len(given) > 1 else None
+
+
 def values(choose: Chooser, start: Draft, seen: list[str], kind: str, scale: Draft | None) -> Meanings:
     """What the file's words mean; asked for as soon as one of them is not on the scale."""
     declared = PREFERENCE if kind == "preference" else _declared(scale)

@@ -30,6 +30,8 @@ class SettingsForm:
     """Those of the study."""
     troubles: list[str] = field(default_factory=list)
     """What is wrong beside what the class of the settings finds itself, a sentence each."""
+    notes: list[str] = field(default_factory=list)
+    """What has been said on the form already, and need not be said again."""
 
     def key(self, name: str) -> str:
         """The key of a widget."""
@@ -91,7 +93,8 @@ class SettingsForm:
             placeholder="Not helpful - The response misses what was asked.",
         )
         lines = [line.strip() for line in rubric.splitlines() if line.strip()]
-        return {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
+        told = {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
+        return told | ({"scale": start["scale"]} if start.get("scale") else {})
 
 
 def _choice(shown: Draft, options: Sequence[Any], value: Any, words: Mapping[Any, str]) -> Any:

@@ -9,8 +9,9 @@ import streamlit as st
 from core.formats import gold, tiebreak
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
+from core.labels import Scale
 from core.problems import Problem
-from pages.parts import resources
+from pages.parts import resources, scale_form
 from pages.parts.text import plain
 from storage import database, exports, labels, studies
 from storage.studies import Study
@@ -81,12 +82,13 @@ def _criterion(study: Study, known: Criterion | None, key: str) -> None:
             key=f"{key}_rubric",
             help="One level a line, the lowest first, such as: Not helpful - The response misses what was asked.",
         )
+        scale = scale_form.of_a_score(f"{key}_", known.scale if known else None)
         if not st.form_submit_button("Save" if known else "Add"):
             return
-    _keep(study, known, name, definition, rubric)
+    _keep(study, known, name, definition, rubric, scale)
 
 
-def _keep(study: Study, known: Criterion | None, name: str, definition: str, rubric: str) -> None:
+def _keep(study: Study, known: Criterion | None, name: str, definition: str, rubric: str, scale: Scale | None) -> None:
     name = " ".join(name.split())
     if not name:
         raise Problem("A criterion needs a name.")
@@ -94,6 +96,7 @@ def _keep(study: Study, known: Criterion | None, name: str, definition: str, rub
         "name": name,
         "definition": definition.strip(),
         "rubric": tuple(line.strip() for line in rubric.splitlines() if line.strip()),
+        "scale": scale,
     }
     with database.writing(resources.engine()) as session:
         if known is None and name in {one.name for one in studies.criteria(session, study.id)}:

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Criterion
+from core.labels import Scale
 from pages.parts import resources, study_form
 from storage import database, labels, studies
 from tests.conftest import a_label, an_item
@@ -164,13 +165,16 @@ def test_a_criterion_is_added_and_its_words_are_changed() -> None:
     app = visit("setup/studies", view="study", open="s")
     app.text_input(key="criterion_new0_name").set_value("helpfulness")
     app.text_area(key="criterion_new0_rubric").set_value("Poor - No.\n\nGood - Yes.")
+    app.text_input(key="criterion_new0_categories").set_value("1, 2, 3")
     submit(app, "Add").run()
     app.text_area(key="criterion0_definition").set_value("Of use.")
     submit(app, "Save", place=1).run()
     assert not app.exception
     with database.reading(resources.engine()) as session:
         known = studies.criteria(session, studies.get(session, "s").id)
-    assert known == [Criterion(name="helpfulness", definition="Of use.", rubric=("Poor - No.", "Good - Yes."))]
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    rubric = ("Poor - No.", "Good - Yes.")
+    assert known == [Criterion(name="helpfulness", definition="Of use.", rubric=rubric, scale=scale)]
 
 
 def test_what_is_taken_away_is_the_whole_study() -> None:
