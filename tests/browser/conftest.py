@@ -42,13 +42,14 @@ def free_port() -> int:
 
 def serve(database: str, log: Path, **environment: str) -> Served:
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
-        cwd=ROOT,
-        env=os.environ | {"TIEBREAK_DATABASE_URL": database} | environment,
-        stdout=log.open("wb"),
-        stderr=subprocess.STDOUT,
-    )
+    with log.open("wb") as told:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            cwd=ROOT,
+            env=os.environ | {"TIEBREAK_DATABASE_URL": database} | environment,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+        )
     address = f"http://127.0.0.1:{port}"
     for _ in range(240):
         if process.poll() is not None:
@@ -103,7 +104,11 @@ def visit(chromium):
         contexts.append(context)
         if annotator:
             parts = urlsplit(address)
-            cookie = {"name": "tiebreak_annotator", "value": quote(annotator), "url": f"{parts.scheme}://{parts.netloc}"}
+            cookie = {
+                "name": "tiebreak_annotator",
+                "value": quote(annotator),
+                "url": f"{parts.scheme}://{parts.netloc}",
+            }
             context.add_cookies([cookie])
         page = context.new_page()
         page.set_default_timeout(15_000)
