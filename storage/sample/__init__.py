@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-STUDIES = {"Sample: ScaleEval": "scaleeval", "Sample: ReFeR": "refer"}
+STUDIES = {"Sample: ScaleEval": "scaleeval", "Sample: ReFeR": "refer", "Sample: DnA-Eval": "dna_eval"}
 """Name of the study -> its file here; the first is what a newcomer sees first."""
 
 
