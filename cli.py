@@ -231,6 +231,25 @@ def weights(study: StudyName, database: Database = None, as_json: Json = False) 
 
 @app.command()
 @one_sentence
+def critiques(
+    study: StudyName,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Which of two critiques by models is better, by F1.")] = False,
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="How often each judge says what people say.")] = False,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """Precision, recall and F1 of each author's critiques, as people and judges see them (MetaCritique)."""
+    from storage import critiques as report
+
+    engine = opened(database)
+    board = report.board(engine, study_of(engine, study))
+    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
+    shown = [{name: cell for name, cell in row.items() if not name.endswith(("interval", "reason"))} for row in rows]
+    say(rows, table(shown) if shown else "No critique has been judged yet.", as_json)
+
+
+@app.command()
+@one_sentence
 def export(
     study: StudyName,
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
