@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.statistics import critiques, dawid_skene, joined, scored, verdicts, weighed, words
+from core.statistics import critiques, dawid_skene, joined, remarks, scored, verdicts, weighed
 from core.statistics.arrays import Codes
 from core.statistics.estimate import Estimate
 from core.statistics.frames import Scale, text
@@ -61,7 +61,8 @@ def alignment(
     rows = []
     for part in parts(labels, opinions, gold, scales, by):
         for judge, judged in part.judges.items():
-            rows += told(judge, part, of_judge(part, judged, resamples, seed))
+            estimates = of_judge(part, judged, resamples, seed)
+            rows += told(judge, part.kind, part.criterion, part.group, estimates)
         rows += estimated(part)
     rows += of_weights(labels, opinions, by, resamples, seed)
     return rows + of_critiques(labels, opinions, gold, scales, by, resamples, seed)
@@ -95,25 +96,15 @@ def of_judge(part: Joined, judged: Judged, resamples: int, seed: int) -> dict[st
     return found
 
 
-def told(judge: str, part: Joined, estimates: Mapping[str, Estimate]) -> list[AlignmentRow]:
-    """The estimates of a judge as rows."""
+def told(judge: str, kind: str, criterion: str, group: str, estimates: Mapping[str, Estimate]) -> list[AlignmentRow]:
+    """Estimates as rows."""
     return [
         AlignmentRow(
-            judge,
-            part.kind,
-            part.criterion,
-            part.group,
-            statistic,
-            one.value,
-            one.low,
-            one.high,
-            one.items,
-            one.raters,
-            one.pairs,
-            one.reason,
+            judge, kind, criterion, group, statistic, one.value, one.low, one.high,
+            one.items, one.raters, one.pairs, one.reason,
         )
         for statistic, one in estimates.items()
-    ]
+    ]  # fmt: skip
 
 
 def estimated(part: Joined) -> list[AlignmentRow]:
@@ -125,13 +116,13 @@ def estimated(part: Joined) -> list[AlignmentRow]:
     if (codes >= 0).sum(axis=1).max(initial=0) < 2:
         return []
     fit, _ = dawid_skene.of_ratings(everyone)
-    reason = words.of_dawid_skene(len(everyone.raters), fit.settled)
+    reason = remarks.of_dawid_skene(len(everyone.raters), fit.settled)
     rows = []
     for judge, accuracy in zip(part.judges, fit.accuracy[len(part.people.raters) :], strict=True):
         items = int((part.judges[judge].values >= 0).sum())
         value = float(accuracy) if items else None
         one = Estimate(value, None, None, items, len(codes), len(everyone.raters), 0, 0, reason)
-        rows += told(judge, part, {"dawid_skene_accuracy": one})
+        rows += told(judge, part.kind, part.criterion, part.group, {"dawid_skene_accuracy": one})
     return rows
 
 
@@ -159,26 +150,10 @@ def of_critiques(
     for criterion, group in dict.fromkeys((part.criterion, part.group) for part in tasks):
         here = [part for part in tasks if (part.criterion, part.group) == (criterion, group)]
         for judge in dict.fromkeys(name for part in here for name in part.judges):
-            sides = aius(here, judge)
-            for suffix, side in zip(("", "_people"), sides, strict=True):
+            for suffix, side in zip(("", "_people"), aius(here, judge), strict=True):
                 found = critiques.scores(side, resamples=resamples, seed=seed)
-                rows += [
-                    AlignmentRow(
-                        judge,
-                        "aiu",
-                        criterion,
-                        group,
-                        name + suffix,
-                        one.value,
-                        one.low,
-                        one.high,
-                        one.items,
-                        one.raters,
-                        one.pairs,
-                        one.reason,
-                    )
-                    for name, one in found.items()
-                ]
+                named = {name + suffix: one for name, one in found.items()}
+                rows += told(judge, "aiu", criterion, group, named)
     return rows
 
 
@@ -188,23 +163,8 @@ def of_weights(labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: 
     rows = []
     for (criterion, group, judge), said in grouped(theirs, by):
         mine = joined.chosen(labels, "aspect_weights", criterion)
-        for name, one in weighed.with_people(mine, said, resamples=resamples, seed=seed).items():
-            rows.append(
-                AlignmentRow(
-                    judge,
-                    "aspect_weights",
-                    criterion,
-                    group,
-                    name,
-                    one.value,
-                    one.low,
-                    one.high,
-                    one.items,
-                    one.raters,
-                    one.pairs,
-                    one.reason,
-                )
-            )
+        found = weighed.with_people(mine, said, resamples=resamples, seed=seed)
+        rows += told(judge, "aspect_weights", criterion, group, found)
     return rows
 
 

@@ -82,10 +82,19 @@ def paired(
     left_out, often = units.left_out()
     without = ratio(left_out @ apart, left_out.sum(axis=1))
     ends = interval(mean, drawn, without, often)
-    beyond = int((np.abs(drawn - mean) >= abs(mean) - 1e-12).sum())
-    p = (beyond + 1) / (drawn.size + 1)
     t = float(stats.ttest_1samp(apart, 0).pvalue)
-    return Comparison(one, other, mean, ends.low, ends.high, apart.size, p, t, None)
+    return Comparison(one, other, mean, ends.low, ends.high, apart.size, two_sided(mean, drawn), t, None)
+
+
+def two_sided(value: float, drawn: Floats) -> float:
+    """p of the paired bootstrap: how often a resample lies as far from the value as the value from 0.
+
+    The resamples are those of a world without difference once the value is taken off them. One is
+    added above and below, so that p is never 0 (Davison & Hinkley 1997, section 4.2).
+    """
+    defined = drawn[~np.isnan(drawn)]
+    beyond = int((np.abs(defined - value) >= abs(value) - 1e-12).sum())
+    return (beyond + 1) / (defined.size + 1)
 
 
 def means(values: Floats, units: Units, resamples: int, seed: int) -> Floats:

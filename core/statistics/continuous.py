@@ -13,7 +13,7 @@ from scipy import sparse, stats
 
 from core.statistics.arrays import Floats, ratio, standard
 from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
-from core.statistics.pairwise import mean_defined, signs
+from core.statistics.pairwise import enough, mean_defined, signs
 
 SIGNS = 1_500
 """Up to so many items Kendall's tau is a matrix product; beyond, scipy is asked for each resample."""
@@ -118,13 +118,14 @@ def over_pairs(values: Floats, kinds: Sequence[str]) -> Family:
     made = []
     for a, b in combinations(range(values.shape[1]), 2):
         both = np.flatnonzero(~np.isnan(values[:, [a, b]]).any(axis=1))
-        if both.size > 1:
+        if both.size:
             of_pair = together([make[kind](values[both, a], values[both, b]) for kind in kinds])
             made.append((both, of_pair))
 
     def family(weights: Floats) -> Floats:
         if not made:
             return np.full((len(kinds), weights.shape[0]), np.nan)
-        return mean_defined(np.stack([of_pair(weights[:, both]) for both, of_pair in made], axis=-1))
+        found = [enough(of_pair(weights[:, both]), weights[:, both].sum(axis=1)) for both, of_pair in made]
+        return mean_defined(np.stack(found, axis=-1))
 
     return family

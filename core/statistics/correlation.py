@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, stats
 
-from core.statistics import words
+from core.statistics import remarks
 from core.statistics.arrays import Floats, Ints, ratio
 from core.statistics.continuous import kendall, pearson, spearman
 from core.statistics.estimate import Estimate
 from core.statistics.intervals import percentile, resample
 from core.statistics.kernels import Statistic, together
+from core.statistics.pairwise import FEWEST_FOR_CORRELATION as FEWEST
 from core.statistics.patterns import Units, distinct_scores
 
 KINDS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
@@ -25,7 +26,6 @@ KINDS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "spearman": spearman,
     "kendall_tau_b": kendall,
 }
-FEWEST = words.FEWEST_FOR_CORRELATION
 Names = Sequence[str] | npt.NDArray[np.object_]
 
 
@@ -45,7 +45,7 @@ def item_level(
     family = together([make(*rows.T) for make in KINDS.values()])
     found = resample(family, units, resamples, seed)
     return {
-        kind: words.correlation(one, x.size, judge.size, units.number) for kind, one in zip(KINDS, found, strict=True)
+        kind: remarks.correlation(one, x.size, judge.size, units.number) for kind, one in zip(KINDS, found, strict=True)
     }
 
 
@@ -81,7 +81,7 @@ def mean_of_groups(inside: Floats, used: int, there: int, resamples: int, seed: 
         return ratio(weights @ kept, weights.sum(axis=1))[None]
 
     (one,) = resample(family, Units(np.ones(kept.size)), resamples, seed)
-    return words.mean_of_groups(one, kept.size, inside.size, used, there)
+    return remarks.mean_of_groups(one, kept.size, inside.size, used, there)
 
 
 def system_level(
@@ -102,7 +102,7 @@ def system_level(
     values = rows_of(means_of(np.ones((1, item.size)), system, scores))[:, 0]
     drawn = resampled_systems(system, item, scores, resamples, seed)
     return {
-        kind: words.of_systems(percentile(float(value), row), names.size, item.size, judge.size)
+        kind: remarks.of_systems(percentile(float(value), row), names.size, item.size, judge.size)
         for kind, value, row in zip(KINDS, values, drawn, strict=True)
     }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics import words
+from core.statistics import remarks
 from core.statistics.arrays import Bools, Floats, ratio
 from core.statistics.estimate import Estimate
 from core.statistics.intervals import resample
@@ -82,7 +82,7 @@ def scores(
     found = resample(family, units, resamples, seed)
     used = [*there.sum(axis=0).tolist()] * 2
     return {
-        name: words.of_critiques(one, kept, len(of.names)) for name, one, kept in zip(NAMES, found, used, strict=True)
+        name: remarks.of_critiques(one, kept, len(of.names)) for name, one, kept in zip(NAMES, found, used, strict=True)
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from core.statistics.arrays import Ints
@@ -50,6 +51,18 @@ def targets(labels: pd.DataFrame) -> Ints:
             at, found = pd.factorize(names.where(names.notna(), "").to_numpy())
             number = number * max(1, len(found)) + at
     return number
+
+
+def groups_of(labels: pd.DataFrame, units: Ints) -> npt.NDArray[np.object_] | None:
+    """The group of each row: its document or dialogue, else its item; None where each target stands alone.
+
+    Targets of one item (its AIUs, its criteria) are no more independent than those of one document.
+    """
+    item = labels["item"]
+    if "group" in labels.columns and labels["group"].notna().any():
+        return labels["group"].where(labels["group"].notna(), item).to_numpy(object)
+    alone = item.nunique() == pd.unique(units).size
+    return None if alone else item.to_numpy(object)
 
 
 def text(name: object) -> str:

@@ -186,6 +186,13 @@ class Facts:
         out[self.at[there]] = values[there]
         return out
 
+    def groups(self) -> tuple[str, ...] | None:
+        """The document or dialogue of each target, else its item; None where each target stands alone."""
+        item, group = filled(self.column("item"), self.size), self.column("group")
+        if group is not None:
+            return tuple(map(str, np.where(group == "", item, group)))
+        return None if len(set(item)) == self.size else tuple(map(str, item))
+
 
 def filled(names: Strings | None, size: int) -> Strings:
     """The names, or empty ones."""
@@ -199,17 +206,11 @@ def people_of(labels: pd.DataFrame, at: Ints, scale: Scale, facts: Facts) -> Rat
     people = tuple(map(str, names.tolist()))
     grid = np.full((facts.size, len(people)), np.nan)
     place(grid, at, raters.astype(np.int64), of_scale(labels["value"], scale))
-    group = facts.column("group")
-    groups = None if group is None else names_of_groups(group)
+    groups = facts.groups()
     if not scale.categories:
         return Scores(items, people, grid, groups)
     codes = np.where(np.isnan(grid), -1, grid).astype(np.int16)
     return Ratings(items, people, codes, scale.categories, groups)
-
-
-def names_of_groups(group: Strings) -> tuple[str, ...]:
-    """The group of each target; a target without one is a group of its own."""
-    return tuple(str(name) if name != "" else f"(target {at})" for at, name in enumerate(group))
 
 
 def judges_of(said: pd.DataFrame, at: Ints, scale: Scale, size: int) -> dict[str, Judged]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from core.statistics import words
+from core.statistics import remarks
 from core.statistics.arrays import Floats, ratio
 from core.statistics.estimate import Estimate
 from core.statistics.intervals import resample
@@ -41,7 +41,7 @@ def mean(
     (one,) = resample(family, units, resamples, seed)
     missing = numbers.size - found.size
     notes = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
-    notes += words.of_a_mean(one, found.size)
+    notes += remarks.of_a_mean(one, found.size)
     return Estimate(
         one.value,
         one.low,

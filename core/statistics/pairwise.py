@@ -11,12 +11,14 @@ from itertools import combinations
 import numpy as np
 from scipy import sparse
 
-from core.statistics.arrays import Codes, Floats, ratio
+from core.statistics.arrays import Codes, Floats, ratio, standard
 from core.statistics.kernels import Family
 
 OfTable = Callable[[Floats], Floats]
 """(..., K, K) tables -> (...) values, nan where undefined."""
 DENSE = 3_000_000
+"""Up to so many cells a table of cells is kept whole."""
+FEWEST_FOR_CORRELATION = 3
 
 
 def cohen(tables: Floats, weighting: Floats | None = None) -> Floats:
@@ -39,7 +41,8 @@ def agreed(tables: Floats) -> Floats:
 
 def pearson(tables: Floats, numbers: Floats) -> Floats:
     """Pearson's r of two raters whose categories stand for numbers, (K,)."""
-    return product_moment(tables, *(np.broadcast_to(numbers, tables.shape[:-1]),) * 2)
+    values = np.broadcast_to(standard(numbers), tables.shape[:-1])
+    return product_moment(tables, values, values)
 
 
 def spearman(tables: Floats) -> Floats:
@@ -59,7 +62,7 @@ def kendall(tables: Floats) -> Floats:
     score = (tables * (less - more)).sum(axis=(-2, -1))
     n = tables.sum(axis=(-2, -1))
     untied = [(n**2 - (margin**2).sum(axis=-1)) / 2 for margin in (tables.sum(axis=-1), tables.sum(axis=-2))]
-    return ratio(score, np.sqrt(untied[0] * untied[1]))
+    return enough(ratio(score, np.sqrt(untied[0] * untied[1])), n)
 
 
 def product_moment(tables: Floats, x: Floats, y: Floats) -> Floats:
@@ -70,7 +73,12 @@ def product_moment(tables: Floats, x: Floats, y: Floats) -> Floats:
     y = y - ratio((columns * y).sum(-1), n)[..., None]
     product = np.einsum("...k,...kl,...l->...", x, tables, y)
     spread = (rows * x**2).sum(-1) * (columns * y**2).sum(-1)
-    return ratio(product, np.sqrt(np.where(spread > 1e-24, spread, 0)))
+    return enough(ratio(product, np.sqrt(np.where(spread > 1e-20, spread, 0))), n)
+
+
+def enough(values: Floats, n: Floats) -> Floats:
+    """The correlations of at least three items: two items lie on a line whatever they are."""
+    return np.where(n >= FEWEST_FOR_CORRELATION, values, np.nan)
 
 
 def signs(values: Floats) -> Floats:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import sparse
 
 from core.statistics.arrays import Codes, Floats, Ints
@@ -216,8 +217,8 @@ def grouped(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
     """(G, N): 1 where an item is of a group; None where every group is a single item."""
     if groups is None:
         return None
-    names, at = np.unique(groups.astype(str), return_inverse=True)
-    if names.size in (0, at.size):
+    at, names = pd.factorize(groups.astype(object), sort=True)
+    if len(names) in (0, at.size):
         return None
     return sparse.csr_array((np.ones(at.size), (at, np.arange(at.size))))
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from core.statistics import weighed
+from core.statistics import frames, weighed
 from core.statistics.agreement import NOMINAL, ORDERED, estimates, estimates_of_scores
 from core.statistics.alignment import AlignmentRow, alignment
 from core.statistics.estimate import Estimate
@@ -165,7 +165,7 @@ def pairs(whole: Cell) -> Iterator[Cell]:
 def cell(kind: str, criterion: str, group: str, scale: Scale, labels: pd.DataFrame) -> Cell:
     """Put the labels in an items x raters array; the unit is the target."""
     units = targets(labels)
-    groups = labels["group"].to_numpy() if "group" in labels.columns else None
+    groups = frames.groups_of(labels, units)
     raters, values = labels["rater"].to_numpy(), labels["value"].to_numpy()
     if scale.categories:
         rated: Ratings | Scores = Ratings.from_rows(units, raters, values, scale.categories, groups=groups)

@@ -1,11 +1,10 @@
 """What is said of one judge whose verdicts are numbers: correlation with people, and its ceiling."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.statistics import correlation, kernels, words
+from core.statistics import correlation, kernels, remarks
 from core.statistics.alternative import alternative_test
 from core.statistics.arrays import Bools, Floats
 from core.statistics.continuous import spearman
@@ -13,8 +12,9 @@ from core.statistics.estimate import Estimate
 from core.statistics.intervals import resample
 from core.statistics.joined import Joined, Judged, mean_of_people
 from core.statistics.kernels import Statistic
+from core.statistics.pairwise import FEWEST_FOR_CORRELATION
 from core.statistics.panel import difference, mean_of
-from core.statistics.patterns import distinct_scores
+from core.statistics.patterns import Units, distinct_scores
 from core.statistics.verdicts import no_verdict, of_test
 
 
@@ -39,55 +39,55 @@ def of_scores(joined: Joined, judged: Judged, *, resamples: int = 1000, seed: in
     return {
         "no_verdict_rate": no_verdict(judged),
         **{name: replace(one, items_there=asked, raters=raters) for name, one in found.items()},
-        **ceiling(people, judge, groups, asked, resamples, seed),
+        **ceiling(rows, units, asked, resamples, seed),
         **of_test(test, asked, resamples, seed),
     }
 
 
-def ceiling(
-    people: Floats,
-    judge: Floats,
-    groups: Sequence[str] | None,
-    asked: int,
-    resamples: int,
-    seed: int,
-) -> dict[str, Estimate]:
+CEILING = ("human_ceiling_spearman", "judge_against_others_spearman", "judge_less_ceiling_spearman")
+
+
+def ceiling(rows: Floats, units: Units, asked: int, resamples: int, seed: int) -> dict[str, Estimate]:
     """Spearman of each person with the mean of the others, and of the judge with the same means.
 
-    On the items that the person, another person and the judge all scored; averaged over people.
+    From distinct rows (P, R + 1) of people's scores and the judge's, on the items that the person,
+    another person and the judge all scored; averaged over people.
     """
-    rows, units = distinct_scores(np.column_stack([people, judge]), groups)
-    theirs, ours, used, tests = [], [], np.zeros(rows.shape[0], bool), 0
-    for rater in range(people.shape[1]):
-        others = mean_of_people(np.delete(rows[:, :-1], rater, axis=1))
-        tested = ~np.isnan(others) & ~np.isnan(rows[:, rater]) & ~np.isnan(rows[:, -1])
-        items = int(units.times[tested].sum())
-        if items >= correlation.FEWEST:
-            theirs.append(inside(spearman(rows[tested, rater], others[tested]), tested))
-            ours.append(inside(spearman(rows[tested, -1], others[tested]), tested))
-            used, tests = used | tested, tests + items
-    names = ("human_ceiling_spearman", "judge_against_others_spearman", "judge_less_ceiling_spearman")
-    if not theirs:
-        reason = f"nobody shares {correlation.FEWEST} items with another person and the judge"
-        return dict.fromkeys(names, Estimate(None, None, None, 0, asked, 0, 0, 0, reason))
-    both = mean_of(theirs), mean_of(ours)
-    family = kernels.together([*both, difference(both[1], both[0])])
-    items = int(units.times[used].sum())
-    note = f"mean over {len(theirs)} people left out in turn"
+    tests = [test for rater in range(rows.shape[1] - 1) if (test := left_out(rows, rater, units)) is not None]
+    if not tests:
+        reason = f"nobody shares {FEWEST_FOR_CORRELATION} items with another person and the judge"
+        return dict.fromkeys(CEILING, Estimate(None, None, None, 0, asked, 0, 0, 0, reason))
+    people, judge = mean_of([test.person for test in tests]), mean_of([test.judge for test in tests])
+    family = kernels.together([people, judge, difference(judge, people)])
+    items = int(units.times[np.any([test.tested for test in tests], axis=0)].sum())
+    pairs = int(sum(units.times[test.tested].sum() for test in tests))
+    note = f"mean over {len(tests)} people left out in turn"
     return {
         name: Estimate(
-            one.value,
-            one.low,
-            one.high,
-            items,
-            asked,
-            len(theirs),
-            tests,
-            one.dropped,
-            words.of_a_judge(name, one.value, one.low, items, note),
+            one.value, one.low, one.high, items, asked, len(tests), pairs, one.dropped,
+            remarks.of_a_judge(name, one.value, one.low, items, note),
         )
-        for name, one in zip(names, resample(family, units, resamples, seed), strict=True)
-    }
+        for name, one in zip(CEILING, resample(family, units, resamples, seed), strict=True)
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One person and the judge against the mean of the others."""
+
+    person: Statistic
+    judge: Statistic
+    tested: Bools
+
+
+def left_out(rows: Floats, rater: int, units: Units) -> LeftOut | None:
+    """The test of one person; None where fewer than three items can be tested."""
+    others = mean_of_people(np.delete(rows[:, :-1], rater, axis=1))
+    tested = ~np.isnan(others) & ~np.isnan(rows[:, rater]) & ~np.isnan(rows[:, -1])
+    if units.times[tested].sum() < FEWEST_FOR_CORRELATION:
+        return None
+    person, judge = (spearman(rows[tested, side], others[tested]) for side in (rater, -1))
+    return LeftOut(inside(person, tested), inside(judge, tested), tested)
 
 
 def inside(statistic: Statistic, mask: Bools) -> Statistic:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics import kernels, words
+from core.statistics import kernels, remarks
 from core.statistics.alternative import AlternativeTest, alternative_test
 from core.statistics.arrays import Bools, Codes, Floats, ratio
 from core.statistics.ceiling import ceiling
@@ -148,7 +148,7 @@ def told(measure: Measure, one: Resampled, here: Panel, asked: int) -> Estimate:
         raters,
         measure.pairs,
         one.dropped,
-        words.of_a_judge(measure.name, one.value, low, items, measure.note),
+        remarks.of_a_judge(measure.name, one.value, low, items, measure.note),
     )
 
 
@@ -176,7 +176,7 @@ def system_level(joined: Joined, judged: Judged) -> Estimate:
         else:
             equal.append(modes[0] == modes[1])
     value = float(np.mean(equal)) if equal else None
-    reason = words.of_modes(len(equal), tied)
+    reason = remarks.of_modes(len(equal), tied)
     return Estimate(value, None, None, int(both.sum()), int(judged.asked.sum()), 0, 0, 0, reason)
 
 
@@ -190,7 +190,7 @@ def mode(values: Floats) -> float | None:
 def of_test(test: AlternativeTest, asked: int, resamples: int, seed: int) -> dict[str, Estimate]:
     """The alternative-annotator test as two estimates."""
     if not test.contests:
-        reason = words.untested(test.skipped)
+        reason = remarks.untested(test.skipped)
         nothing = Estimate(None, None, None, 0, asked, 0, 0, 0, reason)
         return {"advantage_probability": nothing, "winning_rate": nothing}
     (one,) = resample(kernels.together([test.advantage]), test.units, resamples, seed)
@@ -199,7 +199,7 @@ def of_test(test: AlternativeTest, asked: int, resamples: int, seed: int) -> dic
     shared = (items, asked, len(test.contests), pairs)
     return {
         "advantage_probability": Estimate(
-            one.value, one.low, one.high, *shared, one.dropped, words.of_test(test.skipped)
+            one.value, one.low, one.high, *shared, one.dropped, remarks.of_test(test.skipped)
         ),
         "winning_rate": Estimate(
             test.winning_rate,
@@ -207,6 +207,6 @@ def of_test(test: AlternativeTest, asked: int, resamples: int, seed: int) -> dic
             None,
             *shared,
             0,
-            words.of_contests([(c.rater, c.won, c.p) for c in test.contests], test.skipped),
+            remarks.of_contests([(c.rater, c.won, c.p) for c in test.contests], test.skipped),
         ),
     }

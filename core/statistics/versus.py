@@ -10,12 +10,12 @@ import pandas as pd
 from core.statistics import continuous, kernels
 from core.statistics.alignment import By, parts
 from core.statistics.arrays import Floats
-from core.statistics.comparison import Comparison, Correction, compare, corrected, williams
+from core.statistics.comparison import Comparison, Correction, compare, corrected, two_sided, williams
 from core.statistics.frames import Scale
 from core.statistics.intervals import resample
 from core.statistics.joined import Joined, mean_of_people
 from core.statistics.panel import difference
-from core.statistics.patterns import distinct_scores
+from core.statistics.patterns import Units, distinct_scores
 
 FEWEST = 4
 
@@ -114,38 +114,32 @@ def by_correlation(part: Joined, correction: Correction, resamples: int, seed: i
 
 
 def correlated(
-    one: str,
-    other: str,
-    columns: Floats,
-    groups: tuple[str, ...] | None,
-    resamples: int,
-    seed: int,
+    one: str, other: str, columns: Floats, groups: tuple[str, ...] | None, resamples: int, seed: int
 ) -> Comparison:
     """People's, one judge's and another's scores (N, 3): the difference of the two correlations."""
     there = ~np.isnan(columns).any(axis=1)
-    kept = None if groups is None else np.array(groups, object)[there].tolist()
     n = int(there.sum())
     nothing = Comparison(one, other, None, None, None, n, None, None, None)
     if n < FEWEST:
         return replace(nothing, reason=f"{FEWEST} items with all three scores are needed, here are {n}")
+    kept = None if groups is None else np.array(groups, object)[there].tolist()
     rows, units = distinct_scores(columns[there], kept)
-    with_people = [continuous.pearson(rows[:, 0], rows[:, side]) for side in (1, 2)]
-    family = kernels.together([difference(*with_people)])
-    (ends,) = resample(family, units, resamples, seed)
+    people, first, second = rows.T
+    apart = difference(continuous.pearson(people, first), continuous.pearson(people, second))
+    (ends,) = resample(kernels.together([apart]), units, resamples, seed)
     if ends.value is None:
         return replace(nothing, reason="all scores of one side are equal: nothing can be correlated")
-    drawn = np.concatenate([family(weights)[0] for weights in units.resamples(resamples, seed)])
-    drawn = drawn[~np.isnan(drawn)]
-    beyond = int((np.abs(drawn - ends.value) >= abs(ends.value) - 1e-12).sum())
+    drawn = np.concatenate([apart(weights) for weights in units.resamples(resamples, seed)])
+    return replace(
+        nothing, difference=ends.value, low=ends.low, high=ends.high,
+        p_bootstrap=two_sided(ends.value, drawn), p_t=by_williams(rows, units, n),
+    )  # fmt: skip
+
+
+def by_williams(rows: Floats, units: Units, n: int) -> float | None:
+    """p of Williams' test from people's and two judges' scores (P, 3)."""
     r12, r13, r23 = (
         float(continuous.pearson(rows[:, a], rows[:, b])(units.times[None])[0]) for a, b in ((0, 1), (0, 2), (1, 2))
     )
     test = williams(r12, r13, r23, n)
-    return replace(
-        nothing,
-        difference=ends.value,
-        low=ends.low,
-        high=ends.high,
-        p_bootstrap=(beyond + 1) / (drawn.size + 1),
-        p_t=None if test is None else test[1],
-    )
+    return None if test is None else test[1]

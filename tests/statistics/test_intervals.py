@@ -123,7 +123,7 @@ def test_undefined_resamples_are_counted():
     found = agreement.estimate(ratings, "cohen_kappa", resamples=2000)
     assert found.value == 1
     assert found.dropped == pytest.approx(1000, abs=120)
-    assert "resamples were undefined" in found.reason
+    assert "resamples undefined" in found.reason
 
 
 def test_resampling_a_constant_gives_no_interval():

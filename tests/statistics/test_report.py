@@ -141,7 +141,7 @@ def test_equal_scores_of_one_rater_are_explained():
 def test_pairs_that_share_no_item_are_counted_in_the_reason():
     labels = preferences(["11-", "22-", "12-", "00-", "--1"])
     (row,) = ask(labels, "cohen_kappa")
-    assert "mean of 1 rater pairs; 2 are undefined" in row.reason
+    assert "mean of 1 rater pair; undefined for 2 more" in row.reason
 
 
 def test_scenarios_have_rows_of_their_own():
@@ -204,6 +204,33 @@ def test_groups_of_items_widen_the_interval():
     alone, grouped = (ask(part, "percent")[0] for part in (labels.drop(columns="group"), labels))
     assert alone.value == grouped.value
     assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
+
+
+def test_parts_of_one_item_are_resampled_together():
+    rows = [
+        (f"i{item}", "", "aiu_precision", "", f"{part}", rater, (item % 3 > 0) == (rater == "a"))
+        for item in range(60)
+        for part in range(8)
+        for rater in "ab"
+    ]
+    labels = frame(*rows)
+    labels.loc[labels["item"].str[1:].astype(int) % 2 == 0, "value"] = True
+    apart = labels.assign(item=labels["item"] + "-" + labels["part"])
+    together, alone = (ask(part, "percent", TRUTH)[0] for part in (labels, apart))
+    assert together.items == alone.items == 480
+    assert together.value == alone.value
+    assert together.high - together.low > 2 * (alone.high - alone.low)
+
+
+def test_two_shared_items_do_not_enter_a_mean_of_correlations():
+    labels = preferences(["121", "232", "311", "453", "51-", "2--", "34-"])
+    (row,) = ask(labels, "pearson", FIVE)
+    full = [ask(labels[labels["rater"].isin([a, b])], "pearson", FIVE)[0].value for a, b in ("ab", "ac", "bc")]
+    assert row.value == pytest.approx(sum(full) / 3)
+    few = labels.drop(labels[(labels["rater"] == "c") & ~labels["item"].isin(["i0", "i1"])].index)
+    (row,) = ask(few, "pearson", FIVE)
+    assert row.value == pytest.approx(full[0])
+    assert "mean of 1 rater pair; undefined for 2 more" in row.reason
 
 
 def test_the_same_seed_gives_the_same_interval_and_rows_do_not_matter():
