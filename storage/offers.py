@@ -1,25 +1,49 @@
-"""What people can be asked to label without a judge having spoken: every item, on a criterion and its scale."""
+"""What people can be asked to score without a judge having spoken: every item, on a criterion and its scale."""
 
 from collections.abc import Iterator
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from core.items import Item
+from core.formats.records import ScaleRecord
+from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target
-from storage import items, studies, targets
+from core.protocols import refer
+from storage import items, runs, studies, targets
+from storage.runs import Run
 
-SCORED: tuple[Kind, ...] = ("score", "likert", "answer")
-"""Kinds that the score desk serves."""
+Offer = tuple[Kind, str]
+"""A kind and a criterion."""
 
 
-def scores(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
-    """The declared scales on which people can score, by kind and criterion."""
+def scales(session: Session, study_id: int) -> dict[Offer, Scale]:
+    """The scales on which people can score or answer: declared ones, the criteria's own, and those of the runs."""
+    found: dict[Offer, Scale] = {}
+    for run in runs.of_study(session, study_id):
+        found |= _of_run(run)
+    own = [criterion for criterion in studies.criteria(session, study_id) if criterion.scale]
+    found |= {("score", criterion.name): criterion.scale for criterion in own if criterion.scale}
     declared = studies.scales(session, study_id)
-    return {key: scale for key, scale in sorted(declared.items()) if key[0] in SCORED}
+    found |= {key: scale for key, scale in declared.items() if key[0] in ("score", "answer")}
+    return dict(sorted(found.items(), key=lambda pair: (pair[0][0] != "score", pair[0][1])))
 
 
-def offer(session: Session, study_id: int, kind: Kind, criterion: str) -> None:
+def _of_run(run: Run) -> dict[Offer, Scale]:
+    """What a run scores or answers, and on which scale; a file may have brought any settings."""
+    try:
+        if run.protocol == refer.NAME:
+            settings = refer.Settings.model_validate(run.settings)
+            return {(settings.kind, settings.criterion.name): settings.scale}
+        criterion = Criterion.model_validate(run.settings["criterion"])
+    except (ValidationError, LookupError, TypeError):
+        return {}
+    return {("score", criterion.name): criterion.scale} if criterion.scale else {}
+
+
+def offer(session: Session, study_id: int, kind: Kind, criterion: str, scale: Scale) -> None:
     """Make sure that every item of the study can be labelled on a criterion; what is there already stays."""
+    if (kind, criterion) not in studies.scales(session, study_id):
+        studies.put_scale(session, study_id, ScaleRecord(kind=kind, criterion=criterion, scale=scale))
     there = {t.item for _, t in targets.all_of(session, study_id) if (t.kind, t.criterion) == (kind, criterion)}
     missing = [item for item in items.all_of(session, study_id) if item.id not in there]
     if missing:

@@ -79,8 +79,10 @@ class Settings(Frozen):
 
     @property
     def scale(self) -> Scale:
-        """The scale of a score."""
-        return self.criterion.scale or Scale(level="interval")
+        """The values that may be given: the criterion's scale, the letters, or any number."""
+        if self.verdict == "option":
+            return Scale(level="nominal", categories=tuple(self.letters))
+        return self.criterion.scale if self.criterion.scale and self.verdict == "score" else Scale(level="interval")
 
 
 def _numeric(scale: Scale | None) -> bool:

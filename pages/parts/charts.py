@@ -283,6 +283,11 @@ def _dressed(figure: "go.Figure", title: str, height: int, *, legend: bool) -> "
     return figure
 
 
+def step(place: int, count: int) -> str:
+    """The colour of a step on a scale of `count`, from pale to the accent; the same in light and dark."""
+    return _mixed("#C7D5F2", colours.ACCENT, place / max(count - 1, 1))
+
+
 def theme() -> str:
     """Light or dark, as the visitor has it now."""
     return st.context.theme.type or "light"

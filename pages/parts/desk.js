@@ -59,7 +59,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const write = () => {
     const unchanged = data.revealed && same(state.value, data.value) && state.reason === data.reason;
-    submit.firstChild.textContent = data.revealed ? (unchanged ? `Keep ${data.names[String(data.value)]}` : "Change") : "Submit";
+    submit.firstChild.textContent = data.revealed ? (unchanged ? `Keep ${data.names[String(data.value)] ?? data.value}` : "Change") : "Submit";
     submit.lastChild.textContent = unchanged ? "Enter" : "Ctrl+Enter";
   };
 
@@ -78,6 +78,37 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.onclick = () => choose(option.value);
     options.append(button);
   });
+
+  const number = data.numbers ? numberField() : null;
+  if (number) options.append(number);
+  function numberField() {
+    const { low, high } = data.numbers;
+    const field = element("input", "number");
+    field.type = "text";
+    field.inputMode = "decimal";
+    const ends = low !== null && high !== null ? `${low} to ${high}` : low !== null ? `${low} or more` : high !== null ? `up to ${high}` : "a number";
+    field.placeholder = ends;
+    field.setAttribute("aria-label", `${data.question} ${ends}`);
+    field.value = state.value ?? "";
+    field.oninput = () => {
+      const text = field.value.trim().replace(",", ".");
+      const value = text === "" || Number.isNaN(Number(text)) ? null : Number(text);
+      const fits = value !== null && (low === null || value >= low) && (high === null || value <= high);
+      field.classList.toggle("wrong", text !== "" && !fits);
+      state.value = fits ? value : null;
+      submit.disabled = !fits;
+      write();
+      keep();
+    };
+    field.onkeydown = (event) => {
+      if (event.key === "Escape") field.blur();
+    };
+    return field;
+  }
+  const type = (key) => {
+    number.value = key === "Backspace" ? number.value.slice(0, -1) : number.value + key;
+    number.oninput();
+  };
 
   const reason = element("textarea");
   reason.rows = 3;
@@ -146,7 +177,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const sheet = element("dl", "sheet");
   sheet.hidden = !state.sheet;
   [
-    [data.options.map((o) => o.key).join(" "), "choose"],
+    data.numbers ? ["0 – 9 . ←", "type the number"] : [data.options.map((o) => o.key).join(" "), "choose"],
     ["Ctrl+Enter", "submit, then go on"],
     ["Enter", "after the reveal: keep, and go on"],
     ["← →", "previous, next"],
@@ -172,6 +203,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   write();
   const typing = root.contains(parentElement.activeElement ?? document.activeElement) && (parentElement.activeElement?.tagName === "TEXTAREA");
+  const counting = parentElement.activeElement?.classList?.contains("number");
   const caret = typing ? parentElement.activeElement.selectionStart : null;
   root.replaceChildren(element("div", "question", data.question), options, reason, submit, tools, note, foot, sheet);
   if (typing) {
@@ -179,13 +211,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     box.focus();
     box.setSelectionRange(caret, caret);
   }
+  if (counting && number) number.focus();
 
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {
     const inside = event.composedPath()[0];
     const writing = ["INPUT", "TEXTAREA", "SELECT"].includes(inside?.tagName) || inside?.isContentEditable;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      if (writing && inside !== reason) return;
+      if (writing && inside !== reason && inside !== number) return;
       event.preventDefault();
       return send();
     }
@@ -195,6 +228,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const option = data.options.find((o) => o.key === event.key);
     const command = commands.find(([key]) => key === (event.key.length === 1 ? event.key.toLowerCase() : event.key));
     if (option) choose(option.value);
+    else if (number && /^(?:[0-9.,-]|Backspace)$/.test(event.key)) type(event.key);
     else if (event.key === "Enter" && data.revealed && inside?.tagName !== "BUTTON") send();
     else if (event.key.toLowerCase() === "h") toggle();
     else if (command && command[4]) command[3] === "note" ? openNote() : act(command[3]);

@@ -38,6 +38,14 @@ PREFERENCES = (
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Any number between two ends, typed with the digits, in place of options."""
+
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
 class Entered:
     """What stands in the panel: nothing, a draft, or a label."""
 
@@ -62,7 +70,7 @@ class Did:
 def panel(
     target: Target,
     question: str,
-    options: Sequence[Option],
+    options: Sequence[Option] | Numbers,
     entered: Entered,
     *,
     version: int,
@@ -78,15 +86,17 @@ def panel(
 
     `version` changes whenever what stands in the database is to replace what stands in the browser.
     """
+    listed = () if isinstance(options, Numbers) else options
     data: dict[str, Any] = {
         "target": name_of(target),
         "version": version,
         "question": question,
         "options": [
             {"key": o.key, "value": o.value, "label": o.label, "colour": o.colour, "ink": colours.on(o.colour)}
-            for o in options
+            for o in listed
         ],
-        "names": {str(o.value): o.key for o in options},
+        "numbers": {"low": options.low, "high": options.high} if isinstance(options, Numbers) else None,
+        "names": {str(o.value): o.key for o in listed},
         "value": entered.value,
         "reason": entered.reason,
         "since": entered.since,

@@ -5,12 +5,15 @@ import streamlit as st
 from core.items import Criterion, Item
 from pages.parts.text import plain, safe
 
+SHORT = 400
+"""A context of so many letters is shown at once."""
+
 
 def show(item: Item, key: str = "item") -> None:
     """The question, then two responses side by side (tabs on a phone), or all of them below each other."""
     with st.container(key=f"card-question-{key}"):
         if item.context:
-            with st.expander("Context"):
+            with st.expander("Context", expanded=len(item.context) <= SHORT):
                 st.markdown(safe(item.context))
         with st.container(key=f"fold-question-{key}"):
             st.markdown(safe(item.prompt))
@@ -34,7 +37,7 @@ def show(item: Item, key: str = "item") -> None:
 def _response(item: Item, number: int, key: str) -> None:
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
-        st.caption(f"**Response {number}**")
+        st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         with st.container(key=f"fold-{number}-{key}"):
             st.markdown(safe(response.text))
 
@@ -44,6 +47,8 @@ def systems(item: Item) -> str:
     names = [plain(response.system) if response.system else "unknown" for response in item.responses]
     if not any(response.system for response in item.responses):
         return ""
+    if len(names) == 1:
+        return f"Response by {names[0]}"
     return " · ".join(f"Response {number}: {name}" for number, name in enumerate(names, start=1))
 
 

@@ -137,7 +137,7 @@ def answer(
     places: list[Place],
     standing: Label | None,
     question: str,
-    options: Sequence[desk.Option],
+    options: Sequence[desk.Option] | desk.Numbers,
 ) -> None:
     """The panel, filled with the label that stands, else with the draft."""
     with database.reading(resources.engine()) as session:
