@@ -15,6 +15,8 @@ from storage.traces import Trace
 VIEWS: dict[str, str] = {
     "scaleeval": "pages.parts.debate",
     "refer": "pages.parts.peer_review",
+    "dna_eval": "pages.parts.aspects",
+    "dna_baselines": "pages.parts.aspects",
 }
 """Protocol -> module; imported when it is drawn, since charts cost a second."""
 
