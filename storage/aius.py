@@ -123,7 +123,7 @@ def _written(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
         run = runs.get(session, run_id)
         settings = metacritique.Settings.model_validate(run.settings)
         turns = {e.ask: e.turn for _, e in traces.events(session, trace_id) if isinstance(e, TurnTaken)}
-        case, _ = metacritique.replayed(item, settings, turns)
+        case = metacritique.replayed(item, settings, turns).case
         there = [*case.critiques, *([case.reference] if case.reference else [])]
         found = tuple(one for one in there if one.aius is not None and one not in item.critiques)
         yield Adopt(run=run.name, critiques=found, answer=case.answer if item.reference is None else None)

@@ -6,6 +6,7 @@ recall the share of the reference critique's AIUs that it covers (Eq. 3), F1 the
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
@@ -87,15 +88,27 @@ def opened(item: Item, settings: Settings) -> Case:
     return Case(item, settings)
 
 
-def replayed(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> tuple[Case, list[Job]]:
-    """The case after the turns so far, by the number of their ask; and what is being asked now."""
-    case, number = opened(item, settings), 0
+@dataclass(frozen=True)
+class Replay:
+    """A case after the turns so far."""
+
+    case: Case
+    asked: tuple[Job, ...]
+    """What is being asked now, or would be."""
+    numbers: Mapping[Job, int]
+    """The number in the flow of every ask so far."""
+
+
+def replayed(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> Replay:
+    """The case after the turns so far, by the number of their ask."""
+    case, numbers = opened(item, settings), dict[Job, int]()
     while jobs := case.jobs():
-        here = {job: turns[number + place] for place, job in enumerate(jobs) if number + place in turns}
-        case, number = case.told(here), number + len(jobs)
+        numbers |= {job: number for number, job in enumerate(jobs, len(numbers))}
+        here = {job: turns[numbers[job]] for job in jobs if numbers[job] in turns}
+        case = case.told(here)
         if len(here) < len(jobs):
-            return case, [job for job in jobs if job not in here]
-    return case, []
+            return Replay(case, tuple(job for job in jobs if job not in here), numbers)
+    return Replay(case, (), numbers)
 
 
 def scores(case: Case) -> dict[tuple[str, str], Score]:

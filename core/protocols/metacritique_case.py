@@ -1,5 +1,6 @@
 """What is known of an item's critiques at a moment of MetaCritique, and so what has to be asked next."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -198,7 +199,18 @@ class Judgement:
     aiu: Aiu
     value: bool | None
     problem: str
+    job: Job
     turn: Turn | None = None
+
+    @property
+    def evidence(self) -> str:
+        """What the judge says it needed."""
+        return parted(self.turn.reply)[0] if self.turn else ""
+
+    @property
+    def reasoning(self) -> str:
+        """How the judge came to its conclusion; the whole reply where it has no such part."""
+        return parted(self.turn.reply)[1] if self.turn else ""
 
 
 def judgements(case: Case) -> list[Judgement]:
@@ -211,5 +223,17 @@ def judgements(case: Case) -> list[Judgement]:
         recall = job.step == "recall"
         target = covered(case.item.id, *job.target) if recall else factual(case.item.id, job.aiu.id)
         problem = "" if value is not None else (turn.problem if turn else "") or "has not been asked"
-        found.append(Judgement(target, job.judge, job.critique, job.aiu, value, problem, turn))
+        found.append(Judgement(target, job.judge, job.critique, job.aiu, value, problem, job, turn))
     return found
+
+
+_PARTS = re.compile(r"^\W*(evidence|reasoning)\W*?:\W*", re.I | re.M)
+
+
+def parted(reply: str) -> tuple[str, str]:
+    """(evidence, reasoning) of a rationale; all of it is reasoning where it is not written in these parts."""
+    pieces = _PARTS.split(reply.strip())
+    named = {name.lower(): text.strip() for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
+    if named.keys() != {"evidence", "reasoning"} or pieces[0].strip():
+        return "", reply.strip()
+    return named["evidence"], named["reasoning"]

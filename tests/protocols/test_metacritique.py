@@ -9,7 +9,8 @@ from core.critiques import Critique, numbered
 from core.models import Reply
 from core.money import estimate
 from core.protocols import PROTOCOLS
-from core.protocols.metacritique import Judge, replayed, scores
+from core.protocols.metacritique import Judge, Replay, replayed, scores
+from core.protocols.metacritique_case import judgements, parted
 from core.trace import Ask, Spec, TraceFailed, TurnTaken
 from tests.golden.files import golden
 from tests.protocols.critiques import (
@@ -203,12 +204,24 @@ def test_a_run_that_stopped_goes_on_without_asking_again() -> None:
 def test_a_trace_that_is_under_way_tells_what_is_known_and_what_is_being_asked() -> None:
     whole = play(worked, settings(), an_item())
     numbered = {e.ask: e.turn for e in whole.events if isinstance(e, TurnTaken)}
-    case, asked = replayed(an_item(), settings(), {k: turn for k, turn in numbered.items() if k not in (0, 3, 5)})
-    assert case.answer is None and [job.step for job in asked] == ["reference_answer"]
-    case, asked = replayed(an_item(), settings(), {k: turn for k, turn in numbered.items() if k not in (4, 8)})
-    assert [job.aiu.text for job in asked if job.aiu] == [next(iter(CLAIMS)), list(CLAIMS)[4]]
-    case, asked = replayed(an_item(), settings(), numbered)
-    assert not asked and scores(case)["a", "model"].recall == 2 / 5
+
+    def after(*missing: int) -> Replay:
+        return replayed(an_item(), settings(), {k: turn for k, turn in numbered.items() if k not in missing})
+
+    assert after(0, 3, 5).case.answer is None
+    assert [job.step for job in after(0, 3, 5).asked] == ["reference_answer"]
+    assert [job.aiu.text for job in after(4, 8).asked if job.aiu] == [next(iter(CLAIMS)), list(CLAIMS)[4]]
+    assert after().asked == () and scores(after().case)["a", "model"].recall == 2 / 5
+    assert sorted(after().numbers.values()) == list(range(16))
+
+
+def test_a_rationale_falls_into_evidence_and_reasoning_where_it_is_written_so() -> None:
+    told = play(worked, settings(), an_item())
+    numbered = {e.ask: e.turn for e in told.events if isinstance(e, TurnTaken)}
+    first = judgements(replayed(an_item(), settings(), numbered).case)[0]
+    assert (first.evidence, first.reasoning.splitlines()[0]) == ("what the texts say.", "so it is.")
+    assert parted("It follows.\nTrue") == ("", "It follows.\nTrue")
+    assert parted("**Evidence:** a\n**Reasoning:** b: c") == ("a", "b: c")
 
 
 @pytest.mark.parametrize(
