@@ -53,6 +53,8 @@ class Report:
     """By (kind, criterion); criterion "all" where criteria are pooled."""
     labels_in: Mapping[tuple[str, str], float]
     """The share of the wanted labels that people gave, by (kind, criterion)."""
+    unmeasured: tuple[str, ...]
+    """Kinds that were judged, but have no scale on which a figure makes sense."""
 
 
 def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list[Row]:
@@ -78,7 +80,10 @@ def report(engine: Engine, study: Study, who: Who, *, resamples: int = 1000) -> 
     declared = dict(scales)
     for panel in there:
         declared |= _pooled(panel.said, scales)[1]
-    return Report(tuple(_figures(panel, scales, resamples) for panel in there), declared, share)
+    panels = tuple(_figures(panel, scales, resamples) for panel in there)
+    judged = {kind for panel in there for kind in panel.said["kind"].unique()}
+    measured_too = {row.kind for panel in panels for row in panel.overall}
+    return Report(panels, declared, share, tuple(sorted(judged - measured_too)))
 
 
 def _figures(panel: Panel, scales: Scales, resamples: int) -> Figures:

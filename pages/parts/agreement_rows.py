@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 
 from core.formats.gold import FORMULA
-from core.labels import Level
+from core.labels import Level, Scale
 from core.statistics.report import Row
 from pages.parts import numbers
 from storage.agreement import Figures
@@ -21,6 +21,7 @@ NAMES = {
     "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
     "gwet_ac1": "Gwet's AC1",
     "spearman": "Spearman's rho",
+    "weights_distance": "Distance of weights",
 }
 SHORT = {
     "percent": "Percent",
@@ -30,6 +31,9 @@ SHORT = {
     "krippendorff_alpha_interval": "Alpha, interval",
     "gwet_ac1": "AC1",
     "spearman": "Spearman",
+    "weights_distance": "Distance",
+    "rank_distance": "Rank distance",
+    "kendall_w": "Kendall's W",
 }
 
 
@@ -51,7 +55,13 @@ SHOWN: Mapping[Level, Shown] = {
     ),
     "interval": Shown("krippendorff_alpha_interval", "spearman", ("krippendorff_alpha_interval", "spearman")),
 }
+OF_WEIGHTS = Shown("weights_distance", "weights_distance", ("weights_distance", "rank_distance", "kendall_w"))
 EVERY, ALL = "All criteria", "all"
+
+
+def suited(scale: Scale | None) -> Shown:
+    """What to show; only weights need no scale."""
+    return OF_WEIGHTS if scale is None else SHOWN[scale.level]
 
 
 def named(criterion: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from core import media
 from pages.parts import agreement_rows, items, numbers, resources, shell
 from pages.parts.text import plain
 from storage import behind, database
@@ -143,4 +144,4 @@ def detail(study: Study, one: Judged) -> None:
             st.caption(":material/visibility_off: Label it first: what others said of it is shown after that.")
         else:
             st.markdown(" · ".join(f"{plain(rater)} **{plain(said(one, rater))}**" for rater in sorted(one.said)))
-        items.show(item, "behind")
+        items.show(item, "behind", media.folder(study.name))

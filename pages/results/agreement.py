@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import agreement_rows, charts, items_behind, numbers, resources, shell
-from pages.parts.agreement_rows import SHOWN, Shown
+from pages.parts.agreement_rows import Shown
 from pages.parts.charts import Ceiling, Series
 from pages.parts.text import plain
 from storage import agreement, database, labels, studies
@@ -48,8 +48,11 @@ def show(study: Study) -> None:
             who = between()
             found = told(str(resources.engine().url), study.id, who, version(study))
             chosen = choices(found)
+        if found.unmeasured:
+            kinds = ", ".join(kind.replace("_", " ") for kind in found.unmeasured)
+            st.caption(f"Not shown here: {kinds}. Such values have no scale on which kappa or alpha makes sense.")
         if chosen is None:
-            return nothing(study, who)
+            return None if found.unmeasured else nothing(study, who)
         kind, criterion, judges = chosen
         panels = [panel for panel in found.panels if panel.judges == judges]
         draw(study, found, panels, Wanted(who, kind, criterion, judges=judges))
@@ -118,7 +121,7 @@ def nothing(study: Study, who: str) -> None:
 def draw(study: Study, found: Report, panels: list[Figures], wanted: Wanted) -> None:
     """Headline, charts, remarks, table, and the items behind what was clicked."""
     kind, criterion = wanted.kind, wanted.criterion or ""
-    shown = SHOWN[found.scales[kind, criterion].level]
+    shown = agreement_rows.suited(found.scales.get((kind, criterion)))
     stages = [panel for panel in panels if not panel.shown]
     headline(panels, found, wanted, shown)
     by_scenario = len({row.group for row in stages[-1].scenarios if row.kind == kind}) > 1
