@@ -51,10 +51,17 @@ def price(spec: Spec) -> Price | None:
         return None
     if spec.model == "local":
         return Price(0.0, 0.0)
-    known = _table().get(spec.model) or _table().get(spec.model.partition("/")[2])
+    known = facts(spec)
     if not known or "input_cost_per_token" not in known or "output_cost_per_token" not in known:
         return None
     return Price(float(known["input_cost_per_token"]), float(known["output_cost_per_token"]))
+
+
+def facts(spec: Spec) -> Mapping[str, Any] | None:
+    """What litellm's table says of a model; None where it does not know it, or an address of its own serves it."""
+    if spec.address is not None:
+        return None
+    return _table().get(spec.model) or _table().get(spec.model.partition("/")[2])
 
 
 def most(ask: Ask) -> float | None:

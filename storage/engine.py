@@ -17,15 +17,16 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from core import money
+from core import media, money
 from core.items import Item
 from core.limits import Budget, Limits
+from core.media import Seeing
 from core.models import Model
 from core.problems import Problem, Stopped
 from core.protocols import PROTOCOLS, seeded
 from core.runner import carry
 from core.trace import Event
-from storage import runs, traces
+from storage import runs, studies, traces
 from storage.database import reading, writing
 from storage.runs import Run
 from storage.traces import Happened
@@ -158,11 +159,12 @@ async def carry_run(engine: Engine, run_id: int, model: Model, *, worker: str) -
     """
     with reading(engine) as session:
         run, spent = runs.get(session, run_id), traces.totals(session, run_id=run_id).dollars
+        home = media.folder(studies.of_id(session, run.study_id).name)
     budget = Budget(run.ceiling, money.most, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
     async with _working(Keeper(engine)) as keeper:
-        carried = _Carried(engine, run, model, worker, limits, keeper)
+        carried = _Carried(engine, run, Seeing(model, home), worker, limits, keeper)
         async with _signs_of_life(engine, run_id, worker, cancelled):
             state, problem = await _outcome(carried, cancelled)
     with writing(engine) as session:

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from core import money, templates
+from core import media, money, templates
 from core.frozen import Frozen
+from core.items import Item
 from core.models import LiteLLM, Model
 from core.money import Estimate
 from core.problems import Problem
@@ -60,11 +61,20 @@ def estimate(engine: Engine, order: Order) -> Estimate:
         count, some = runs.planned(
             session, order.study.id, limit=order.limit, scenario=order.scenario, shown=money.SAMPLE
         )
+    _check_images(order, some)
     return money.estimate(order.protocol, some, order.settings, texts=order.prompts, seed=order.seed, count=count)
 
 
 def make(engine: Engine, order: Order) -> int:
-    """A new run with a trace for every item; whoever carries runs will see it."""
+    """A new run with a trace for every item; whoever carries runs will see it.
+
+    Raises Problem for images that cannot be read, and for models that cannot see them.
+    """
+    if order.protocol.sees:
+        with reading(engine) as session:
+            count, _ = runs.planned(session, order.study.id, limit=order.limit, scenario=order.scenario, shown=1)
+            _, every = runs.planned(session, order.study.id, limit=order.limit, scenario=order.scenario, shown=count)
+        _check_images(order, every)
     with writing(engine) as session:
         return runs.create(
             session,
@@ -80,6 +90,11 @@ def make(engine: Engine, order: Order) -> int:
             limit=order.limit,
             scenario=order.scenario,
         )
+
+
+def _check_images(order: Order, some: Sequence[Item]) -> None:
+    if order.protocol.sees:
+        media.check(order.settings, some, media.folder(order.study.name))
 
 
 def named(engine: Engine, study: Study, name: str) -> Run:

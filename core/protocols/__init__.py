@@ -30,6 +30,8 @@ class Protocol:
     """(settings, ask) -> the reading that ends the flow soonest."""
     reply_words: Callable[[Any], int]
     """settings -> about how many words a reply has."""
+    sees: bool = False
+    """Whether it sends an item's images to its models."""
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -56,6 +58,7 @@ PROTOCOLS: dict[str, Protocol] = {
             longest=refer.longest,
             shortest=refer.longest,
             reply_words=lambda settings: 100,
+            sees=True,
         ),
         Protocol(
             name=dna_eval.NAME,

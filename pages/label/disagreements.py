@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core import media
 from core.labels import Target
 from pages.parts import desk, items, labelling, resources, shell
 from pages.parts.labelling import Work
@@ -49,7 +50,7 @@ def judged(work: Work, target: Target, places: list[Place]) -> None:
     left, right = st.columns([2, 1], gap="large")
     with left:
         labelling.place_of(item, target)
-        items.show(item)
+        items.show(item, home=media.folder(work.study.name))
         if standing is not None and work.study.rules.reveal:
             labelling.reveal(work, target, item)
     with right:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core import media
 from core.items import Criterion, Item
 from core.labels import Scale, Target
 from pages.parts import charts, desk, items, labelling, resources, shell
@@ -80,7 +81,7 @@ def judged(work: Work, scale: Scale, target: Target, places: list[Place]) -> Non
     left, right = st.columns([2, 1], gap="large")
     with left:
         labelling.place_of(whole, target)
-        items.show(part_of(whole, target))
+        items.show(part_of(whole, target), home=media.folder(work.study.name))
         if standing is not None and work.study.rules.reveal:
             labelling.reveal(work, target, whole)
     with right:

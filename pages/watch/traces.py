@@ -4,12 +4,13 @@ from typing import Any
 
 import streamlit as st
 
+from core import media
 from core.items import Item
 from core.labels import Target
 from core.trace import Event
 from pages.parts import colours, items, numbers, resources, shell, views
 from pages.parts.text import plain
-from storage import database, labels, runs, studies, traces
+from storage import database, labels, peer_reviews, runs, studies, traces
 from storage import items as stored_items
 from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
@@ -111,7 +112,7 @@ def watch(trace_id: int) -> None:
         study = studies.of_id(session, trace.study_id)
     head(trace, study)
     looked_at(trace, study)
-    items.show(item)
+    items.show(item, home=media.folder(study.name))
     systems = items.systems(item)
     if systems:
         st.caption(systems)
@@ -127,11 +128,18 @@ def head(trace: Trace, study: Study) -> None:
             st.rerun()
         parts = [f"Item {plain(trace.item)}", trace.scenario, trace.criterion, f"run “{plain(trace.run)}”"]
         st.markdown(" · ".join(part for part in parts if part), width="stretch")
-        if trace.status in ("disputed", "no_verdict"):
+        if trace.status in ("disputed", "no_verdict") and trace.protocol != "refer":
             st.page_link(
                 shell.page("label/disagreements.py"),
                 label="Decide",
                 icon=":material/balance:",
+                query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
+            )
+        if trace.protocol == "refer":
+            st.page_link(
+                shell.page("label/scores.py"),
+                label="Label",
+                icon=":material/star_half:",
                 query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
             )
     if study.sample:
@@ -141,15 +149,17 @@ def head(trace: Trace, study: Study) -> None:
 def looked_at(trace: Trace, study: Study) -> None:
     """A label given after looking is not blind: keep that in mind, and say it."""
     name = shell.annotator()
-    if name is None or trace.status not in ("disputed", "no_verdict"):
+    if name is None:
         return
-    target = Target(item=trace.item, kind="preference", criterion=trace.criterion)
     with database.writing(resources.engine()) as session:
-        if labels.own(session, study.id, target, name) is None:
+        open_to = [Target(item=trace.item, kind="preference", criterion=trace.criterion)]
+        judged = open_to if trace.status in ("disputed", "no_verdict") else []
+        scored = peer_reviews.judged(session, trace.id)
+        unlabelled = [one for one in scored or judged if labels.own(session, study.id, one, name) is None]
+        for target in unlabelled:
             labels.see(session, study.id, target, name)
-            st.caption(
-                ":material/visibility: You have seen the judges now: a label you give later is kept as not blind."
-            )
+    if unlabelled:
+        st.caption(":material/visibility: You have seen the judges now: a label you give later is kept as not blind.")
 
 
 def follow(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
