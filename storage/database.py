@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, text
+from sqlalchemy import URL, Connection, create_engine, event, insert, inspect, text
+from sqlalchemy import Engine as Engine  # for whoever hands one on and knows nothing else of SQL
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError

@@ -6,8 +6,19 @@ Models and people can send both; in their place stands the character for "not re
 from typing import Any
 
 import pydantic_core
+from sqlalchemy import JSON
+from sqlalchemy.ext.compiler import compiles
 
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+
+
+class Json(JSON):
+    """JSON, which SQLite keeps as text: in a column that is declared as JSON it would make 1 of 1.0."""
+
+
+@compiles(Json, "sqlite")
+def _as_text(*_: Any, **__: Any) -> str:
+    return "TEXT"
 
 
 def to_json(value: Any) -> str:

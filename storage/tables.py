@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
-from sqlalchemy.ext.compiler import compiles
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
+
+from storage.storable import Json
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -16,15 +17,6 @@ NAMES = {
     "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
-
-
-class Json(JSON):
-    """JSON, which SQLite keeps as text: in a column that is declared as JSON it would make 1 of 1.0."""
-
-
-@compiles(Json, "sqlite")
-def _as_text(*_: Any, **__: Any) -> str:
-    return "TEXT"
 
 
 class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMES))):
@@ -45,9 +37,9 @@ def _value() -> Any:
     return Column(Json(none_as_null=True), nullable=True)
 
 
-def _owner(target: str) -> Any:
+def _owner(target: str, *, key: bool = False) -> Any:
     """A reference whose row goes when its owner goes."""
-    return Column(Integer, ForeignKey(target, ondelete="CASCADE"), nullable=False)
+    return Column(Integer, ForeignKey(target, ondelete="CASCADE"), nullable=False, primary_key=key, autoincrement=False)
 
 
 class StudyRow(Table, table=True):
@@ -265,9 +257,7 @@ class EventRow(Table, table=True):
 
     __tablename__ = "event"
     __table_args__ = (Index(None, "run_id", "type"),)
-    trace_id: int = Field(
-        sa_column=Column(Integer, ForeignKey("trace.id", ondelete="CASCADE"), primary_key=True, autoincrement=False)
-    )
+    trace_id: int = Field(sa_column=_owner("trace.id", key=True))
     seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
     run_id: int = Field(sa_column=_owner("run.id"))
     type: str
@@ -306,5 +296,5 @@ class AiuEditRow(Table, table=True):
     item_id: int = Field(sa_column=_owner("item.id"))
     annotator_id: int = Field(sa_column=_owner("annotator.id"))
     number: int
-    body: Any = Field(sa_column=Column(JSON, nullable=False))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
     at: datetime | None = Field(default=None, sa_column=_moment(optional=True))

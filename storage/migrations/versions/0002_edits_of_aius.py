@@ -20,7 +20,7 @@ def upgrade() -> None:
         sa.Column("item_id", sa.Integer(), nullable=False),
         sa.Column("annotator_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("body", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=False),
         sa.Column("at", sqlmodel.sql.sqltypes.UTCDateTime(), nullable=True),
         sa.ForeignKeyConstraint(
             ["annotator_id"], ["annotator.id"], name=op.f("fk_aiu_edit_annotator_id_annotator"), ondelete="CASCADE"
