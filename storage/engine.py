@@ -199,7 +199,7 @@ async def _signs_of_life(engine: Engine, run_id: int, worker: str, cancelled: th
             return runs.renew(session, run_id, worker)
 
     async def pulse() -> None:
-        while not cancelled.is_set():
+        while True:  # also after a cancel: what is under way is still ours until it has ended
             if not await asyncio.to_thread(renew):
                 cancelled.set()
             await asyncio.sleep(RENEWAL)

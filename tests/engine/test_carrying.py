@@ -1,6 +1,7 @@
 """A run is carried by one process, cancelled at once, stopped at its ceiling, and goes on from what is stored."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -63,6 +64,44 @@ def test_a_cancelled_run_keeps_what_it_has_and_resumes(engine, a_study):
     assert len(model.asked) == 6 - kept
 
 
+def test_a_run_that_is_resumed_while_it_still_ends_is_not_carried_twice(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.engine.RENEWAL", 0.1)
+    monkeypatch.setattr("storage.runs.LEASE", timedelta(seconds=0.5))
+    run_id = launch.make(engine, an_order(a_study, parallel=1))
+    under_way, most = [], []
+
+    async def slow(ask):
+        under_way.append(ask)
+        most.append(len(under_way))
+        if len(most) == 1:
+            with writing(engine) as session:
+                runs.cancel(session, run_id)
+            await asyncio.sleep(1.0)  # longer than the lease
+            with writing(engine) as session:
+                runs.resume(session, run_id)
+            await asyncio.sleep(1.0)
+        under_way.remove(ask)
+        return "1"
+
+    carrier = Carrier(engine, lambda: ScriptedModel(slow))
+    carrier.start()
+    try:
+        assert asyncio.run(ended(engine, run_id))
+    finally:
+        carrier.stop()
+    assert max(most) == 2  # one call at once to each of two models
+    assert len(most) == 6  # three items, two judges, nobody twice
+
+
+async def ended(engine, run_id) -> bool:
+    """Whether the run comes to its end within ten seconds."""
+    for _ in range(100):
+        if launch.progress(engine, run_id)[0].state == "finished":
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
 def test_a_run_stops_at_its_ceiling(engine, a_study, monkeypatch):
     monkeypatch.setattr("core.money.most", lambda ask: 1.0)
     reply = Reply(text="1", usage=Usage(dollars=1.0))
@@ -110,15 +149,8 @@ def test_the_app_s_carrier_picks_up_what_is_asked_for(engine, a_study):
     carrier.start()
     run_id = launch.make(engine, an_order(a_study))
 
-    async def finished() -> bool:
-        for _ in range(100):
-            if launch.progress(engine, run_id)[0].state == "finished":
-                return True
-            await asyncio.sleep(0.1)
-        return False
-
     try:
-        assert asyncio.run(finished())
+        assert asyncio.run(ended(engine, run_id))
     finally:
         carrier.stop()
 
