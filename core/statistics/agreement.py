@@ -13,11 +13,12 @@ import krippendorff
 import numpy as np
 
 from core.statistics import continuous, kernels, pairwise, words
-from core.statistics.arrays import Floats
+from core.statistics.arrays import Codes, Floats
 from core.statistics.estimate import Estimate
 from core.statistics.intervals import Resampled, resample
-from core.statistics.kernels import Statistic
+from core.statistics.kernels import Family, Statistic
 from core.statistics.pairwise import OfTable
+from core.statistics.panel import mean_of
 from core.statistics.patterns import Patterns, distinct_scores, patterns_of
 from core.statistics.ratings import Ratings, Scores
 
@@ -34,6 +35,8 @@ ORDERED = (
 """What is said of categories in an order."""
 CONTINUOUS = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval", *CORRELATIONS)
 """What is said of numbers."""
+FEW_KINDS = 20
+"""Up to so many categories two raters are compared by their K x K table."""
 PACKAGE = 100_000
 """The largest items x K x K array that the krippendorff package is asked to make: 800 kB, 4 ms."""
 
@@ -55,16 +58,14 @@ OF_COUNTS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
 
 def of_tables(name: str, numbers: Floats) -> OfTable:
     """The statistic of two raters with this name."""
-    kinds = numbers.size
-    known: dict[str, OfTable] = {
-        "cohen_kappa": pairwise.cohen,
-        "cohen_kappa_linear": partial(pairwise.cohen, weighting=kernels.linear(kinds)),
-        "cohen_kappa_quadratic": partial(pairwise.cohen, weighting=kernels.quadratic(kinds)),
+    if name.startswith("cohen_kappa"):
+        return partial(pairwise.cohen, weighting=weighting_of(name, numbers.size))
+    correlations: dict[str, OfTable] = {
         "pearson": partial(pairwise.pearson, numbers=numbers),
         "spearman": pairwise.spearman,
         "kendall_tau_b": pairwise.kendall,
     }
-    return known[name]
+    return correlations[name]
 
 
 def estimates(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
@@ -79,11 +80,37 @@ def estimates(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, 
         found |= zip(by_count, resample(family, patterns.units, resamples, seed), strict=True)
     by_pair = [name for name in names if name not in OF_COUNTS]
     if by_pair:
-        of_pairs = pairwise.over_pairs(paired.codes, numbers.size, [of_tables(name, numbers) for name in by_pair])
+        of_pairs = over_pairs(paired.codes, numbers, by_pair)
         found |= zip(by_pair, resample(of_pairs, paired.units, resamples, seed), strict=True)
     found |= {name: by_package(name, one, patterns, numbers) for name, one in found.items()}
     facts = words.facts_of_codes(ratings, every)
     return {name: words.estimate(name, found[name], facts) for name in names}
+
+
+def over_pairs(codes: Codes, numbers: Floats, names: Sequence[str]) -> Family:
+    """The mean over rater pairs of each named statistic, by tables where categories are few."""
+    if numbers.size <= FEW_KINDS:
+        return pairwise.over_pairs(codes, numbers.size, [of_tables(name, numbers) for name in names])
+    return kernels.together([over_pairs_of_many_kinds(codes, numbers, name) for name in names])
+
+
+def over_pairs_of_many_kinds(codes: Codes, numbers: Floats, name: str) -> Statistic:
+    """The mean over rater pairs where a table of categories would be larger than the items."""
+    if name in CORRELATIONS:
+        scores = np.where(codes < 0, np.nan, numbers[codes] if name == "pearson" else codes)
+        family = continuous.over_pairs(scores, [name])
+        return lambda weights: family(weights)[0]
+    weighting = weighting_of(name, numbers.size)
+    pairs = combinations(range(codes.shape[1]), 2)
+    shared = [codes[:, pair] for pair in pairs if (codes[:, pair] >= 0).all(axis=1).any()]
+    return mean_of([pairwise.cohen_of(pair, numbers.size, weighting) for pair in shared])
+
+
+def weighting_of(name: str, kinds: int) -> Floats | None:
+    """The agreement weights that a kappa's name speaks of."""
+    made = {"linear": kernels.linear, "quadratic": kernels.quadratic}
+    last = name.rsplit("_", 1)[-1]
+    return made[last](kinds) if last in made else None
 
 
 def estimate(ratings: Ratings, name: str, *, resamples: int = 1000, seed: int = 0) -> Estimate:

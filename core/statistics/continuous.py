@@ -78,11 +78,12 @@ def spearman(x: Floats, y: Floats) -> Statistic:
 
 def mid_ranks(values: Floats) -> Statistic:
     """Weights (B, N) -> mid-ranks (B, N), less one half, ties sharing their mean."""
-    at = np.unique(values, return_inverse=True)[1]
-    of_value = sparse.csr_array((np.ones(at.size), (np.arange(at.size), at)))
+    _, starts, at = np.unique(np.sort(values), return_index=True, return_inverse=True)
+    order = np.argsort(values, kind="stable")
+    at[order] = at.copy()
 
     def ranks(weights: Floats) -> Floats:
-        totals = np.asarray(weights @ of_value)
+        totals = np.add.reduceat(weights[:, order], starts, axis=1)
         return np.asarray((np.cumsum(totals, axis=1) - totals / 2)[:, at])
 
     return ranks

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics import agreement, kernels, pairwise
+from core.statistics import agreement, kernels
 from core.statistics.arrays import Floats, ratio
 from core.statistics.kernels import Family
 from core.statistics.patterns import Units, by_counts, by_rows
@@ -134,6 +134,6 @@ def of_statistic(ratings: Ratings, name: str) -> tuple[Family, Units, int]:
         family = kernels.together([made])
     else:
         patterns = by_rows(ratings)
-        family = pairwise.over_pairs(patterns.codes, numbers.size, [agreement.of_tables(name, numbers)])
+        family = agreement.over_pairs(patterns.codes, numbers, [name])
     labels = int(patterns.units.times @ patterns.counts.sum(axis=1))
     return family, Units(patterns.units.times), labels

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from core.statistics.arrays import Codes, Floats, ratio, standard
-from core.statistics.kernels import Family
+from core.statistics.kernels import Family, Statistic
 
 OfTable = Callable[[Floats], Floats]
 """(..., K, K) tables -> (...) values, nan where undefined."""
@@ -34,9 +34,23 @@ def cohen(tables: Floats, weighting: Floats | None = None) -> Floats:
     return 1 - ratio((tables * disagree).sum(axis=(-2, -1)) * n, expected)
 
 
-def agreed(tables: Floats) -> Floats:
-    """The share of items on which the two raters gave the same label."""
-    return ratio(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
+def cohen_of(codes: Codes, kinds: int, weighting: Floats | None = None) -> Statistic:
+    """`cohen` of two raters' codes (P, 2) from their margins, without a K x K table for each resample.
+
+    Patterns that one of the two did not judge are left out. It pays where categories are many.
+    """
+    disagree = 1 - (np.eye(kinds) if weighting is None else weighting)
+    both = np.flatnonzero((codes >= 0).all(axis=1))
+    a, b = codes[both].T
+    margins = [np.eye(kinds)[side] for side in (a, b)]
+
+    def value(weights: Floats) -> Floats:
+        here = weights[:, both]
+        rows, columns = (here @ margin for margin in margins)
+        expected = ((rows @ disagree) * columns).sum(axis=1)
+        return 1 - ratio((here @ disagree[a, b]) * here.sum(axis=1), expected)
+
+    return value
 
 
 def pearson(tables: Floats, numbers: Floats) -> Floats:

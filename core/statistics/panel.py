@@ -81,19 +81,15 @@ def hits(chosen: Codes, reference: Codes, used: Bools) -> Statistic:
 
 def kappa(chosen: Codes, reference: Codes, kinds: int, weighting: Floats | None = None) -> Statistic:
     """Cohen's kappa of the two on the items that have both."""
-    cells = pairwise.pair_cells(np.column_stack([chosen, reference]), kinds)
-
-    def value(weights: Floats) -> Floats:
-        tables = np.asarray((cells.T @ weights.T).T).reshape(-1, kinds, kinds)
-        return pairwise.cohen(tables, weighting)
-
-    return value
+    return pairwise.cohen_of(np.column_stack([chosen, reference]), kinds, weighting)
 
 
 def mean_of(parts: Sequence[Statistic]) -> Statistic:
     """The mean of several statistics, of those that are defined."""
 
     def value(weights: Floats) -> Floats:
+        if not parts:
+            return np.full(weights.shape[0], np.nan)
         return pairwise.mean_defined(np.stack([part(weights) for part in parts], axis=-1))
 
     return value

@@ -236,3 +236,15 @@ def test_weighted_patterns_are_the_resampled_items(ratings, seed):
                 ours = made(patterns.counts, numbers)(weights)
                 theirs = made(again.counts, numbers)(again.units.times[None])
                 np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rated(raters=(2, 4), items=(2, 14)))
+def test_many_categories_go_another_way_to_the_same_value(ratings):
+    patterns, numbers = by_rows(ratings), agreement.numbers_of(ratings)
+    weights = np.random.default_rng(0).integers(0, 3, (3, patterns.units.times.size)).astype(float)
+    names = ["cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *SCIPY]
+    by_tables = agreement.over_pairs(patterns.codes, numbers, names)(weights)
+    for name, found in zip(names, by_tables, strict=True):
+        other = agreement.over_pairs_of_many_kinds(patterns.codes, numbers, name)(weights)
+        np.testing.assert_allclose(found, other, atol=1e-9, err_msg=name)
