@@ -220,7 +220,7 @@ def _conditions(wanted: Queue) -> list[ColumnElement[bool]]:
 
 
 def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
-    """How many labels of the target at hand stand: the newest of their annotator, and not taken back."""
+    """The labels of the target at hand that stand: the newest of their annotator, and not taken back."""
     label, newer = aliased(LabelRow), aliased(LabelRow)
     outdone = exists().where(
         col(newer.target_id) == col(label.target_id),
@@ -228,7 +228,7 @@ def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tupl
         col(newer.id) > col(label.id),
     )
     return (
-        select(func.count(col(label.id)))
+        select(col(label.id))
         .where(col(label.target_id) == col(TargetRow.id), col(label.value).is_not(None), ~outdone)
         .where(*(condition(label) for condition in conditions))
         .correlate(TargetRow, LeaseRow)
@@ -236,7 +236,7 @@ def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tupl
 
 
 def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
-    return _standing(lambda label: col(label.annotator_id) == annotator_id).scalar_subquery() > 0
+    return _standing(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
 def _full() -> ColumnElement[bool]:
@@ -247,7 +247,9 @@ def _full() -> ColumnElement[bool]:
         .where(col(LeaseRow.until) > bindparam("moment"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _standing(lambda label: col(label.annotator_id) != ANNOTATOR)
-    return labelled.scalar_subquery() + holding.scalar_subquery() >= bindparam("overlap")
+    return labelled.with_only_columns(func.count()).scalar_subquery() + holding.scalar_subquery() >= bindparam(
+        "overlap"
+    )
 
 
 def _marked(what: Mark) -> ColumnElement[bool]:
