@@ -1,7 +1,7 @@
 """Edits of AIUs: they are only ever added, and what stands follows from them (core.aius)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -12,13 +12,14 @@ from core.aius import Adopt, Change, Edit, Standing, Undo, checked, last, standi
 from core.critiques import hypotheses, reference
 from core.formats.records import AiuEditRecord
 from core.items import Item
+from core.labels import Target
 from core.problems import Problem
 from core.protocols import metacritique
 from core.trace import TurnTaken
-from storage import items, people, runs, studies, traces
-from storage.database import insert_all
+from storage import items, people, runs, studies, targets, traces
+from storage.database import insert_all, insert_new
 from storage.said import moment
-from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, now
+from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, LabelRow, RunRow, SeenRow, TraceRow, now
 
 
 def put(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
@@ -97,6 +98,17 @@ def _add(session: Session, study_id: int, item: str, told: list[Edit]) -> int:
     if new:
         _insert(session, study_id, item, new)
     return len(new)
+
+
+def see(session: Session, study_id: int, shown: Collection[Target], annotator: str) -> bool:
+    """Record that the annotator was shown what judges say of some AIUs; whether any of it was new to them."""
+    numbers = targets.numbers(session, study_id, shown) if shown else {}
+    annotator_id = people.annotator_id(session, annotator)
+    seen = set(session.scalars(select(col(SeenRow.target_id)).where(col(SeenRow.annotator_id) == annotator_id)))
+    new = sorted({numbers[target] for target in shown} - seen)
+    insert_new(session, SeenRow, [{"target_id": n, "annotator_id": annotator_id, "at": now()} for n in new])
+    said = select(col(LabelRow.target_id)).where(col(LabelRow.annotator_id) == annotator_id)
+    return bool(set(new) - set(session.scalars(said.where(col(LabelRow.study_id) == study_id))))
 
 
 def adoptable(session: Session, study_id: int, item: str) -> Adopt | None:

@@ -15,6 +15,7 @@ from storage.traces import Trace
 VIEWS: dict[str, str] = {
     "scaleeval": "pages.parts.debate",
     "refer": "pages.parts.peer_review",
+    "metacritique": "pages.parts.critique",
     "dna_eval": "pages.parts.aspects",
     "dna_baselines": "pages.parts.aspects",
 }

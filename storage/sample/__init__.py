@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
-STUDIES = {"Sample: ScaleEval": "scaleeval", "Sample: ReFeR": "refer", "Sample: DnA-Eval": "dna_eval"}
+STUDIES = {
+    "Sample: ScaleEval": "scaleeval",
+    "Sample: ReFeR": "refer",
+    "Sample: DnA-Eval": "dna_eval",
+    "Sample: MetaCritique": "metacritique",
+}
 """Name of the study -> its file here; the first is what a newcomer sees first."""
 
 
