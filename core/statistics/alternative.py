@@ -11,9 +11,10 @@ The winning rate omega is the share of annotators it wins against; from 0.5 on i
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from core.statistics.arrays import Bools, Floats, ratio
+from core.statistics.comparison import corrected
 from core.statistics.kernels import Statistic
 from core.statistics.panel import mean_of
 from core.statistics.patterns import Units
@@ -113,7 +114,7 @@ def contest(name: str, ours: Floats, theirs: Floats, times: Floats, epsilon: flo
     variance = (times * (lost - mean) ** 2).sum() / (n - 1)
     p = None
     if variance > 0:
-        p = float(stats.t.cdf((mean - epsilon) / np.sqrt(variance / n), n - 1))
+        p = float(stdtr(n - 1, (mean - epsilon) / np.sqrt(variance / n)))
     held = float((times * (ours >= theirs)).sum() / n)
     return Contest(name, int(n), held, p, won=p is None and bool(mean < epsilon))
 
@@ -126,7 +127,7 @@ def decided(contests: list[Contest]) -> list[Contest]:
     if not contests:
         return []
     p = [float(not c.won) if c.p is None else c.p for c in contests]
-    adjusted = stats.false_discovery_control(p, method="by")
+    adjusted = corrected(p, "benjamini-yekutieli")
     return [
         Contest(c.rater, c.items, c.advantage, c.p, won=bool(q <= RATE))
         for c, q in zip(contests, adjusted, strict=True)

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from core.statistics.arrays import Floats, ratio
 from core.statistics.intervals import interval
@@ -82,8 +82,9 @@ def paired(
     left_out, often = units.left_out()
     without = ratio(left_out @ apart, left_out.sum(axis=1))
     ends = interval(mean, drawn, without, often)
-    t = float(stats.ttest_1samp(apart, 0).pvalue)
-    return Comparison(one, other, mean, ends.low, ends.high, apart.size, two_sided(mean, drawn), t, None)
+    t = mean / (apart.std(ddof=1) / np.sqrt(apart.size))
+    p_t = float(2 * stdtr(apart.size - 1, -abs(t)))
+    return Comparison(one, other, mean, ends.low, ends.high, apart.size, two_sided(mean, drawn), p_t, None)
 
 
 def two_sided(value: float, drawn: Floats) -> float:
@@ -110,13 +111,15 @@ def corrected(p: Sequence[float], how: Correction = "holm") -> list[float]:
     ones among the findings; Benjamini & Yekutieli 2001 that share under any dependence.
     """
     values = np.asarray(p, float)
-    if not values.size:
-        return []
-    if how != "holm":
-        method = "bh" if how == "benjamini-hochberg" else "by"
-        return [float(q) for q in stats.false_discovery_control(values, method=method)]
+    m = values.size
     order = np.argsort(values)
-    stepped = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
+    place = np.arange(1, m + 1)
+    if how == "holm":
+        stepped = np.maximum.accumulate(values[order] * (m + 1 - place))
+    else:
+        spread = (1 / place).sum() if how == "benjamini-yekutieli" else 1.0
+        raised = values[order] * m * spread / place
+        stepped = np.minimum.accumulate(raised[::-1])[::-1]
     out = np.empty_like(values)
     out[order] = np.minimum(stepped, 1)
     return [float(q) for q in out]
@@ -137,4 +140,4 @@ def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float] 
     if spread <= 1e-12:
         return None
     t = (r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread)
-    return float(t), float(2 * stats.t.sf(abs(t), n - 3))
+    return float(t), float(2 * stdtr(n - 3, -abs(t)))

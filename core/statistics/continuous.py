@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, stats
+from scipy import sparse
 
 from core.statistics.arrays import Floats, ratio, standard
 from core.statistics.kernels import Family, Statistic, alpha_of_moments, together
@@ -105,6 +105,8 @@ def kendall(x: Floats, y: Floats) -> Statistic:
 
 def kendall_one_by_one(x: Floats, y: Floats) -> Statistic:
     """The same, by scipy for each row of weights: N log N, where N x N signs would not fit."""
+
+    from scipy import stats  # slow to import, seldom needed
 
     def value(weights: Floats) -> Floats:
         drawn = (np.repeat(np.arange(x.size), row.astype(np.int64)) for row in weights)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse, stats
+from scipy import sparse
 
 from core.statistics import remarks
 from core.statistics.arrays import Floats, Ints, ratio
@@ -131,11 +131,11 @@ def means_of(weights: Floats, system: Ints, scores: Floats) -> Floats:
 def rows_of(means: Floats) -> Floats:
     """(2, B, S) scores -> (3, B): Pearson, Spearman and tau-b of each row; nan where undefined."""
     x, y = means
-    ranked = [stats.rankdata(side, axis=1) for side in (x, y)]
     over = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
     spread = np.sqrt((over[0] ** 2).sum((1, 2)) * (over[1] ** 2).sum((1, 2)))
     tau = ratio((over[0] * over[1]).sum((1, 2)), spread)
-    found = np.stack([moment(x, y), moment(*ranked), tau])
+    ranks = [side.sum(axis=2) for side in over]  # twice the mid-rank, less its mean
+    found = np.stack([moment(x, y), moment(*ranks), tau])
     return np.where(np.isnan(means).any(axis=(0, 2)), np.nan, found)
 
 
