@@ -50,6 +50,11 @@ def equal(aspects: Sequence[str]) -> dict[str, float]:
     return {aspect: WHOLE / len(aspects) for aspect in aspects}
 
 
+def mean(given: Sequence[Weights]) -> dict[str, float]:
+    """The mean weight of each aspect over people; it sums to 100 again."""
+    return {aspect: sum(weights[aspect] for weights in given) / len(given) for aspect in given[0]} if given else {}
+
+
 def contributions(weights: Weights, scores: Scores) -> dict[str, float]:
     """What each aspect adds to the overall score: weight x score, w_ij S_ij of Eq. 3."""
     return {aspect: weight * scores[aspect] / WHOLE for aspect, weight in weights.items()}

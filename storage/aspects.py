@@ -1,18 +1,24 @@
 """The sets of aspects that people weigh and rate: which aspects they hold, and what a person said of them."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.aspects import Weights, part
 from core.formats.records import ScaleRecord
 from core.labels import Scale, Target
 from core.problems import Problem
+from core.protocols import PROTOCOLS
 from core.protocols.dna_eval import NAME, Settings
 from core.protocols.dna_settings import QUALITIES
 from core.protocols.dna_verdicts import judgements
+from core.settings_file import checked
 from core.trace import turns
-from storage import labels, runs, studies, traces
+from storage import labels, runs, studies, targets, traces
+from storage.tables import OpinionRow
 
 KIND = "aspect_weights"
 QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -25,13 +31,41 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
         run = runs.get(session, trace.run_id)
         if run.protocol == NAME:
             said = turns(traces.whole(session, trace.id))
-            for judged in judgements(said, Settings.model_validate(run.settings), 0):
+            for judged in judgements(said, settings_of(run.settings), 0):
                 if part(judged.aspects) == target.part:
                     return judged.aspects
     for label in labels.history(session, study_id, target):
         if isinstance(label.value, dict):
             return tuple(label.value)
     raise Problem(f"The aspects of item {target.item!r} are not known here: no run names them.")
+
+
+def settings_of(told: Mapping[str, Any]) -> Settings:
+    """A run's settings; raises Problem where a file brought some that are none."""
+    found = checked(told, PROTOCOLS[NAME])
+    assert isinstance(found, Settings)
+    return found
+
+
+def definitions(session: Session, study_id: int, target: Target) -> dict[str, str]:
+    """What the aspects of a target mean, where a run or the study says so."""
+    found = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
+    for trace in traces.of_target(session, study_id, target):
+        run = runs.get(session, trace.run_id)
+        if run.protocol == NAME:
+            given = settings_of(run.settings).aspects
+            found |= {aspect.name: aspect.definition for aspect in given if aspect.definition}
+    return found
+
+
+def weights_of_judges(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
+    """Each judge's newest weights of a target; for those only who gave their own."""
+    query = (
+        select(col(OpinionRow.judge), col(OpinionRow.value))
+        .where(col(OpinionRow.target_id) == targets.find(session, study_id, target), col(OpinionRow.stage) == "last")
+        .order_by(col(OpinionRow.id))
+    )
+    return {judge: value for judge, value in session.execute(query) if isinstance(value, dict)}
 
 
 def weights_of_people(session: Session, study_id: int, target: Target) -> dict[str, Weights]:

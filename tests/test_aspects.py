@@ -10,6 +10,7 @@ from core.aspects import (
     contributions,
     equal,
     flips,
+    mean,
     normalised,
     overall,
     part,
@@ -101,6 +102,10 @@ def test_preferences_and_places() -> None:
     assert preferred([8.05, 7.8]) == 1 and preferred([7, 9]) == 2 and preferred([0.1 + 0.2, 0.3]) == 0
     assert best([1, 3, 3]) == (2, 3) and ranking([5, 9, 9, 1]) == (3, 1, 1, 4)
     assert equal(("x", "y")) == {"x": 50, "y": 50}
+
+
+def test_the_mean_of_weights_is_weights() -> None:
+    assert mean([{"x": 20, "y": 80}, {"x": 40, "y": 60}]) == {"x": 30, "y": 70} and mean([]) == {}
 
 
 def test_a_set_of_aspects_is_known_in_any_order() -> None:

@@ -31,6 +31,7 @@ from core.trace import Event, Spec, Turn, TurnTaken, Verdict, VerdictReached
 
 PEOPLE = ("ann1", "ann2")
 ASPECT = re.compile(r"aspect\d+")
+NUMBERING = re.compile(r"^\(?\d+[.)]\s*")
 OF_MODEL = re.compile(r"(?:.+_w_(?P<named>[^_]+)|(?P<counted>[^_]+)_w\d+)")
 MODELS = {
     "gpt35": "gpt-3.5-turbo-0613",
@@ -145,7 +146,7 @@ def _settings(model: str, given: tuple[str, ...], count: int) -> Settings:
 
 
 def _weighed(number: int, line: int, row: Row, there: Columns) -> Weighed:
-    aspects = tuple(_text(row, name, line) for name in there.aspects)
+    aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in there.aspects)
     if len(set(aspects)) < len(aspects):
         raise FileRefused("expected different aspects", line=line, field=there.aspects[0])
     written = {there.model: " ".join(_text(row, name, line) for name in there.weights)}

@@ -59,7 +59,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const write = () => {
     const unchanged = data.revealed && same(state.value, data.value) && state.reason === data.reason;
-    submit.firstChild.textContent = data.revealed ? (unchanged ? `Keep ${data.names[String(data.value)] ?? data.value}` : "Change") : "Submit";
+    submit.firstChild.textContent = data.revealed ? (unchanged ? `Keep ${own ? own.name : data.names[String(data.value)] ?? data.value}` : "Change") : "Submit";
     submit.lastChild.textContent = unchanged ? "Enter" : "Ctrl+Enter";
   };
 
@@ -79,6 +79,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
     options.append(button);
   });
 
+  // A page may bring a field of its own in place of options: its script stands before this one and defines ownField.
+  const own = typeof ownField !== "function" ? null : ownField({
+    data: data.own, element, value: state.value, state,
+    change: (value) => {
+      state.value = value;
+      submit.disabled = value === null;
+      write();
+      keep();
+    },
+  });
   const number = data.numbers ? numberField() : null;
   if (number) options.append(number);
   function numberField() {
@@ -106,7 +116,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return field;
   }
   const type = (key) => {
-    number.value = key === "Backspace" ? number.value.slice(0, -1) : number.value + key;
+    const before = state.typed || key === "Backspace" ? number.value : ""; // the first digit begins a new number
+    state.typed = true;
+    number.value = key === "Backspace" ? before.slice(0, -1) : before + key;
     number.oninput();
   };
 
@@ -177,7 +189,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const sheet = element("dl", "sheet");
   sheet.hidden = !state.sheet;
   [
-    data.numbers ? ["0 – 9 . ←", "type the number"] : [data.options.map((o) => o.key).join(" "), "choose"],
+    ...(own ? own.keys : [data.numbers ? ["0 – 9 . ←", "type the number"] : [data.options.map((o) => o.key).join(" "), "choose"]]),
     ["Ctrl+Enter", "submit, then go on"],
     ["Enter", "after the reveal: keep, and go on"],
     ["← →", "previous, next"],
@@ -205,7 +217,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const typing = root.contains(parentElement.activeElement ?? document.activeElement) && (parentElement.activeElement?.tagName === "TEXTAREA");
   const counting = parentElement.activeElement?.classList?.contains("number");
   const caret = typing ? parentElement.activeElement.selectionStart : null;
-  root.replaceChildren(element("div", "question", data.question), options, reason, submit, tools, note, foot, sheet);
+  root.replaceChildren(element("div", "question", data.question), own ? own.node : options, reason, submit, tools, note, foot, sheet);
   if (typing) {
     const box = state.noting ? noteText : reason;
     box.focus();
@@ -225,6 +237,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (event.key === "Escape" && inside === reason) return reason.blur();
     if (writing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (document.querySelector('[role="dialog"]')) return;
+    if (own?.press(event)) return event.preventDefault();
     const option = data.options.find((o) => o.key === event.key);
     const command = commands.find(([key]) => key === (event.key.length === 1 ? event.key.toLowerCase() : event.key));
     if (option) choose(option.value);

@@ -12,12 +12,18 @@ from pages.parts import colours
 
 Action = Literal["draft", "submit", "keep", "skip", "flag", "note", "undo", "previous", "next"]
 _HERE = Path(__file__).parent
-_desk = st.components.v2.component(
-    "desk",
-    html='<div class="root"></div>',
-    css=(_HERE / "desk.css").read_text(encoding="utf-8"),
-    js=(_HERE / "desk.js").read_text(encoding="utf-8"),
-)
+
+
+def component(name: str, own: str = "") -> Any:
+    """The desk as a component; `own` names a script and its looks that bring a field in place of options."""
+    parts = [own, "desk"] if own else ["desk"]
+    css, js = (
+        "\n".join((_HERE / f"{part}.{kind}").read_text(encoding="utf-8") for part in parts) for kind in ("css", "js")
+    )
+    return st.components.v2.component(name, html='<div class="root"></div>', css=css, js=js)
+
+
+_desk = component("desk")
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,14 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Own:
+    """A field of a page's own, in place of options: a component made with `component`, and what its script is told."""
+
+    component: Any
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Entered:
     """What stands in the panel: nothing, a draft, or a label."""
 
@@ -70,7 +84,7 @@ class Did:
 def panel(
     target: Target,
     question: str,
-    options: Sequence[Option] | Numbers,
+    options: Sequence[Option] | Numbers | Own,
     entered: Entered,
     *,
     version: int,
@@ -86,7 +100,7 @@ def panel(
 
     `version` changes whenever what stands in the database is to replace what stands in the browser.
     """
-    listed = () if isinstance(options, Numbers) else options
+    listed = () if isinstance(options, Numbers | Own) else options
     data: dict[str, Any] = {
         "target": name_of(target),
         "version": version,
@@ -96,6 +110,7 @@ def panel(
             for o in listed
         ],
         "numbers": {"low": options.low, "high": options.high} if isinstance(options, Numbers) else None,
+        "own": options.data if isinstance(options, Own) else None,
         "names": {str(o.value): o.key for o in listed},
         "value": entered.value,
         "reason": entered.reason,
@@ -114,7 +129,8 @@ def panel(
             do(_did(act))
 
     with st.container(key="answer"):
-        _desk(key="desk", data=data, on_act_change=told)
+        drawn = options.component if isinstance(options, Own) else _desk
+        drawn(key="desk", data=data, on_act_change=told)
 
 
 def name_of(target: Target) -> str:

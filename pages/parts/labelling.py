@@ -6,6 +6,7 @@ A page says what is in its queue, how a target is drawn and what can be answered
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import streamlit as st
 from sqlalchemy.orm import Session
@@ -27,6 +28,8 @@ class Work:
     study: Study
     annotator: str
     queue: Queue
+    keep: "Callable[[Session, Work, desk.Did, Target], None] | None" = None
+    """How a submitted answer is kept, where it is more than one label of the target."""
 
 
 Draw = Callable[[Target, list[Place]], None]
@@ -137,9 +140,13 @@ def answer(
     places: list[Place],
     standing: Label | None,
     question: str,
-    options: Sequence[desk.Option] | desk.Numbers,
+    options: Sequence[desk.Option] | desk.Numbers | desk.Own,
+    value: Any = None,
 ) -> None:
-    """The panel, filled with the label that stands, else with the draft."""
+    """The panel, filled with the label that stands, else with the draft.
+
+    `value` is what stands, where the panel's answer is more than the label's value.
+    """
     with database.reading(resources.engine()) as session:
         draft = assignments.draft(session, work.study.id, target, work.annotator)
         note = assignments.note(session, work.study.id, target, work.annotator)
@@ -149,7 +156,7 @@ def answer(
         target,
         question,
         options,
-        entered(standing, draft),
+        entered(standing, draft, value),
         version=len(done()),
         revealed=standing is not None and work.study.rules.reveal,
         can={"previous": here > 0, "next": here + 1 < len(places), "undo": any(p.labelled for p in places)},
@@ -168,13 +175,13 @@ def meaning(criterion: Criterion) -> None:
             items.criterion(criterion)
 
 
-def entered(standing: Label | None, draft: assignments.Draft | None) -> desk.Entered:
+def entered(standing: Label | None, draft: assignments.Draft | None, value: Any = None) -> desk.Entered:
     """What the panel starts with."""
     if draft is not None and (standing is None or standing.at is None or draft.at > standing.at):
         return desk.Entered(draft.body.get("value"), str(draft.body.get("reason", "")), draft.at.timestamp() * 1000)
     if standing is not None:
         since = standing.at.timestamp() * 1000 if standing.at else 0.0
-        return desk.Entered(standing.value, standing.reason, since)
+        return desk.Entered(standing.value if value is None else value, standing.reason, since)
     return desk.Entered()
 
 
@@ -217,7 +224,8 @@ def carry_out(work: Work, did: desk.Did, target: Target, places: list[Place]) ->
                 body = {"value": did.value, "reason": did.reason}
                 return assignments.save_draft(session, study.id, target, annotator, body)
             case "submit":
-                submit(session, work, did, target)
+                (work.keep or put)(session, work, did, target)
+                done().append(desk.name_of(target))
             case "skip" | "flag":
                 on = not (here.skipped if did.action == "skip" else here.flagged)
                 assignments.mark(session, study.id, target, annotator, did.action, on=on)
@@ -228,12 +236,11 @@ def carry_out(work: Work, did: desk.Did, target: Target, places: list[Place]) ->
     go_on(work, did, here, places)
 
 
-def submit(session: Session, work: Work, did: desk.Did, target: Target) -> None:
+def put(session: Session, work: Work, did: desk.Did, target: Target) -> None:
     """Keep the label; storage checks the value against its scale, whatever the browser said."""
     if did.value is None:
         raise Problem("Choose an answer first.")
     labels.put(session, work.study.id, target, work.annotator, did.value, reason=did.reason, seconds=did.seconds)
-    done().append(desk.name_of(target))
 
 
 def undo(session: Session, work: Work, here: Place, places: list[Place]) -> None:
