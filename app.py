@@ -66,6 +66,7 @@ def frame() -> None:
             ],
             "Results": [
                 st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
+                st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
             ],
             "Setup": [
                 st.Page(PAGES / "setup" / "studies.py", title="Studies", icon=":material/folder_open:"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from core.error_analysis import Case, Slice
 from core.labels import Scale, Value
 from pages.parts import charts, colours
 
@@ -121,6 +122,7 @@ def _points(
             marker={"size": 13, "symbol": symbol, "color": _ink(name), "line": {"width": 2, "color": _ink(name)}},
             text=[f"  ×{len(names)}" if len(names) > 1 else "" for names in by.values()],
             textposition="middle right",
+            cliponaxis=False,
             hovertext=[
                 f"{escape(', '.join(names), quote=False)}: {escape(_text(value), quote=False)}"
                 for value, names in by.items()
@@ -178,7 +180,7 @@ def _axes(figure: "go.Figure", scale: Scale | None, options: list[str] | None) -
     elif scale is not None:
         low, high = _ends(scale)
         ticks = {"tickvals": list(scale.categories)} if scale.categories else {}
-        edge = 0.6 * _step(scale)
+        edge = max(0.6 * _step(scale), 0.04 * (high - low))
         figure.update_xaxes(range=[low - edge, high + edge], **ticks)
 
 
@@ -211,3 +213,81 @@ def _binned(value: Value, scale: Scale | None, step: float) -> Any:
 
 def _text(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def name_of(case: Case) -> str:
+    """The slice of a case, as the address names it: `2 of 3, chair right`."""
+    return _slice(len(case.peers_right), len(case.reviewed.peers), case.chair_right)
+
+
+def _slice(right: int, peers: int, chair: bool) -> str:
+    return f"{right} of {peers}, chair {'right' if chair else 'wrong'}"
+
+
+def draw_errors(figure: "go.Figure", key: str, alt: str, on_select: Any) -> None:
+    """The chart of errors; a click chooses a slice."""
+    charts.draw(figure, key, alt, on_select)
+
+
+def errors(slices: Sequence[Slice], chosen: str | None, several: bool) -> "go.Figure":
+    """One bar for each number of right peers, split by whether the chair was right; heights are numbers of traces."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for right, name, colour, sign in (
+        (True, "chair right", colours.TRUE, "✓"),
+        (False, "chair wrong", colours.FALSE, "✗"),
+    ):
+        there = [one for one in slices if one.chair_right == right]
+        names = [_slice(one.peers_right, one.peers, right) for one in there]
+        figure.add_trace(
+            go.Bar(
+                x=[_place(one, several) for one in there],
+                y=[len(one.cases) for one in there],
+                name=f"{sign} {name}",
+                marker={"color": colour},
+                text=[f"<b>{sign} {len(one.cases)}</b> · {100 * (one.share.value or 0):.0f} %" for one in there],
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                textfont={"color": colours.on(colour), "size": 13},
+                customdata=names,
+                hovertext=[_hovered(one) for one in there],
+                hoverinfo="text",
+                selectedpoints=[names.index(chosen)] if chosen in names else [] if chosen else None,
+                unselected={"marker": {"opacity": 0.45}},
+            )
+        )
+    peers = sorted({one.peers for one in slices})
+    order = [f"{right} of {count}" if several else str(right) for count in peers for right in range(count + 1)]
+    figure.update_layout(
+        barmode="stack",
+        showlegend=True,
+        height=400,
+        title={"text": "The area chair, by how many peers were right", "x": 0, "xref": "paper", "font": {"size": 16}},
+        margin={"l": 8, "r": 8, "t": 80, "b": 40},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        bargap=0.25,
+        uniformtext={"minsize": 10, "mode": "show"},
+    )
+    figure.update_xaxes(
+        title="peers that were right", type="category", categoryorder="array", categoryarray=order, fixedrange=True
+    )
+    figure.update_xaxes(range=[-0.5, len(order) - 0.5])
+    figure.update_yaxes(title="traces", rangemode="tozero", fixedrange=True, tickformat="d", nticks=6)
+    return figure
+
+
+def _place(one: Slice, several: bool) -> str:
+    return f"{one.peers_right} of {one.peers}" if several else str(one.peers_right)
+
+
+def _hovered(one: Slice) -> str:
+    low, high = 100 * (one.share.low or 0), 100 * (one.share.high or 0)
+    share = f"{100 * (one.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {one.share.items_there} traces"
+    return (
+        f"{_slice(one.peers_right, one.peers, one.chair_right)}<br>{len(one.cases)} traces, {share}<br>Click: the items"
+    )
