@@ -31,6 +31,9 @@ class Model(Protocol):
 
     async def ask(self, ask: Ask) -> Reply: ...
 
+    async def close(self) -> None:
+        """Nothing more will be asked in this event loop."""
+
 
 Answer = Reply | str
 Script = Callable[[Ask], Answer | Awaitable[Answer]]
@@ -52,6 +55,9 @@ class ScriptedModel:
         if inspect.isawaitable(answer):
             answer = await answer
         return answer if isinstance(answer, Reply) else Reply(text=answer)
+
+    async def close(self) -> None:
+        """A script holds nothing open."""
 
 
 class LiteLLM:

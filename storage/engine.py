@@ -110,8 +110,9 @@ class _Carried:
                 if not under_way:
                     return
                 done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
+                for trouble in [task.exception() for task in done]:  # each is looked at, or it would be logged
+                    if trouble is not None:
+                        raise trouble
         finally:
             for task in under_way:
                 task.cancel()
@@ -240,13 +241,18 @@ class Carrier:
 
     async def _serve(self) -> None:
         carrying: set[asyncio.Task[None]] = set()
+        model: Model | None = None
         while not self._ending.is_set():
             for run_id in await asyncio.to_thread(self._take):
-                carrying.add(asyncio.create_task(carry_run(self._engine, run_id, self._model(), worker=self._worker)))
+                model = model or self._model()
+                carrying.add(asyncio.create_task(carry_run(self._engine, run_id, model, worker=self._worker)))
             carrying = {task for task in carrying if not task.done()}
             await asyncio.sleep(AWAKE)
         for task in carrying:
             task.cancel()
+        await asyncio.gather(*carrying, return_exceptions=True)
+        if model is not None:
+            await model.close()
 
     def _take(self) -> list[int]:
         with reading(self._engine) as session:

@@ -112,9 +112,9 @@ async def carry_here(
     engine: Engine, run_id: int, tell: Callable[[Run, Progress], None], model: Model | None = None
 ) -> tuple[Run, Progress]:
     """Carry a run in this process until it ends, telling now and then how far it is."""
-    worker = worker_name()
+    worker, model = worker_name(), model or LiteLLM()
     await _take(engine, run_id, worker)
-    work = asyncio.create_task(carry_run(engine, run_id, model or LiteLLM(), worker=worker))
+    work = asyncio.create_task(carry_run(engine, run_id, model, worker=worker))
     last = None
     while not work.done():
         await asyncio.wait({work}, timeout=1.0)
@@ -123,6 +123,7 @@ async def carry_here(
             tell(*now)
         last = now
     await work
+    await model.close()
     return progress(engine, run_id)
 
 
