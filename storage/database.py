@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, create_engine, event, insert, inspect, text
-from sqlalchemy import Engine as Engine  # for whoever hands one on and knows nothing else of SQL
+from sqlalchemy import Engine as Engine  # pages hand both on, and know nothing else of SQL
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
