@@ -254,17 +254,24 @@ def export(
     study: StudyName,
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
     everything: Annotated[Path | None, typer.Option(help="Write the whole study as JSON lines.")] = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
+    ] = None,
+    every_sample: Annotated[
+        bool, typer.Option("--every-sample", help="All of a chair's samples, not only the one that stands for them.")
+    ] = False,
     database: Database = None,
     as_json: Json = False,
 ) -> None:
-    """Take away the gold labels, or everything a study holds."""
+    """Take away the gold labels, everything a study holds, or what its area chairs can teach."""
     from core.formats import gold as gold_file
-    from core.formats import tiebreak
+    from core.formats import instruction_tuning, tiebreak
     from storage import exports, labels
+    from storage import instructions as taught
     from storage.database import reading
 
-    if gold is None and everything is None:
-        raise Problem("Say what to write: --gold FILE.csv, --everything FILE.jsonl, or both.")
+    if gold is None and everything is None and instructions is None:
+        raise Problem("Say what to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")
     engine = opened(database)
     found = study_of(engine, study)
     if gold is not None:
@@ -273,7 +280,12 @@ def export(
     if everything is not None:
         with writable(everything) as stream:
             tiebreak.write(exports.records(engine, found), stream)
-    written = [str(path) for path in (gold, everything) if path is not None]
+    if instructions is not None:
+        found_examples = taught.of_study(engine, found, every=every_sample)
+        first = next(found_examples, None)  # what cannot be had is said before a file is made
+        with writable(instructions) as stream:
+            instruction_tuning.write([first, *found_examples] if first is not None else [], stream)
+    written = [str(path) for path in (gold, everything, instructions) if path is not None]
     say({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
 
 

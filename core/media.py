@@ -140,6 +140,10 @@ class Seeing:
             raise Permanent(str(problem)) from None
         return await self.model.ask(replace(ask, images=images))
 
+    async def close(self) -> None:
+        """Close whoever answers."""
+        await self.model.close()
+
 
 def of_item(item: Item) -> Iterator[str]:
     """The images of an item: the prompt's, then the responses'."""

@@ -30,7 +30,7 @@ def rating(reply: str, scale: Scale, names: Collection[str] = ()) -> int | float
     if len(found) > 1:
         raise Unreadable(f"it gives the ratings {_list(found)}")
     value = found.pop()
-    if not within(scale, value):
+    if not scale.holds(value):
         raise Unreadable(f"{value:g} is not on the scale: {values(scale)}")
     return value
 
@@ -66,9 +66,11 @@ def comment(reply: str, names: Collection[str] = ()) -> str:
     return "\n".join(lines[:-1] if lines and _alone(lines[-1]) else lines).strip()
 
 
-def within(scale: Scale, value: int | float) -> bool:
-    """Whether a judge may give this value: one of the categories, or anything between the ends."""
-    return scale.holds(value)
+def numeric(scale: Scale | None) -> bool:
+    """Whether scores on a scale can be averaged: all its values are numbers, or it has two ends."""
+    if scale is None or not (scale.categories or (scale.low is not None and scale.high is not None)):
+        return False
+    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in scale.categories)
 
 
 def values(scale: Scale) -> str:

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
+from core.protocols.ratings import numeric
 from core.trace import Spec
 
 Wanted = Literal["score", "option", "number"]
@@ -66,7 +67,7 @@ class Settings(Frozen):
             raise ValueError(f"two reviewers are called {twice[0]!r}; give each a name of its own")
         if self.verdict == "score" and not self.criterion.name:
             raise ValueError("a score needs a criterion")
-        if self.verdict == "score" and not _numeric(self.criterion.scale):
+        if self.verdict == "score" and not numeric(self.criterion.scale):
             raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
         if self.samples > 1 and self.chair.spec.temperature == 0:
             raise ValueError("a chair at temperature 0 says the same every time; give it temperature 1, or samples: 1")
@@ -83,12 +84,3 @@ class Settings(Frozen):
         if self.verdict == "option":
             return Scale(level="nominal", categories=tuple(self.letters))
         return self.criterion.scale if self.criterion.scale and self.verdict == "score" else Scale(level="interval")
-
-
-def _numeric(scale: Scale | None) -> bool:
-    """Whether scores on it can be averaged."""
-    if scale is None:
-        return False
-    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in scale.categories) and bool(
-        scale.categories or (scale.low is not None and scale.high is not None)
-    )

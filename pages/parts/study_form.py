@@ -6,14 +6,14 @@ from typing import TextIO
 
 import streamlit as st
 
-from core.formats import gold, tiebreak
+from core.formats import gold, instruction_tuning, tiebreak
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
 from core.problems import Problem
 from pages.parts import resources, scale_form
 from pages.parts.text import plain
-from storage import database, exports, labels, studies
+from storage import database, exports, instructions, labels, peer_errors, studies
 from storage.studies import Study
 
 
@@ -116,12 +116,23 @@ def _take_away(study: Study) -> None:
     def everything(stream: TextIO) -> None:
         tiebreak.write(exports.records(resources.engine(), study), stream)
 
+    def taught(stream: TextIO) -> None:
+        instruction_tuning.write(instructions.of_study(resources.engine(), study), stream)
+
     st.markdown("**Gold labels**")
     st.caption("One row a target: the value that stands, where it comes from, who labelled, how the votes fell.")
     _download("Gold labels as CSV", golds, f"{study.name} gold.csv", "text/csv", "gold")
     st.markdown("**The whole study**")
     st.caption("Items, criteria, runs with every event, labels with their history: Tiebreak reads it back as it is.")
     _download("Study as JSON lines", everything, f"{study.name}.jsonl", "application/jsonl", "whole")
+    with database.reading(resources.engine()) as session:
+        reviewed = bool(peer_errors.runs_of(session, study.id))
+    if reviewed:
+        st.markdown("**What the area chairs said**")
+        st.caption(
+            "Their analyses as instruction-tuning examples, to teach a smaller model to judge (ReFeR, Appendix J)."
+        )
+        _download("Analyses as JSON lines", taught, f"{study.name} instructions.jsonl", "application/jsonl", "taught")
 
 
 def _download(label: str, write: Callable[[TextIO], None], name: str, mime: str, key: str) -> None:
