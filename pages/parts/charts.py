@@ -23,8 +23,8 @@ ROW, CELL = 34, 74
 """Pixels for a line of points, and for a cell of the heat map."""
 TALL = 18
 """Lines beyond which a chart scrolls, with its axis on top."""
-LONGEST, WIDEST = 34, 13
-"""Characters of a name on the vertical axis, and on a line under the heat map."""
+LONGEST, WIDEST, NARROW = 34, 13, 9
+"""Characters of a name on the vertical axis, and on a line under the heat map, where two or more stand there."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 CONFIG = {"displayModeBar": False}
 
@@ -223,11 +223,13 @@ def pairs(
                 y1=y + 0.45,
                 line={"color": colours.UNDECIDED, "width": 3},
             )
-    figure.update_xaxes(tickvals=list(range(len(across))), ticktext=[_folded(name) for name in across], showgrid=False)
-    figure.update_yaxes(tickvals=list(range(len(down))), ticktext=[_folded(name) for name in down], showgrid=False)
+    figure.update_xaxes(
+        tickvals=list(range(len(across))), ticktext=[_folded(name, len(across)) for name in across], showgrid=False
+    )
+    figure.update_yaxes(tickvals=list(range(len(down))), ticktext=[_folded(name, 1) for name in down], showgrid=False)
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
-    return _dressed(figure, title, 120 + CELL * len(down), legend=False)
+    return _dressed(figure, title, 120 + CELL * len(down), points=False)
 
 
 def _value(row: Row | None) -> float | None:
@@ -239,11 +241,11 @@ def _cell(row: Row, before: Row | None) -> str:
     return "<br>".join([f"<b>{numbers.estimate(row.value, None, None)}</b>", *first, f"n {row.items:,}"])
 
 
-def _folded(name: str) -> str:
+def _folded(name: str, among: int) -> str:
     """A rater's name over several short lines, so that it is never turned."""
     lines = [""]
     for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", short(name, 40)):
-        if lines[-1] and len(lines[-1] + word) > WIDEST:
+        if lines[-1] and len(lines[-1] + word) > (WIDEST if among < 3 else NARROW):
             lines.append("")
         lines[-1] += word
     return "<br>".join(escape(line.strip(), quote=False) for line in lines)
@@ -256,7 +258,7 @@ def _mixed(pale: str, strong: str, share: float | None) -> str:
     return "#" + "".join(f"{round(low + part * (high - low)):02X}" for low, high in channels)
 
 
-def _dressed(figure: "go.Figure", title: str, height: int, *, legend: bool) -> "go.Figure":
+def _dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True, legend: bool = False) -> "go.Figure":
     figure.update_layout(
         title={
             "text": title,
@@ -270,7 +272,7 @@ def _dressed(figure: "go.Figure", title: str, height: int, *, legend: bool) -> "
             "font": {"size": 15},
         },
         height=height,
-        margin={"l": 8, "r": 44, "t": 48 + 26 * legend + 40 * (height > TALL * ROW), "b": 40},
+        margin={"l": 8, "r": 44 if points else 8, "t": 48 + 26 * legend + 40 * (height > TALL * ROW), "b": 40},
         showlegend=legend,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         paper_bgcolor="rgba(0,0,0,0)",

@@ -36,7 +36,7 @@ def show(study: Study) -> None:
     """The figures, and whoever listens for new labels."""
     seen = version(study)
 
-    @st.fragment(run_every=1.0)
+    @st.fragment(run_every=0.5)
     def listening() -> None:
         if version(study) != seen:
             st.rerun()
