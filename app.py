@@ -63,10 +63,17 @@ def frame() -> None:
             "Label": [
                 st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
                 st.Page(PAGES / "label" / "scores.py", title="Scores", icon=":material/star_half:"),
+                st.Page(
+                    PAGES / "label" / "weights.py",
+                    title="Aspect weights",
+                    icon=":material/tune:",
+                    url_path="aspect_weights",
+                ),
             ],
             "Results": [
                 st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
                 st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
+                st.Page(PAGES / "results" / "weights.py", title="Weights", icon=":material/scale:"),
             ],
             "Setup": [
                 st.Page(PAGES / "setup" / "studies.py", title="Studies", icon=":material/folder_open:"),
