@@ -15,6 +15,8 @@ from core.statistics.estimate import Estimate
 from core.statistics.means import mean
 from core.statistics.rankings import kendall_distance, partial_distance
 
+ALL = "all"
+"""All categories together."""
 PEOPLE = "people"
 """The name of all people together, where there are more than two."""
 
@@ -27,6 +29,7 @@ class Unit:
     """What was given to one set of aspects of one item."""
 
     item: str
+    part: str
     scenario: str
     people: Mapping[str, Weights]
     judges: Mapping[str, Weights]
@@ -46,6 +49,14 @@ class Compared:
     """Weightings that both gave, one for each set of aspects of an item."""
     undefined: int
     among_people: bool
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One unit, and how far two raters are apart in it; None where that is undefined."""
+
+    unit: Unit
+    distance: float | None
 
 
 @dataclass(frozen=True)
@@ -87,15 +98,26 @@ def compared(units: Sequence[Unit], measure: Measure = kendall, *, resamples: in
     return [one for one in found if one.items]
 
 
+def behind(units: Sequence[Unit], a: str, b: str, among_people: bool, measure: Measure = kendall) -> list[Apart]:
+    """The units behind a row of `compared`, the farthest apart first, then those whose distance is undefined."""
+    found = [
+        Apart(unit, _mean([one for one in distances if one is not None]))
+        for unit in units
+        if (distances := _distances(unit, a, b, among_people, measure))
+    ]
+    return sorted(found, key=lambda one: -1.0 if one.distance is None else one.distance, reverse=True)
+
+
 def averages(units: Sequence[Unit], *, resamples: int = 1000) -> list[Average]:
-    """The mean weight that each rater gives each aspect in each category; aspects of only one item are left out."""
-    shared = _shared(units)
+    """The mean weight that each rater gives each aspect, overall and by category; only of aspects that items share."""
+    shared, several = _shared(units), len({unit.scenario for unit in units}) > 1
     found: dict[tuple[str, bool, str, str], list[float]] = {}
     for unit in units:
         for rater, is_judge, weights in _everybody(unit):
             for aspect, weight in weights.items():
                 if aspect in shared:
-                    found.setdefault((rater, is_judge, unit.scenario, aspect), []).append(weight)
+                    for scenario in (ALL, unit.scenario) if several else (ALL,):
+                        found.setdefault((rater, is_judge, scenario, aspect), []).append(weight)
     return [Average(*key, mean(values, resamples=resamples)) for key, values in found.items()]
 
 
@@ -104,9 +126,16 @@ def _pair(units: Sequence[Unit], a: str, b: str, among_people: bool, measure: Me
     rows = [(unit.item, distances) for unit in units if (distances := _distances(unit, a, b, among_people, measure))]
     values = [_mean([one for one in distances if one is not None]) for _, distances in rows]
     zeros = [_mean([one or 0.0 for one in distances]) for _, distances in rows]
-    estimate = mean(values, groups=[item for item, _ in rows], resamples=resamples)
+    counted = {"raters": _raters(units, a, b), "pairs": sum(len(distances) for _, distances in rows)}
+    estimate = mean(values, groups=[item for item, _ in rows], resamples=resamples, **counted)
     undefined = sum(value is None for value in values)
     return Compared(a, b, estimate, _mean([z for z in zeros if z is not None]), len(rows), undefined, among_people)
+
+
+def _raters(units: Sequence[Unit], a: str, b: str) -> int:
+    """How many people a row speaks of; one pair is two, of whom one may be a judge."""
+    people = {name for unit in units for name in unit.people}
+    return len(people) if PEOPLE in (a, b) else 1 + (a in people and b in people)
 
 
 def _distances(unit: Unit, a: str, b: str, among_people: bool, measure: Measure) -> list[float | None]:

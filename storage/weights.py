@@ -11,7 +11,8 @@ from core.aspects import Weights
 from core.labels import Target, Value
 from core.statistics.estimate import Estimate
 from core.statistics.means import mean, share
-from core.weightings import Average, Compared, Measure, Unit, averages, compared, kendall
+from core.weightings import Apart, Average, Compared, Measure, Unit, averages, compared, kendall
+from core.weightings import behind as apart
 from storage import database, labels, runs
 from storage.aspects import KIND
 from storage.raters import opinions
@@ -24,6 +25,21 @@ Place = tuple[str, str, str]
 """Item, set of aspects, scenario."""
 STANDING = ("adjudicated", "unanimous", "majority")
 """What people stand for; an unresolved target has no gold."""
+
+
+@dataclass(frozen=True)
+class Behind:
+    """One set of aspects of an item, as two raters weighed it."""
+
+    item: str
+    scenario: str
+    distance: float | None
+    given: Mapping[str, Weights]
+    """By rater; empty where `blind`."""
+    trace: int | None
+    """The newest one that names these aspects."""
+    blind: bool
+    """Whoever asks has not weighed them yet, and should not be told before."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,32 @@ class Agreed:
 def rows(engine: Engine, study: Study, measure: Measure = kendall, *, resamples: int = 1000) -> list[Compared]:
     """How far each two people's weights are apart, and each judge's from people's."""
     return compared(_units(engine, study), measure, resamples=resamples)
+
+
+def behind(
+    engine: Engine, study: Study, row: Compared, measure: Measure = kendall, viewer: str | None = None
+) -> list[Behind]:
+    """The weightings that a row stands on, the farthest apart first.
+
+    `viewer` is the person who asks, where they said who they are: what they have not weighed is not told them.
+    """
+    with database.reading(engine) as session:
+        there = units(session, study.id)
+        said = opinions(session, study.id)
+    said = said[said["kind"] == KIND]
+    places = zip(said["item"].tolist(), said["part"].tolist(), strict=True)
+    newest = dict(zip(places, said["trace"].tolist(), strict=True))
+    return [
+        _told(one, newest.get((one.unit.item, one.unit.part)), viewer)
+        for one in apart(there, row.rater_a, row.rater_b, row.among_people, measure)
+    ]
+
+
+def _told(one: Apart, trace: int | None, viewer: str | None) -> Behind:
+    unit = one.unit
+    if viewer is not None and viewer not in unit.people:
+        return Behind(unit.item, unit.scenario, None, {}, trace, True)
+    return Behind(unit.item, unit.scenario, one.distance, {**unit.judges, **unit.people}, trace, False)
 
 
 def by_category(engine: Engine, study: Study, *, resamples: int = 1000) -> list[Average]:
@@ -133,9 +175,7 @@ def units(session: Session, study_id: int) -> list[Unit]:
     """Everything that people and judges gave, by item and set of aspects; a judge's newest weights stand."""
     people = _by_place(labels.frame(session, study_id))
     judged = _by_place(opinions(session, study_id))
-    return [
-        Unit(*place[::2], people.get(place, {}), judged.get(place, {})) for place in dict.fromkeys([*people, *judged])
-    ]
+    return [Unit(*place, people.get(place, {}), judged.get(place, {})) for place in dict.fromkeys([*people, *judged])]
 
 
 def _by_place(said: "pd.DataFrame") -> dict[Place, dict[str, Weights]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.weightings import PEOPLE, Unit, averages, compared, kendall, top_k
+from core.weightings import PEOPLE, Unit, averages, behind, compared, kendall, top_k
 
 
 def unit(
@@ -11,7 +11,7 @@ def unit(
     def named(given):
         return {who: dict(zip("xyz", weights, strict=False)) for who, weights in given.items()}
 
-    return Unit(item, scenario, named(people), named(judges or {}))
+    return Unit(item, "", scenario, named(people), named(judges or {}))
 
 
 def found(units, measure=kendall):
@@ -76,12 +76,16 @@ def test_averages_are_by_category_and_only_of_aspects_that_items_share() -> None
     units = [
         unit("i", {"ann": [50, 50]}, {"gpt": [80, 20]}),
         unit("j", {"ann": [30, 70]}, scenario="writing"),
-        Unit("k", "math", {"ann": {"own": 100.0}}, {}),
+        Unit("k", "", "math", {"ann": {"own": 100.0}}, {}),
     ]
     told = {
         (one.rater, one.is_judge, one.scenario, one.aspect): one.weight.value for one in averages(units, resamples=0)
     }
     assert told == {
+        ("gpt", True, "all", "x"): 80,
+        ("gpt", True, "all", "y"): 20,
+        ("ann", False, "all", "x"): 40,
+        ("ann", False, "all", "y"): 60,
         ("gpt", True, "math", "x"): 80,
         ("gpt", True, "math", "y"): 20,
         ("ann", False, "math", "x"): 50,
@@ -89,3 +93,18 @@ def test_averages_are_by_category_and_only_of_aspects_that_items_share() -> None
         ("ann", False, "writing", "x"): 30,
         ("ann", False, "writing", "y"): 70,
     }
+
+
+def test_one_category_is_told_once() -> None:
+    told = averages([unit("i", {"ann": [50, 50]}), unit("j", {"ann": [30, 70]})], resamples=0)
+    assert {(one.scenario, one.aspect): one.weight.value for one in told} == {("all", "x"): 40, ("all", "y"): 60}
+
+
+def test_what_is_farthest_apart_stands_first_behind_a_row() -> None:
+    units = [
+        unit("same", {"ann": [3, 2, 1], "bob": [3, 2, 1]}),
+        unit("flat", {"ann": [3, 2, 1], "bob": [1, 1, 1]}),
+        unit("opposite", {"ann": [3, 2, 1], "bob": [1, 2, 3]}),
+    ]
+    told = [(one.unit.item, one.distance) for one in behind(units, "ann", "bob", True)]
+    assert told == [("opposite", 1), ("same", 0), ("flat", None)]

@@ -33,7 +33,7 @@ def units(path: Path) -> list[Unit]:
             case TraceRecord(item=item, events=events):
                 for opinion in events[-1].verdict.opinions:
                     judges.setdefault((item, opinion.part), {})[opinion.judge] = opinion.value
-    return [Unit(item, "", given, judges[item, part]) for (item, part), given in people.items()]
+    return [Unit(item, part, "", given, judges[item, part]) for (item, part), given in people.items()]
 
 
 def distances(folder: str) -> dict[tuple[str, str], tuple[float | None, int, int]]:

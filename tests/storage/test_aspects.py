@@ -146,3 +146,16 @@ def test_agreement_is_told_with_and_without_ties(engine: Engine, study: Study) -
     assert (own.with_ties.value, own.with_ties.items) == (pytest.approx(5 / 6), 6)
     assert (own.without_ties.value, own.without_ties.items) == (1, 5)
     assert told["two judges · given aspects"].no_verdict == 4
+
+
+def test_what_is_behind_a_row_is_hidden_from_who_has_not_weighed_it(engine: Engine, study: Study) -> None:
+    row = next(
+        one for one in weights.rows(engine, study, resamples=0) if (one.rater_a, one.rater_b) == ("judge B", "people")
+    )
+    everything = weights.behind(engine, study, row)
+    assert len(everything) == row.items and not any(one.blind for one in everything)
+    assert everything[0].given["judge B"] and everything[0].trace is not None
+    seen = weights.behind(engine, study, row, viewer="annotator 3")
+    hidden = [one for one in seen if one.blind]
+    assert {one.item for one in hidden} == {"grumpy lighthouse", "dedupe list"}
+    assert all(not one.given and one.distance is None for one in hidden)
