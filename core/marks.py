@@ -18,7 +18,7 @@ _COMMON = """
     might more no not of on or out should so such than that the their them then there these they this to too was were
     which while who why will with would you your answer model generated correct critique reference
 """
-_LEAST = 0.3
+_LEAST = 0.25
 """The share of an AIU's telling words that a stretch has to have."""
 _GAP = 0.12
 """What a word of the stretch costs that the AIU does not have, as a share of one that it has."""

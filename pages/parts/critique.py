@@ -13,8 +13,8 @@ from core.marks import places, segments
 from core.protocols import metacritique
 from core.protocols.metacritique import Replay, Settings
 from core.protocols.metacritique_case import WRITING, Job, Judgement, judgements
-from core.trace import Event, TurnTaken, VerdictReached
-from pages.parts import colours, resources, turns
+from core.trace import Event, TurnTaken
+from pages.parts import resources, turns
 from pages.parts.text import plain, safe
 from storage import aius, database, traces
 from storage.traces import Trace
@@ -56,10 +56,8 @@ def show(trace: Trace, item: Item, events: Events, settings: dict[str, Any], liv
     if critique is not None:
         scored(replay, critique)
         drawn(trace, replay, critique, numbers, live)
-    for _, event in events:
-        if isinstance(event, VerdictReached):
-            word, icon, colour = colours.STATUS[event.verdict.outcome]
-            st.markdown(f":{colour}-badge[{icon} {word}] {plain(event.verdict.reason)}")
+    for problem in metacritique.missing(replay.case):
+        st.caption(f":material/help: {plain(problem)}")
 
 
 def looked_at(trace: Trace, replay: Replay) -> None:
@@ -172,6 +170,7 @@ def _part(
             }
         )
         row["value"] = row["judges"][0]["value"]
+        row["differ"] = {True, False} <= {judge["value"] for judge in row["judges"]}
     return {
         "kind": kind,
         "title": title,

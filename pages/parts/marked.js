@@ -19,13 +19,13 @@ function marked(segments, rows, here, pick) {
     const found = segment.aius.map((aiu) => byAiu.get(aiu)).filter(Boolean);
     if (!found.length) return text.append(segment.text);
     const row = found.find((one) => one.key === here) ?? found[found.length - 1];
-    const mark = element("mark", `aiu ${state(row.value)}${found.some((one) => one.key === here) ? " here" : ""}`, segment.text);
+    const mark = element("mark", `aiu ${row.differ ? "differ" : state(row.value)}${found.some((one) => one.key === here) ? " here" : ""}`, segment.text);
     if (found.length > 1) mark.classList.add("several");
     mark.title = found.map((one) => `${one.number} ${one.text}`).join("\n");
     mark.onclick = () => pick(row);
     text.append(mark);
     found.filter((one) => last.get(one.aiu) === place).forEach((one) => {
-      const number = element("sup", `number ${state(one.value)}${one.key === here ? " here" : ""}`, `${one.number}${one.value === null || one.value === undefined ? "" : sign(one.value)}`);
+      const number = element("sup", `number ${state(one.value)}${one.key === here ? " here" : ""}`, `${one.number}${one.differ ? "≠" : one.value === null || one.value === undefined ? "" : sign(one.value)}`);
       number.onclick = () => pick(one);
       text.append(number);
     });
