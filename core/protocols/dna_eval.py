@@ -13,6 +13,7 @@ from core import aspects as sums
 from core.items import Criterion, Item
 from core.labels import Value
 from core.problems import Problem
+from core.protocols import aspect_grammars as grammars
 from core.protocols import aspect_readings as read
 from core.protocols.dna_settings import Scoring
 from core.protocols.dna_settings import Settings as Settings
@@ -74,7 +75,14 @@ def proposal(task: Task, judge: Judge, count: int) -> Ask:
     prompt = render(task.templates, "aspects", question=task.question, count=count)
     again = render(task.templates, "again_aspects", prompt=prompt, count=count)
     return Ask(
-        judge.name, "aspects", 0, judge.spec, prompt, lambda reply: "\n".join(read.aspects(reply, count)), again=again
+        speaker=judge.name,
+        step="aspects",
+        round=0,
+        spec=judge.spec,
+        prompt=prompt,
+        read=lambda reply: "\n".join(read.aspects(reply, count)),
+        again=again,
+        grammar=grammars.aspects(count),
     )
 
 
@@ -83,7 +91,16 @@ def weighing(task: Task, judge: Judge, aspects: Sequence[str]) -> Ask:
     listed = "\n".join(f"{number}. {written(task.settings, name)}" for number, name in enumerate(aspects, start=1))
     prompt = render(task.templates, "weights", question=task.question, aspects=listed, count=len(aspects))
     again = render(task.templates, "again_weights", prompt=prompt, count=len(aspects))
-    return Ask(judge.name, "weights", 0, judge.spec, prompt, lambda reply: read.weights(reply, aspects), again=again)
+    return Ask(
+        speaker=judge.name,
+        step="weights",
+        round=0,
+        spec=judge.spec,
+        prompt=prompt,
+        read=lambda reply: read.weights(reply, aspects),
+        again=again,
+        grammar=grammars.weights(len(aspects)),
+    )
 
 
 def scoring(task: Task, judge: Judge, aspects: Sequence[str]) -> list[Ask]:
@@ -132,6 +149,7 @@ def asked_scores(task: Task, judge: Judge, step: str, number: int, **values: obj
         read=own_order(count, task.shown, low, high),
         shown=task.shown,
         again=render(task.templates, "again_scores", prompt=prompt, **scale),
+        grammar=grammars.scores(count, low, high, reasons=step == "reasoned"),
     )
 
 

@@ -68,6 +68,18 @@ def test_weights_that_do_not_sum_to_100_are_brought_to_it_and_the_reply_is_kept(
     assert next(turn.reply for turn in scoring.turns if turn.step == "weights") == "80% 40% 20% 20% 20% 20%"
 
 
+def test_the_local_model_is_held_to_what_can_be_read() -> None:
+    asked = {
+        ask.step: ask
+        for ask in play(
+            saying("60% 40%", scores=["7 6"] * 2, aspects="1. Is it\n2. Or"), settings(aspects=(), proposed=2)
+        ).asked
+    }
+    assert asked["aspects"].grammar == 'root ::= "1. " line "\\n2. " line\nline ::= [A-Z] [a-z ,]{10,80} [?]'
+    assert asked["weights"].grammar == 'root ::= weight " " weight\nweight ::= [1-9] [0-9]? [%]'
+    assert asked["score"].grammar.startswith('root ::= score " " score\nscore ::= "1" | "2"')
+
+
 def test_equal_sums_are_a_tie() -> None:
     scoring = play(saying("50 50", scores=["7 8", "8 7"]), settings(aspects=("x", "y")))
     assert scoring.verdict and (scoring.verdict.outcome, scoring.verdict.value) == ("agreed", 0)
