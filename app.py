@@ -62,6 +62,7 @@ def frame() -> None:
             ],
             "Label": [
                 st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
+                st.Page(PAGES / "label" / "aius.py", title="AIUs", icon=":material/rule:"),
                 st.Page(PAGES / "label" / "scores.py", title="Scores", icon=":material/star_half:"),
                 st.Page(
                     PAGES / "label" / "weights.py",

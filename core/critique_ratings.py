@@ -30,8 +30,8 @@ CRITIQUE = Criterion(
         "Right side - It judges the answer rightly, and does no more.",
         "Plain - Wrong answer: says so plainly, but misses what matters. Right answer: says so, suggests little.",
         "Useful - Wrong answer: says so and names the gravest errors. Right answer: says so, with useful suggestions.",
-        "Very useful - Wrong answer: makes the gravest errors plain and says what to do. Right answer: says so, with very "
-        "useful suggestions.",
+        "Very useful - Wrong answer: makes the gravest errors plain and says what to do. Right answer: says so, with "
+        "very useful suggestions.",
     ),
     scale=SEVEN,
 )

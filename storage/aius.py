@@ -35,11 +35,16 @@ def put(session: Session, study_id: int, item: str, annotator: str, change: Chan
 
 def undo(session: Session, study_id: int, item: str, annotator: str, critique: str) -> Edit:
     """Take back the annotator's newest edit of a critique."""
-    known = history(session, study_id, item)
-    number = last(items.get(session, study_id, item), known, people.name_of(annotator), critique)
+    number = last_edit(session, study_id, item, annotator, critique)
     if number is None:
         raise Problem("There is no edit of yours to take back here.")
     return put(session, study_id, item, annotator, Undo(edit=number))
+
+
+def last_edit(session: Session, study_id: int, item: str, annotator: str, critique: str) -> int | None:
+    """The number of the annotator's newest standing edit of a critique; None where there is none."""
+    known = history(session, study_id, item)
+    return last(items.get(session, study_id, item), known, people.name_of(annotator), critique) if known else None
 
 
 def history(session: Session, study_id: int, item: str) -> list[Edit]:

@@ -40,6 +40,10 @@ class Said:
     reasoning: str = ""
 
 
+Judges = dict[Target, dict[str, Said]]
+"""AIU -> judge -> what it says."""
+
+
 @dataclass(frozen=True)
 class Question:
     """One thing to answer: about an AIU, or a rating."""
@@ -67,6 +71,8 @@ class Sheet:
     answer: str | None
     """The reference answer."""
     questions: tuple[Question, ...]
+    has_judges: bool
+    """Whether some judge has judged this item; what it said is with the questions."""
 
 
 def sheet(session: Session, study: Study, unit: Unit, annotator: str) -> Sheet:
@@ -85,8 +91,9 @@ def sheet(session: Session, study: Study, unit: Unit, annotator: str) -> Sheet:
         )
         for one in _asked(now, unit)
     ]
-    questions = tuple(_revealed(session, study, item, annotator, answered))
-    return Sheet(unit, item, critique, reference(now.critiques), now.answer, questions)
+    said = _judges(session, study.id, item)
+    questions = tuple(_revealed(session, study, said, annotator, answered))
+    return Sheet(unit, item, critique, reference(now.critiques), now.answer, questions, bool(said))
 
 
 def answer(
@@ -142,21 +149,18 @@ def _ratings(item: str, critique: Critique, held: Critique | None, answer: str |
         yield Question(critique_ratings.of_answer(item), criterion=critique_ratings.ANSWER)
 
 
-def _revealed(session: Session, study: Study, item: Item, annotator: str, asked: list[Question]) -> Iterator[Question]:
+def _revealed(
+    session: Session, study: Study, said: Judges, annotator: str, asked: list[Question]
+) -> Iterator[Question]:
     """The judges' answers beside one's own."""
-    open_now = [one.target for one in asked if one.own is not None and one.aiu is not None]
-    if not study.rules.reveal or not open_now:
-        yield from asked
-        return
-    said = _judges(session, study.id, item)
-    shown = [target for target in open_now if target in said]
+    shown = {one.target for one in asked if one.own is not None and one.target in said} if study.rules.reveal else set()
     if shown:
         aius.see(session, study.id, shown, annotator)
     for one in asked:
         yield replace(one, judges=tuple(said[one.target].values())) if one.target in shown else one
 
 
-def _judges(session: Session, study_id: int, item: Item) -> dict[Target, dict[str, Said]]:
+def _judges(session: Session, study_id: int, item: Item) -> Judges:
     """AIU -> judge -> what it says in its newest run."""
     query = (
         select(col(TraceRow.id), col(TraceRow.run_id))
@@ -166,7 +170,7 @@ def _judges(session: Session, study_id: int, item: Item) -> dict[Target, dict[st
         .where(col(RunRow.protocol) == metacritique.NAME)
         .order_by(col(RunRow.id))
     )
-    found: dict[Target, dict[str, Said]] = {}
+    found: Judges = {}
     for trace_id, run_id in session.execute(query).all():
         told = [event for _, event in traces.events(session, trace_id)]
         for target, one in _told(item, runs.get(session, run_id).settings, told):
