@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.statistics import critiques, dawid_skene, joined, remarks, scored, verdicts, weighed
+from core.statistics import bias, critiques, dawid_skene, joined, remarks, scored, verdicts, weighed
 from core.statistics.arrays import Codes
 from core.statistics.estimate import Estimate
 from core.statistics.frames import Scale, text
@@ -51,7 +51,8 @@ def alignment(
     `labels`: one row a human label, columns item, kind, criterion, part, rater, value and, where they
     are known, scenario and group (document or dialogue). `opinions`: the same with `judge` for
     rater, one row for each target that a judge was asked about; a value of None is no verdict;
-    `system` (whose response it is) and `critique` (which critique an AIU belongs to) are used where
+    `system` (whose response it is), `critique` (which critique an AIU belongs to) and, for
+    preferences, `shown_first`, `longer` and `own` (1 or 2, which response that is) are used where
     they are there. `gold`: item, kind, criterion, part, value of what was adjudicated or otherwise
     stands; without it gold is the people's majority. `scales` as in `agreement`.
 
@@ -91,6 +92,8 @@ def of_judge(part: Joined, judged: Judged, resamples: int, seed: int) -> dict[st
     found: dict[str, Estimate] = {}
     if part.scale.categories:
         found |= verdicts.of_verdicts(part, judged, resamples=resamples, seed=seed)
+    if part.kind == "preference":
+        found |= bias.of_judge(part, judged)
     if part.scale.level != "nominal":
         found |= scored.of_scores(part, judged, resamples=resamples, seed=seed)
     return found

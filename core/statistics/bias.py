@@ -11,6 +11,14 @@ import numpy as np
 from core.statistics import means
 from core.statistics.arrays import Floats, Ints
 from core.statistics.estimate import Estimate
+from core.statistics.joined import Joined, Judged
+
+LEANINGS = {
+    "shown_first": "first_shown_preferred",
+    "longer": "longer_preferred",
+    "own": "own_preferred",
+}
+ENDINGS = {"judge": "", "people": "_people", "judge less people": "_less_people"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,25 @@ def own_kin(choice: Floats, own: Ints, people: Floats | None = None) -> dict[str
     `own` (N,) is 1 or 2 where exactly that response comes from the judge's family, else 0.
     """
     return preferring(choice, own, people)
+
+
+def of_judge(joined: Joined, judged: Judged) -> dict[str, Estimate]:
+    """What a judge's preferences lean to, for each of `joined.SIDES` that is known.
+
+    `first_shown_preferred`; `longer_preferred` and `own_preferred`, each also with `_people` for the
+    gold and `_less_people` for the difference.
+    """
+    choice, people = (joined.numbers(codes) for codes in (judged.values, joined.gold))
+    found: dict[str, Estimate] = {}
+    for column, side in judged.sides.items():
+        known = np.nan_to_num(np.where(judged.asked, side, 0)).astype(np.int64)
+        name = LEANINGS[column]
+        if column == "shown_first":
+            found[name] = preferring(choice, known, None)["judge"]
+        else:
+            for who, one in preferring(choice, known, people).items():
+                found[name + ENDINGS[who]] = one
+    return found
 
 
 def preferring(choice: Floats, side: Ints, people: Floats | None) -> dict[str, Estimate]:

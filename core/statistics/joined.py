@@ -1,7 +1,7 @@
 """People's labels, the judges' opinions and the gold of the same targets, side by side."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from core.statistics.patterns import tally
 from core.statistics.ratings import Category, Ratings, Scores, encode
 
 Strings = npt.NDArray[np.object_]
+SIDES = ("shown_first", "longer", "own")
+"""Columns of opinions: the response that was shown first, that is longer, that is of the judge's family."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Judged:
     """(N,): whether the judge was asked at all."""
     values: Floats
     """(N,): codes of the scale, or numbers where it has no categories; nan for no verdict."""
+    sides: Mapping[str, Floats] = field(default_factory=dict)
+    """For preferences, by the names of `SIDES` that are known: 1 or 2, (N,), else 0 or nan."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,14 @@ class Joined:
 
     def part(self, group: str, mask: Bools) -> "Joined":
         """Only the targets where the mask is true, under the group's name."""
-        judges = {name: Judged(judged.asked[mask], judged.values[mask]) for name, judged in self.judges.items()}
+        judges = {
+            name: Judged(
+                judged.asked[mask],
+                judged.values[mask],
+                {side: values[mask] for side, values in judged.sides.items()},
+            )
+            for name, judged in self.judges.items()
+        }
         return replace(
             self,
             group=group,
@@ -217,12 +228,18 @@ def judges_of(said: pd.DataFrame, at: Ints, scale: Scale, size: int) -> dict[str
     """What each judge said, by name; a value of None is no verdict."""
     name = "judge" if "judge" in said.columns else "rater"
     judges, names = pd.factorize(said[name].to_numpy(object), sort=True)
-    values = of_scale(said["value"], scale)
-    grid = np.full((size, len(names)), np.nan)
-    place(grid, at, judges.astype(np.int64), values)
+    columns = {"value": of_scale(said["value"], scale)}
+    columns |= {side: pd.to_numeric(said[side]).to_numpy(float) for side in SIDES if side in said.columns}
+    grids = {column: np.full((size, len(names)), np.nan) for column in columns}
+    for column, values in columns.items():
+        place(grids[column], at, judges.astype(np.int64), values)
     asked = np.zeros((size, len(names)), bool)
     asked[at, judges] = True
-    return {str(names[j]): Judged(asked[:, j], grid[:, j]) for j in range(len(names))}
+    given = grids.pop("value")
+    return {
+        str(name): Judged(asked[:, j], given[:, j], {side: grid[:, j] for side, grid in grids.items()})
+        for j, name in enumerate(names)
+    }
 
 
 def place(grid: Floats, rows: Ints, columns: Ints, values: Floats) -> None:

@@ -232,3 +232,15 @@ def test_the_columns_are_the_ones_promised():
         "judge", "kind", "criterion", "group", "statistic", "value",
         "low", "high", "items", "raters", "pairs", "reason",
     ]  # fmt: skip
+
+
+def test_what_a_judges_preferences_lean_to_is_told_where_it_is_known():
+    opinions = frame({"gpt": "11112222??"}, who="judge")
+    opinions = opinions.assign(longer=[1, 1, 1, 1, 2, 2, 1, 0, 1, 1], shown_first=[1, 2] * 5)
+    found = {row.statistic: row for row in alignment(frame({"ann": "1122222211"}), opinions, scales=SCALES)}
+    assert found["longer_preferred"].value == pytest.approx(6 / 7)
+    assert found["longer_preferred"].items == 7
+    assert found["longer_preferred_people"].value == pytest.approx(6 / 9)
+    assert found["longer_preferred_less_people"].value == pytest.approx(6 / 7 - 4 / 7)
+    assert found["first_shown_preferred"].value == pytest.approx(0.5)
+    assert not {name for name in found if name.startswith("own")}
