@@ -136,7 +136,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const unread = data.texts.filter((told) => !rows.some((one) => one.kind === told.kind));
     if (unread.length) panel.append(element("div", "hint", `Nobody has extracted AIUs from the ${unread.map((one) => one.title.toLowerCase()).join(" and the ")} yet: add them with A${data.adopts ? ", or take those of a run" : ", or start a MetaCritique run"}.`));
     if (data.adopts) {
-      const take = element("button", "tool", "Take over the AIUs of the newest run");
+      const take = element("button", "option");
+      take.append(element("kbd", "", "T"), element("span", "", "Take over the AIUs of the newest run"));
       take.type = "button";
       take.onclick = () => act("adopt");
       panel.append(take);
@@ -203,6 +204,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       kept.picked = kept.picked.includes(kept.here) ? kept.picked.filter((one) => one !== kept.here) : [...kept.picked, kept.here];
       step(1);
     } else if (key === "h") toggle();
+    else if (key === "t" && data.adopts && !kept.editor) act("adopt");
     else if (!run(key)) return;
     event.preventDefault();
   };

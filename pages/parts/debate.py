@@ -73,31 +73,20 @@ def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: boo
     """The stance grid; the number of the event that was clicked, when it is on another page of the talk."""
     names = list(dict.fromkeys([*judges, *(stance.judge for stance in talk)]))
     last = max((stance.round for stance in talk), default=0)
-    cells: list[dict[str, Any]] = [
-        {
-            "seq": stance.seq,
-            "judge": stance.judge,
-            "round": stance.round,
-            "value": stance.value,
-            "problem": stance.problem,
-            "before": stance.before,
-            "changed": stance.changed,
-        }
-        for stance in talk
-    ]
+    places = {name: place for place, name in enumerate(names)}
+    asked: list[list[int]] = []
     if live:
         spoken = {(stance.judge, stance.round) for stance in talk}
-        round_now = last + 1 if all((name, last) in spoken for name in names) else last
-        cells += [
-            {"judge": name, "round": round_now, "asked": True} for name in names if (name, round_now) not in spoken
-        ]
-        last = max(last, round_now)
+        now = last + 1 if all((name, last) in spoken for name in names) else last
+        asked = [[places[name], now] for name in names if (name, now) not in spoken]
+        last = max(last, now)
     found = _grid(
         key=f"stances_{trace_id}",
         data={
             "judges": names,
             "rounds": ["first", *(f"round {number}" for number in range(1, last + 1))],
-            "stances": cells,
+            "stances": [_cell(stance, places) for stance in talk],
+            "asked": asked,
             "disputes": disputes(talk),
             "colours": {str(value): colour for value, colour in colours.RESPONSE.items()},
             "inks": {str(value): colours.on(colour) for value, colour in colours.RESPONSE.items()},
@@ -105,6 +94,18 @@ def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: boo
         on_goto_change=lambda: None,
     )
     return found.goto
+
+
+def _cell(stance: Stance, places: dict[str, int]) -> list[Any]:
+    """A stance in few letters, since there may be ten thousand: seq, judge, round, value, changed from, problem."""
+    return [
+        stance.seq,
+        places[stance.judge],
+        stance.round,
+        stance.value,
+        stance.before if stance.changed else None,
+        stance.problem,
+    ]
 
 
 def _event(trace_id: int, seq: int, event: Event, stance: Stance | None) -> None:

@@ -8,8 +8,13 @@ def estimate(value: float | None, low: float | None, high: float | None, digits:
     if value is None:
         return "–"
     if low is None or high is None:
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+        return fixed(value, digits)
+    return f"{fixed(value, digits)} [{fixed(low, digits)}, {fixed(high, digits)}]"
+
+
+def fixed(value: float, digits: int = 2) -> str:
+    """A number with so many decimals; there is no minus nothing."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

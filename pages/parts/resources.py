@@ -27,10 +27,11 @@ def prepare() -> None:
 
 def carrier() -> Carrier:
     """Whatever carries runs beside the pages."""
-    return Carrier(engine(), _model)
+    return Carrier(engine(), model)
 
 
-def _model() -> Model:
+def model() -> Model:
+    """Whoever answers asks."""
     from core.models import LiteLLM  # costs seconds: only once a run is asked for
 
     return LiteLLM()

@@ -1,5 +1,6 @@
 """The frame of every page: its title, the study it is about, and who is here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -89,15 +90,30 @@ def opened(title: str, sentence: str) -> Study:
         st.info("There is no study yet.")
         st.page_link(page("setup/studies.py"), label="Import one", icon=":material/upload_file:")
         st.stop()
+    follow_address(names)
     with right:
-        name = st.selectbox(
-            "Study", names, key="study", bind="query-params", persist_state="session", filter_mode="contains"
-        )
+        name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
+    st.query_params["study"] = st.session_state["study_told"] = name
     with database.reading(resources.engine()) as session:
-        study = studies.get(session, name or names[0])
+        study = studies.get(session, name)
     if study.sample:
         st.caption(":material/info: A sample: its items, debates and labels were written for the tour.")
     return study
+
+
+def follow_address(names: Sequence[str]) -> None:
+    """Take the study from the address where a link brought somebody here.
+
+    The widget is not bound to the address: a bound one leaves its default out, and then a link to the newest study
+    means another study after the next import.
+    """
+    asked, told = st.query_params.get("study"), st.session_state.get("study_told")
+    if asked is not None and asked != told:
+        if asked not in names:
+            raise Problem(f"There is no study called {asked[:80]!r}.")
+        st.session_state["study"] = asked
+    elif st.session_state.get("study") not in names:
+        st.session_state["study"] = names[0]
 
 
 def page(script: str) -> str:

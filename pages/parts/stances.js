@@ -15,6 +15,7 @@ function cell(stance, data, go) {
     box.append(element("span", "asked", "…"));
     return box;
   }
+  const changed = stance.before !== null;
   const button = element("button", "stance", stance.value === null ? "–" : String(stance.value));
   button.type = "button";
   button.dataset.seq = stance.seq;
@@ -24,36 +25,47 @@ function cell(stance, data, go) {
     button.style.color = data.inks[stance.value] ?? "#111418";
   }
   const said = stance.value === null ? `no verdict: ${stance.problem}` : WORDS[stance.value] ?? String(stance.value);
-  button.title = stance.changed ? `${said}, after ${WORDS[stance.before] ?? stance.before}` : said;
-  button.setAttribute("aria-label", `${stance.judge}, ${data.rounds[stance.round]}: ${button.title}`);
+  button.title = changed ? `${said}, after ${WORDS[stance.before] ?? stance.before}` : said;
+  button.setAttribute("aria-label", `${data.judges[stance.judge]}, ${data.rounds[stance.round]}: ${button.title}`);
   button.onclick = () => go(stance.seq);
   box.append(button);
-  if (stance.changed) box.append(element("span", "changed", "*"));
+  if (changed) box.append(element("span", "changed", "*"));
   return box;
 }
 
-function grid(data, go) {
+// Only so many rounds are drawn at a time: a long debate would cost a second otherwise.
+const WINDOW = 12;
+
+function grid(data, at, from, go) {
+  const rounds = data.rounds.slice(from, from + WINDOW);
   const table = element("table");
   const head = table.createTHead().insertRow();
   head.append(element("th", "", "Stances"));
-  data.rounds.forEach((name) => head.append(element("th", "", name)));
-  const at = new Map(data.stances.map((stance) => [`${stance.judge}\n${stance.round}`, stance]));
+  rounds.forEach((name) => head.append(element("th", "", name)));
   const body = table.createTBody();
-  data.judges.forEach((judge) => {
+  data.judges.forEach((judge, place) => {
     const row = body.insertRow();
     const name = element("th", "judge", judge);
     name.title = judge;
     row.append(name);
-    data.rounds.forEach((_, round) => row.append(cell(at.get(`${judge}\n${round}`), data, go)));
+    rounds.forEach((_, offset) => row.append(cell(at.get(`${place} ${from + offset}`), data, go)));
   });
   return table;
 }
 
+function places(data) {
+  const at = new Map();
+  for (const [seq, judge, round, value, before, problem] of data.stances)
+    at.set(`${judge} ${round}`, { seq, judge, round, value, before, problem });
+  for (const [judge, round] of data.asked) at.set(`${judge} ${round}`, { asked: true });
+  return at;
+}
+
 function reach(seq) {
-  document.querySelectorAll(".reached").forEach((node) => node.classList.remove("reached"));
   const turn = document.querySelector(`.st-key-turn-${seq}`);
   if (!turn) return false;
-  turn.classList.add("reached");
+  document.querySelectorAll("[data-reached]").forEach((node) => node.removeAttribute("data-reached"));
+  turn.dataset.reached = "yes";
   turn.scrollIntoView({ behavior: "smooth", block: "start" });
   return true;
 }
@@ -64,13 +76,24 @@ const busy = (event) =>
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const state = (parentElement.__state ??= { current: null, waiting: null });
+  const state = (parentElement.__state ??= { current: null, waiting: null, from: 0 });
+  const at = places(data);
+  const roundOf = new Map(data.stances.map(([seq, , round]) => [seq, round]));
+  const last = Math.max(0, data.rounds.length - WINDOW);
+  const mark = () =>
+    root.querySelectorAll(".stance").forEach((b) => b.classList.toggle("here", Number(b.dataset.seq) === state.current));
   const go = (seq) => {
     state.current = seq;
-    root.querySelectorAll(".stance").forEach((b) => b.classList.toggle("here", Number(b.dataset.seq) === seq));
+    const round = roundOf.get(seq) ?? 0;
+    if (round < state.from || round >= state.from + WINDOW) show(round - 1);
+    mark();
+    clearTimeout(state.waiting);
     if (!reach(seq)) {
-      state.waiting = seq;
-      setTriggerValue("goto", seq);
+      setTriggerValue("goto", seq); // it is on another page of the talk
+      const again = (tries) => {
+        if (state.current === seq && !reach(seq) && tries > 0) state.waiting = setTimeout(again, 100, tries - 1);
+      };
+      state.waiting = setTimeout(again, 100, 50);
     }
   };
   const step = (way) => {
@@ -80,28 +103,39 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const next = now < 0 ? (way > 0 ? 0 : list.length - 1) : (now + way + list.length) % list.length;
     go(list[next]);
   };
-
-  const tools = element("div", "tools");
-  if (data.disputes.length) {
-    const back = element("button", "step", "‹");
-    back.title = "previous disagreement";
-    const next = element("button", "step wide", `next disagreement › D`);
-    back.onclick = () => step(-1);
-    next.onclick = () => step(1);
-    tools.append(back, next, element("span", "note", `${data.disputes.length} in this debate`));
-  }
-  if (data.stances.some((stance) => stance.changed)) tools.append(element("span", "note", "* changed its mind"));
   const scroller = element("div", "scroller");
-  scroller.append(grid(data, go));
+  const tools = element("div", "tools");
+  const button = (label, title, act, able = true) => {
+    const made = element("button", "step", label);
+    made.type = "button";
+    made.title = title;
+    made.disabled = !able;
+    made.onclick = act;
+    return made;
+  };
+  const show = (from) => {
+    state.from = Math.min(Math.max(0, from), last);
+    scroller.replaceChildren(grid(data, at, state.from, go));
+    tools.replaceChildren();
+    if (data.disputes.length) {
+      tools.append(
+        button("‹", "previous disagreement", () => step(-1)),
+        button("next disagreement › D", "next disagreement", () => step(1)),
+        element("span", "note", `${data.disputes.length} in this debate`),
+      );
+    }
+    if (last > 0) {
+      tools.append(
+        button("« rounds", "earlier rounds", () => (show(state.from - WINDOW), mark()), state.from > 0),
+        button("rounds »", "later rounds", () => (show(state.from + WINDOW), mark()), state.from < last),
+        element("span", "note", `${data.rounds.length} rounds`),
+      );
+    }
+    if (data.stances.some((stance) => stance[4] !== null)) tools.append(element("span", "note", "* changed its mind"));
+  };
+  show(state.from);
   root.replaceChildren(scroller, tools);
-  if (state.current !== null) {
-    root.querySelectorAll(".stance").forEach((b) => b.classList.toggle("here", Number(b.dataset.seq) === state.current));
-  }
-  if (state.waiting !== null) {
-    const seq = state.waiting;
-    state.waiting = null;
-    setTimeout(() => reach(seq), 250);
-  }
+  mark();
 
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {

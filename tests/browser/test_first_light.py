@@ -147,9 +147,9 @@ def test_a_link_is_followed_on_the_first_visit_after_start_up(served, visit):
 def test_the_next_disagreement_is_one_key_away(served, visit):
     page = visit(f"{served.address}/?trace=3")
     page.locator(".stance").first.wait_for()
-    assert page.locator(".reached").count() == 0
+    assert page.locator("[data-reached]").count() == 0
     page.keyboard.press("d")
-    page.locator(".reached").wait_for()
+    page.locator("[data-reached]").wait_for()
 
 
 def test_text_of_an_item_does_nothing_but_show(served, visit):
