@@ -61,11 +61,12 @@ def _spelled_out(told: Mapping[str, Any], criteria: Sequence[Criterion]) -> dict
     full = dict(told)
     if isinstance(full.get("criterion"), str):
         full["criterion"] = _named(full["criterion"], criteria)
-    for several in ("judges", "peers"):
+    for several in ("judges", "peers", "personas"):
         if isinstance(full.get(several), list):
             full[several] = [_judge(judge) for judge in full[several]]
-    if "chair" in full:
-        full["chair"] = _judge(full["chair"])
+    for one in ("chair", "judge", "summariser"):
+        if one in full:
+            full[one] = _judge(full[one])
     return full
 
 

@@ -119,5 +119,5 @@ def test_the_examples_in_the_docs_are_settings():
     from core.protocols import PROTOCOLS
 
     for file in Path("docs/settings").glob("*.yaml"):
-        name = next(name for name in PROTOCOLS if file.stem.startswith(name.replace("_", "-")) or file.stem == name)
+        name = file.stem.removesuffix("-local").removesuffix("-reasoning")
         assert settings_file.load(file, PROTOCOLS[name], [])

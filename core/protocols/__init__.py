@@ -8,7 +8,16 @@ from typing import Any
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
-from core.protocols import dna_baselines, dna_eval, metacritique, metacritique_baselines, refer, scaleeval
+from core.protocols import (
+    baselines,
+    chateval,
+    dna_baselines,
+    dna_eval,
+    metacritique,
+    metacritique_baselines,
+    refer,
+    scaleeval,
+)
 from core.templates import Templates
 from core.trace import Ask, Flow
 
@@ -46,6 +55,17 @@ PROTOCOLS: dict[str, Protocol] = {
             flow=scaleeval.flow,
             longest=scaleeval.longest,
             shortest=scaleeval.shortest,
+            reply_words=lambda settings: int(settings.words),
+        ),
+        Protocol(
+            name=chateval.NAME,
+            title="ChatEval",
+            sentence="Personas talk over what responses are worth: one by one, all at once, or with a summariser.",
+            paper="Chan, Chen, Su, Yu, Xue, Zhang, Fu, Liu (2023), arXiv:2308.07201",
+            settings=chateval.Settings,
+            flow=chateval.flow,
+            longest=chateval.longest,
+            shortest=chateval.longest,
             reply_words=lambda settings: int(settings.words),
         ),
         Protocol(
@@ -125,6 +145,28 @@ PROTOCOLS: dict[str, Protocol] = {
             longest=metacritique_baselines.longest,
             shortest=metacritique_baselines.longest,
             reply_words=lambda settings: 120,
+        ),
+        Protocol(
+            name=baselines.PAIR,
+            title="One judge on a pair",
+            sentence="One judge says which of two responses is better, or neither: what debates are measured against.",
+            paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788, Section 4.2",
+            settings=baselines.Pair,
+            flow=baselines.pair,
+            longest=baselines.longest,
+            shortest=baselines.longest,
+            reply_words=baselines.words,
+        ),
+        Protocol(
+            name=baselines.SCORE,
+            title="One judge that scores",
+            sentence="One judge scores one response, at once or after an analysis; n samples are averaged.",
+            paper="Liu et al. (2023), arXiv:2303.16634; Chiang and Lee (2023), arXiv:2310.05657",
+            settings=baselines.Score,
+            flow=baselines.score,
+            longest=baselines.longest,
+            shortest=baselines.longest,
+            reply_words=baselines.words,
         ),
     ]
 }
