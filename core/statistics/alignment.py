@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.statistics import bias, critiques, dawid_skene, joined, remarks, scored, verdicts, weighed
+from core.statistics.alternative import EPSILON
 from core.statistics.arrays import Codes
 from core.statistics.estimate import Estimate
 from core.statistics.frames import Scale, text
@@ -43,6 +44,7 @@ def alignment(
     scales: Mapping[tuple[str, str], Scale],
     gold: pd.DataFrame | None = None,
     by: By = "all",
+    epsilon: float = EPSILON,
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[AlignmentRow]:
@@ -54,7 +56,9 @@ def alignment(
     `system` (whose response it is), `critique` (which critique an AIU belongs to) and, for
     preferences, `shown_first`, `longer` and `own` (1 or 2, which response that is) are used where
     they are there. `gold`: item, kind, criterion, part, value of what was adjudicated or otherwise
-    stands; without it gold is the people's majority. `scales` as in `agreement`.
+    stands; without it gold is the people's majority. `scales` as in `agreement`. `epsilon` is what
+    the alternative-annotator test allows a judge for being cheap: .2 where people are experts, .15
+    skilled, .1 crowd workers.
 
     By "scenario" a group is a scenario; otherwise "all". By "all" the criteria of a kind that share
     a scale are also pooled, as criterion "all".
@@ -62,7 +66,7 @@ def alignment(
     rows = []
     for part in parts(labels, opinions, gold, scales, by):
         for judge, judged in part.judges.items():
-            estimates = of_judge(part, judged, resamples, seed)
+            estimates = of_judge(part, judged, epsilon, resamples, seed)
             rows += told(judge, part.kind, part.criterion, part.group, estimates)
         rows += estimated(part)
     rows += of_weights(labels, opinions, by, resamples, seed)
@@ -87,15 +91,16 @@ def parts(
         yield from joined.pooled(labels, opinions, gold, scales)
 
 
-def of_judge(part: Joined, judged: Judged, resamples: int, seed: int) -> dict[str, Estimate]:
+def of_judge(part: Joined, judged: Judged, epsilon: float, resamples: int, seed: int) -> dict[str, Estimate]:
     """The statistics that make sense for the scale."""
     found: dict[str, Estimate] = {}
+    how = {"resamples": resamples, "seed": seed}
     if part.scale.categories:
-        found |= verdicts.of_verdicts(part, judged, resamples=resamples, seed=seed)
+        found |= verdicts.of_verdicts(part, judged, epsilon=epsilon, **how)
     if part.kind == "preference":
         found |= bias.of_judge(part, judged)
     if part.scale.level != "nominal":
-        found |= scored.of_scores(part, judged, resamples=resamples, seed=seed)
+        found |= scored.of_scores(part, judged, epsilon=epsilon, **how)
     return found
 
 

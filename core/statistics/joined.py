@@ -13,6 +13,7 @@ from core.statistics.panel import majority
 from core.statistics.patterns import tally
 from core.statistics.ratings import Category, Ratings, Scores, encode
 
+COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
 Strings = npt.NDArray[np.object_]
 SIDES = ("shown_first", "longer", "own")
 """Columns of opinions: the response that was shown first, that is longer, that is of the judge's family."""
@@ -138,7 +139,7 @@ def pooled(
 def chosen(frame: pd.DataFrame, kind: str, criterion: str) -> pd.DataFrame:
     """The rows of a kind and criterion."""
     if frame.empty:
-        return frame
+        return frame.reindex(columns=COLUMNS)
     return frame[(frame["kind"] == kind) & (frame["criterion"].map(text) == criterion)]
 
 

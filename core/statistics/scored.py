@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.statistics import correlation, kernels, remarks
-from core.statistics.alternative import alternative_test
+from core.statistics.alternative import EPSILON, alternative_test
 from core.statistics.arrays import Bools, Floats
 from core.statistics.continuous import spearman
 from core.statistics.estimate import Estimate
@@ -18,7 +18,9 @@ from core.statistics.patterns import Units, distinct_scores
 from core.statistics.verdicts import no_verdict, of_test
 
 
-def of_scores(joined: Joined, judged: Judged, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+def of_scores(
+    joined: Joined, judged: Judged, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
     """Everything said of a judge on numbers, by name; people's score is the mean of theirs."""
     judge = joined.numbers(np.where(judged.asked, judged.values, np.nan))
     people = joined.numbers(joined.labels)
@@ -33,7 +35,7 @@ def of_scores(joined: Joined, judged: Judged, *, resamples: int = 1000, seed: in
         between = correlation.system_level(judge, mean, joined.system, joined.item, **how)
         found |= {f"{kind}_between_systems": one for kind, one in between.items()}
     rows, units = distinct_scores(np.column_stack([people, judge]), groups)
-    test = alternative_test(rows[:, :-1], rows[:, -1], joined.people.raters, numeric=True, units=units)
+    test = alternative_test(rows[:, :-1], rows[:, -1], joined.people.raters, numeric=True, units=units, epsilon=epsilon)
     asked = int(judged.asked.sum())
     raters = int((~np.isnan(people[~np.isnan(judge)])).any(axis=0).sum())
     return {

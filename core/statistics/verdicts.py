@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics import kernels, remarks
-from core.statistics.alternative import AlternativeTest, alternative_test
+from core.statistics.alternative import EPSILON, AlternativeTest, alternative_test
 from core.statistics.arrays import Bools, Codes, Floats, ratio
 from core.statistics.ceiling import ceiling
 from core.statistics.estimate import Estimate
@@ -32,7 +32,9 @@ class Measure:
     """A share of items, so that Wilson's interval serves where every item comes out alike."""
 
 
-def of_verdicts(joined: Joined, judged: Judged, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+def of_verdicts(
+    joined: Joined, judged: Judged, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
     """Everything said of a judge on categories, by name."""
     here = seated(joined, judged)
     measures = list(measures_of(joined, here))
@@ -47,6 +49,7 @@ def of_verdicts(joined: Joined, judged: Judged, *, resamples: int = 1000, seed: 
         here.names,
         numeric=False,
         units=here.units,
+        epsilon=epsilon,
     )
     return {
         "no_verdict_rate": no_verdict(judged),

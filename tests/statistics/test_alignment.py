@@ -220,10 +220,12 @@ def test_nobody_asked_gives_no_rows():
 
 
 def test_a_judge_without_people_still_has_its_rate_of_no_verdict():
-    found = {r.statistic: r for r in alignment(frame({}), frame({"gpt": "12?"}, who="judge"), scales=SCALES)}
-    assert found["no_verdict_rate"].value == pytest.approx(1 / 3)
-    assert found["accuracy_gold"].value is None
-    assert "no item has both" in found["accuracy_gold"].reason
+    opinions = frame({"gpt": "12?"}, who="judge")
+    for labels in (frame({}), pd.DataFrame()):
+        found = {r.statistic: r for r in alignment(labels, opinions, scales=SCALES)}
+        assert found["no_verdict_rate"].value == pytest.approx(1 / 3)
+        assert found["accuracy_gold"].value is None
+        assert "no item has both" in found["accuracy_gold"].reason
 
 
 def test_the_columns_are_the_ones_promised():
@@ -244,3 +246,11 @@ def test_what_a_judges_preferences_lean_to_is_told_where_it_is_known():
     assert found["longer_preferred_less_people"].value == pytest.approx(6 / 7 - 4 / 7)
     assert found["first_shown_preferred"].value == pytest.approx(0.5)
     assert not {name for name in found if name.startswith("own")}
+
+
+def test_epsilon_decides_how_much_worse_a_judge_may_be():
+    words = {name: word * 12 for name, word in PEOPLE.items()}
+    judge = "".join("2" if at % 6 == 0 else char for at, char in enumerate(words["bob"]))
+    strict = rows_of(words, {"gpt": judge}, epsilon=0.0)["gpt", "winning_rate"].value
+    kind = rows_of(words, {"gpt": judge}, epsilon=0.5)["gpt", "winning_rate"].value
+    assert strict < kind == 1
