@@ -15,7 +15,7 @@ from core.protocols import PROTOCOLS, dna_baselines, dna_verdicts
 from core.protocols.dna_settings import Scoring, Settings
 from core.protocols.dna_verdicts import Judgement
 from core.settings_file import checked
-from core.trace import Event, Turn, TurnTaken, VerdictReached
+from core.trace import Event, Turn, TurnTaken, Verdict, VerdictReached
 from core.weightings import kendall
 from pages.parts import aspect_charts, numbers, resources, shell, turns
 from pages.parts.aspect_charts import letter
@@ -41,14 +41,19 @@ def show(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings
     judged = judgements(said, told, len(item.responses))
     for _, event in events:
         if isinstance(event, VerdictReached):
-            reason = event.verdict.reason
-            st.markdown(f"**{plain(reason[:1].upper() + reason[1:])}**")
+            st.markdown(f"**{plain(concluded(event.verdict))}**")
         elif not isinstance(event, TurnTaken):
             turns.trouble(event, "scoring")
     one = chosen(trace.id, judged)
     if one is not None and isinstance(told, Scoring):
         judge(trace, one, told, live)
     replies(trace.id, [(seq, turn) for _, seq, turn in taken], judged)
+
+
+def concluded(verdict: Verdict) -> str:
+    """The outcome as a sentence begins; one that begins with a judge's name is left alone."""
+    reason = verdict.reason
+    return reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
 
 
 def judgements(said: Sequence[Turn], settings: object, responses: int) -> list[Judgement]:
