@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from core.formats.columns import columns
 from core.problems import Problem
 
 app = typer.Typer(
@@ -118,15 +119,15 @@ def run(
         order = ordered(engine, study, protocol, settings, name, seed, parallel, ceiling, limit)
         estimate = launch.estimate(engine, order)
         if dry_run:
-            return say(asdict(estimate), expected(estimate), as_json)
-        typer.echo(expected(estimate), err=True)
+            return say(asdict(estimate), estimate.sentence(), as_json)
+        typer.echo(estimate.sentence(), err=True)
         run_id = launch.make(engine, order)
     ended, progress = asyncio.run(
         launch.carry_here(engine, run_id, told if not as_json else lambda run, progress: None)
     )
     say(
         {"run": ended.name, "state": ended.state, "problem": ended.problem} | asdict(progress),
-        so_far(progress),
+        progress.sentence(),
         as_json,
     )
     if ended.state != "finished" or progress.failed:
@@ -167,29 +168,10 @@ def study_of(engine: Engine, name: str) -> Any:
         return studies.get(session, name)
 
 
-def expected(estimate: Any) -> str:
-    """What a run will take, before it starts."""
-    money = "price unknown" if estimate.dollars is None else f"about ${estimate.dollars:,.2f}"
-    tokens = estimate.prompt_tokens + estimate.completion_tokens
-    calls = f"{estimate.calls_at_least:,} to {estimate.calls_at_most:,} calls"
-    return f"{estimate.items:,} items: {calls}, up to about {tokens:,} tokens, {money}"
-
-
 def told(run: Any, progress: Any) -> None:
     """How far the run is, on one line that is written over."""
-    line = so_far(progress)
+    line = progress.sentence()
     typer.echo(f"\r\033[K{line}" if sys.stderr.isatty() else line, err=True, nl=not sys.stderr.isatty())
-
-
-def so_far(progress: Any) -> str:
-    """One line about a run."""
-    took = progress.totals
-    money = f"${took.dollars:,.2f}" + (f" and {took.unpriced:,} calls of unknown price" if took.unpriced else "")
-    return (
-        f"{progress.done + progress.failed} of {progress.traces} traces: {progress.agreed} agreed, "
-        f"{progress.disputed} need a person, {progress.no_verdict} no verdict, {progress.failed} failed; "
-        f"{took.calls:,} calls, {took.prompt_tokens + took.completion_tokens:,} tokens, {money}, {took.errors} errors"
-    )
 
 
 @app.command()
@@ -205,7 +187,7 @@ def agreement(
 
     engine = opened(database)
     rows = report.rows(engine, study_of(engine, study), by.value)
-    say([asdict(row) for row in rows], table([asdict(row) for row in rows]), as_json)
+    say([asdict(row) for row in rows], columns([asdict(row) for row in rows], "No labels yet."), as_json)
 
 
 @app.command()
@@ -226,7 +208,7 @@ def weights(study: StudyName, database: Database = None, as_json: Json = False) 
         }
         for one in report.rows(engine, study_of(engine, study), resamples=0)
     ]
-    say(rows, table(rows), as_json)
+    say(rows, columns(rows, "No weights yet."), as_json)
 
 
 @app.command()
@@ -245,7 +227,7 @@ def critiques(
     board = report.board(engine, study_of(engine, study))
     rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
     shown = [{name: cell for name, cell in row.items() if not name.endswith(("interval", "reason"))} for row in rows]
-    say(rows, table(shown) if shown else "No critique has been judged yet.", as_json)
+    say(rows, columns(shown, "No critique has been judged yet."), as_json)
 
 
 @app.command()
@@ -300,23 +282,6 @@ def writable(path: Path) -> Any:
 def say(value: Any, sentence: str, as_json: bool) -> None:
     """One JSON value for programs, a sentence or a table for people."""
     typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Rows in columns, numbers with three decimals, an undefined one as a dash."""
-    if not rows:
-        return "No labels yet."
-    columns = list(rows[0])
-    cells = [columns] + [[_cell(row[column]) for column in columns] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,14 @@ class Estimate:
     dollars: float | None
     """None when the price of any of its models is not known."""
 
+    def sentence(self) -> str:
+        """In words."""
+        calls = f"{self.calls_at_least:,} to {self.calls_at_most:,} calls"
+        if self.calls_at_least == self.calls_at_most:
+            calls = f"{self.calls_at_most:,} calls"
+        money = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
+        return f"{self.items:,} items: {calls}, up to about {self.prompt_tokens + self.completion_tokens:,} tokens, {money}"
+
 
 def price(spec: Spec) -> Price | None:
     """From litellm's own table, which is as old as the installed version; nothing is fetched."""

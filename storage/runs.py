@@ -53,6 +53,16 @@ class Progress:
     no_verdict: int
     totals: Totals
 
+    def sentence(self) -> str:
+        """In words."""
+        took = self.totals
+        money = f"${took.dollars:,.2f}" + (f" and {took.unpriced:,} calls of unknown price" if took.unpriced else "")
+        return (
+            f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} need a person, "
+            f"{self.no_verdict} no verdict, {self.failed} failed; {took.calls:,} calls, "
+            f"{took.prompt_tokens + took.completion_tokens:,} tokens, {money}, {took.errors} errors"
+        )
+
 
 def create(
     session: Session,
