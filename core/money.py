@@ -50,7 +50,8 @@ class Estimate:
         if self.calls_at_least == self.calls_at_most:
             calls = f"{self.calls_at_most:,} calls"
         money = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
-        return f"{self.items:,} items: {calls}, up to about {self.prompt_tokens + self.completion_tokens:,} tokens, {money}"
+        tokens = self.prompt_tokens + self.completion_tokens
+        return f"{self.items:,} items: {calls}, up to about {tokens:,} tokens, {money}"
 
 
 def price(spec: Spec) -> Price | None:
