@@ -73,6 +73,7 @@ def frame() -> None:
             ],
             "Results": [
                 st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
+                st.Page(PAGES / "results" / "critiques.py", title="Critiques", icon=":material/rate_review:"),
                 st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
                 st.Page(PAGES / "results" / "weights.py", title="Weights", icon=":material/scale:"),
             ],

@@ -9,13 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
-from core.critiques import IN, reference
+from core.critiques import IN, Score, reference
 from core.labels import Target
+from core.protocols import metacritique
 from storage import database
 from storage.critique_scores import PEOPLE, Said, Scored, Standing, Views, views
 from storage.studies import Study
+from storage.tables import ItemRow, RunRow, TraceRow
 
 if TYPE_CHECKING:
     from core.statistics.critiques import Critiques
@@ -80,6 +84,18 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Behind:
+    """One critique behind a figure, and the newest trace in which it was judged."""
+
+    item: str
+    critique: str
+    author: str
+    text: str
+    score: Score
+    trace: int | None
+
+
+@dataclass(frozen=True)
 class Board:
     """Everything that the page shows."""
 
@@ -101,6 +117,30 @@ def board(engine: Engine, study: Study, *, resamples: int = 1000) -> Board:
 def rows(engine: Engine, study: Study, *, resamples: int = 1000) -> list[Row]:
     """The leaderboard: author, source, level; groups first."""
     return list(board(engine, study, resamples=resamples).rows)
+
+
+def behind(session: Session, study_id: int, source: str, author: str, group: bool) -> list[Behind]:
+    """The critiques of an author, or of a group of authors, as people or a judge see them; the lowest F1 first."""
+    there = views(session, study_id).scored().get(source, [])
+    wanted = [one for one in there if (GROUPS[one.critique.source] if group else one.critique.author) == author]
+    traces = _traces(session, study_id)
+    found = [
+        Behind(one.item, one.critique.id, one.critique.author, one.critique.text, one.score, traces.get(one.item))
+        for one in wanted
+    ]
+    return sorted(found, key=lambda one: (one.score.f1 is not None, one.score.f1 or 0.0))
+
+
+def _traces(session: Session, study_id: int) -> dict[str, int]:
+    """The newest trace of each item."""
+    query = (
+        select(col(ItemRow.key), col(TraceRow.id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .where(col(TraceRow.study_id) == study_id, col(RunRow.protocol) == metacritique.NAME)
+        .order_by(col(RunRow.id))
+    )
+    return dict(session.execute(query).all())
 
 
 def _rows(source: str, scored: Sequence[Scored], resamples: int) -> Iterator[Row]:
