@@ -1,0 +1,126 @@
+"""The weights desk in a real browser, nothing but keys; and a live run by aspect watched as it happens."""
+
+import re
+
+import pytest
+
+from core import local_model
+from core.aspects import part
+from core.protocols import PROTOCOLS
+from core.protocols.dna_eval import Settings
+from core.protocols.scaleeval import Judge
+from core.trace import Spec
+from storage import aspects, database, labels, launch, studies, traces
+from storage.aspects import quality_of
+from storage.traces import Filter
+
+pytestmark = pytest.mark.browser
+STUDY = "Sample: DnA-Eval"
+GIVEN = ("accuracy", "helpfulness", "relevance", "level of detail")
+ADDRESS = f"aspect_weights?study={STUDY.replace(' ', '+')}&item=three+boxes&on=&part={part(GIVEN).replace(' ', '+')}"
+
+
+@pytest.fixture
+def store(served):
+    """The served database, and the number of the sample study in it."""
+    engine = database.connect(served.database)
+    with database.reading(engine) as session:
+        yield engine, studies.get(session, STUDY)
+
+
+def percents(page) -> list[int]:
+    """The weights as they stand beside the sliders."""
+    return [int(text.removesuffix(" %")) for text in page.locator(".percent").all_inner_texts()]
+
+
+def at_the_desk(visit, served, annotator: str):
+    page = visit(f"{served.address}/{ADDRESS}", annotator=annotator)
+    page.get_by_role("slider", name="accuracy").wait_for()
+    return page
+
+
+def own(store, item: str, annotator: str):
+    engine, study = store
+    target = aspects_target(item)
+    with database.reading(engine) as session:
+        return labels.own(session, study.id, target, annotator), [
+            labels.own(session, study.id, quality_of(target, quality), annotator)
+            for quality in ("relevance", "clarity", "comprehensiveness")
+        ]
+
+
+def aspects_target(item: str):
+    from core.labels import Target
+
+    return Target(item=item, kind=aspects.KIND, part=part(GIVEN))
+
+
+def test_keys_weigh_lock_rate_submit_and_show_the_judges_weights(served, visit, store) -> None:
+    page = at_the_desk(visit, served, "zoe")
+    assert page.get_by_role("button", name="Submit").is_disabled() and not page.locator(".track .tick").count()
+    page.keyboard.type("40")
+    assert percents(page) == [40, 20, 20, 20]
+    page.keyboard.press("l")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    assert percents(page)[:2] == [40, 30] and sum(percents(page)) == 100
+    page.keyboard.press(".")
+    assert percents(page)[:2] == [40, 31] and sum(percents(page)) == 100
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    for rating in "543":
+        page.keyboard.press(rating)
+    assert page.get_by_role("radio", checked=True).all_inner_texts() == ["5", "4", "3"]
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Keep these weights").wait_for()
+    assert page.locator(".track .tick").count() == 8
+    standing, ratings = own(store, "three boxes", "zoe")
+    assert standing.blind and list(standing.value)[:2] == list(GIVEN)[:2] and sum(standing.value.values()) == 100
+    assert [label.value for label in ratings] == [5, 4, 3]
+
+
+def test_a_draft_survives_a_refresh_and_equal_weights_are_one_key(served, visit, store) -> None:
+    page = at_the_desk(visit, served, "ada")
+    page.keyboard.type("55")
+    page.get_by_text(re.compile("draft saved")).wait_for()
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    page.get_by_role("slider", name="accuracy").wait_for()
+    assert percents(page) == [55, 15, 15, 15]
+    page.keyboard.press("e")
+    assert percents(page) == [25, 25, 25, 25]
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Keep these weights").wait_for()
+    assert set(own(store, "three boxes", "ada")[0].value.values()) == {25}
+    page.keyboard.press("u")
+    page.get_by_role("button", name="Submit").wait_for()
+    assert own(store, "three boxes", "ada")[0] is None
+
+
+def test_a_slider_can_be_dragged_and_a_locked_one_cannot(served, visit) -> None:
+    page = at_the_desk(visit, served, "bob")
+    track = page.get_by_role("slider", name="helpfulness")
+    box = track.bounding_box()
+    page.mouse.click(box["x"] + 0.7 * box["width"], box["y"] + box["height"] / 2)
+    assert percents(page) == [10, 70, 10, 10]
+    page.keyboard.press("l")
+    page.mouse.click(box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2)
+    assert percents(page) == [10, 70, 10, 10]
+
+
+def test_a_live_run_is_watched_to_its_sums(served, visit, store) -> None:
+    if not local_model.installed():
+        pytest.skip("the local model is not installed: make setup")
+    engine, study = store
+    settings = Settings(
+        judges=(Judge(name="local", spec=Spec(model="local", max_tokens=200)),), aspects=("accuracy", "charm")
+    )
+    launch.make(engine, launch.Order(study, PROTOCOLS["dna_eval"], settings, "live", limit=1))
+    with database.reading(engine) as session:
+        (trace,) = [one for one in traces.find(session, Filter(study.id)) if one.run == "live"]
+    page = visit(f"{served.address}/?trace={trace.id}")
+    page.get_by_text("Overall score by aspect").wait_for(timeout=90_000)
+    page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
+    with database.reading(engine) as session:
+        assert traces.get(session, trace.id).status == "agreed"
