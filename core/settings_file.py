@@ -61,6 +61,8 @@ def _spelled_out(told: Mapping[str, Any], criteria: Sequence[Criterion]) -> dict
     full = dict(told)
     if isinstance(full.get("criterion"), str):
         full["criterion"] = _named(full["criterion"], criteria)
+    if isinstance(full.get("aspects"), list):
+        full["aspects"] = [_named(one, criteria) if isinstance(one, str) else one for one in full["aspects"]]
     for several in ("judges", "peers", "personas"):
         if isinstance(full.get(several), list):
             full[several] = [_judge(judge) for judge in full[several]]

@@ -163,14 +163,19 @@ def _concluded(
 def _reason(judged: Sequence[Judgement], told: Sequence[Sequence[float]], mean: Sequence[float] | None) -> str:
     """The outcome in words for a person."""
     if mean is not None:
-        figures = " to ".join(f"{value:.4g}" for value in mean)
         winner = sums.preferred(mean)
         ahead = f"response {winner} is ahead" if winner else "the best responses are equal"
-        return f"{ahead}, {figures}" + (f" on average over {len(judged)} judges" if len(judged) > 1 else "")
+        return f"{ahead}, {_figures(mean)}" + (f" on average over {len(judged)} judges" if len(judged) > 1 else "")
     if len(told) == len(judged) or len({_decision(one) for one in told}) > 1:
         return "the judges differ: " + "; ".join(
-            f"{one.judge} has " + " to ".join(f"{value:.4g}" for value in one.overalls)
-            for one in judged
-            if one.overalls
+            f"{one.judge} has {_figures(one.overalls)}" for one in judged if one.overalls
         )
     return "; ".join(f"{one.judge}: {one.problem}" if len(judged) > 1 else one.problem for one in judged if one.problem)
+
+
+def _figures(overalls: Sequence[float]) -> str:
+    """`8.05 to 7.8` in the order of two responses; more of them from the best to the worst."""
+    if len(overalls) == 2:
+        return " to ".join(f"{value:.4g}" for value in overalls)
+    ranked = sorted(enumerate(overalls, start=1), key=lambda pair: -pair[1])
+    return ", ".join(f"response {number} ({value:.4g})" for number, value in ranked)

@@ -99,6 +99,26 @@ def test_a_baseline_shows_the_judges_own_sums() -> None:
     assert not app.exception and "The best responses are equal, 8 to 8" in whole(app)
 
 
+def test_three_responses_are_ranked_in_bars_of_their_own() -> None:
+    chosen, item = settings(aspects=("x", "y")), an_item(3)
+    run = RunRecord(name="r", protocol="dna_eval", settings=chosen.model_dump(mode="json"))
+    events = play(saying("60 40", scores=["7 9 8", "5 6 7"]), chosen, item).events
+    prepared([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    app = watching("dryers", "r")
+    assert not app.exception
+    assert "| **A** | x | 60 % | 7 | 9 | 8 |" in whole(app) and "**Under" in whole(app)
+
+
+def test_a_run_on_its_way_shows_what_is_there() -> None:
+    chosen, item = settings(aspects=("x", "y")), an_item()
+    run = RunRecord(name="r", protocol="dna_eval", settings=chosen.model_dump(mode="json"))
+    events = play(saying("60 40", scores=["7 9", "5 6"]), chosen, item).events[:2]
+    prepared([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    app = watching("dryers", "r")
+    assert not app.exception
+    assert "| **A** | x | 60 % | 7 | 9 |" in whole(app) and "| **B** | y | 40 % | – | – |" in whole(app)
+
+
 def test_replies_are_shown_when_asked_for() -> None:
     the_sample()
     app = watching("three boxes", "two judges · given aspects")

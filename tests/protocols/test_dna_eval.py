@@ -4,8 +4,11 @@ import pytest
 from pydantic import ValidationError
 
 from core.aspects import part
+from core.items import Criterion
 from core.models import Reply
 from core.problems import Stopped
+from core.protocols import PROTOCOLS
+from core.settings_file import parse
 from core.trace import Ask, TraceFailed
 from tests.protocols.scorings import TABLE_11, a_flow, an_item, judges, play, saying, settings
 
@@ -155,6 +158,7 @@ def test_three_responses_are_scored_alike_and_ranked() -> None:
     scoring = play(saying("60 40", scores=["7 9 8", "5 6 7"]), settings(aspects=("x", "y")), an_item(3))
     assert scoring.verdict and scoring.verdict.outcome == "agreed"
     assert scoring.verdict.value == pytest.approx({"1": 6.2, "2": 7.8, "3": 7.6})
+    assert scoring.verdict.reason == "response 2 is ahead, response 2 (7.8), response 3 (7.6), response 1 (6.2)"
     told = {one.part: one.value for one in scoring.verdict.opinions if one.kind == "score" and one.stage == "verdict"}
     assert told == pytest.approx({"1": 6.2, "2": 7.8, "3": 7.6})
 
@@ -221,3 +225,13 @@ def interrupted(script, events) -> None:
 def test_settings_that_make_no_sense_are_refused(fields, words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         settings(**fields)
+
+
+def test_a_settings_file_may_name_the_studys_criteria_as_aspects() -> None:
+    text = "judges: [{name: a, model: m}]\naspects: [truth, {name: charm, definition: It smiles.}, depth]"
+    chosen = parse(text, PROTOCOLS["dna_eval"], [Criterion(name="truth", definition="Nothing is wrong.")])
+    assert [(one.name, one.definition) for one in chosen.aspects] == [
+        ("truth", "Nothing is wrong."),
+        ("charm", "It smiles."),
+        ("depth", ""),
+    ]
