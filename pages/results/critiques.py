@@ -11,7 +11,7 @@ from storage import aius, critiques, database, labels, studies
 from storage.critiques import Behind, Board, Row
 from storage.studies import Study
 
-LEVELS = {"macro": "Macro: critiques weigh the same", "micro": "Micro: AIUs weigh the same"}
+LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
 
 
@@ -62,6 +62,7 @@ def choices(rows: Sequence[Row]) -> tuple[str, str]:
             required=True,
             key="level",
             bind="query-params",
+            help="Macro: every critique weighs the same, and F1 is the mean of their F1. Micro: every AIU does.",
         )
     return (source if source in sources else sources[0]), (level or "macro")
 
@@ -167,7 +168,7 @@ def behind(study: Study, source: str) -> None:
     name = critique_rows.plain_name(author)
     with database.reading(resources.engine()) as session:
         there = critiques.behind(session, study.id, source, name, critique_rows.is_group(author))
-    st.subheader(f"Critiques behind it: {numbers.count(len(there), 'critique')} by {plain(name)}", anchor=False)
+    st.subheader(f"Critiques behind it: {numbers.count(len(there), 'critique')} by {plain(author)}", anchor=False)
     chosen = st.dataframe(
         [critique_rows.behind_line(one) for one in there],
         key="behind",
@@ -175,6 +176,7 @@ def behind(study: Study, source: str) -> None:
         selection_mode="single-row",
         hide_index=True,
         height=min(38 + 35 * len(there), 420),
+        column_config=_right_aligned("Precision", "Recall", "F1"),
     )
     if chosen.selection.rows:
         links(study, there[chosen.selection.rows[0]])
@@ -208,7 +210,7 @@ def judges(found: Board) -> None:
     figure = charts.points(
         critique_rows.accuracies(there),
         title="Accuracy of judges on AIUs",
-        axis="Share of AIUs with the same answer, and its 95 % interval",
+        axis="Share of AIUs with the same answer",
         order=list(dict.fromkeys(one.judge for one in there)),
         chosen=None,
         ceiling=None,
