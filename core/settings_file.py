@@ -66,7 +66,7 @@ def _spelled_out(told: Mapping[str, Any], criteria: Sequence[Criterion]) -> dict
     for several in ("judges", "peers", "personas"):
         if isinstance(full.get(several), list):
             full[several] = [_judge(judge) for judge in full[several]]
-    for one in ("chair", "judge", "summariser"):
+    for one in ("chair", "judge", "summariser", "writer"):
         if one in full:
             full[one] = _judge(full[one])
     return full
