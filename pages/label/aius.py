@@ -4,7 +4,6 @@ import json
 from functools import partial
 
 import streamlit as st
-from sqlalchemy.orm import Session
 
 from core import critique_ratings
 from core.aius import Add, Change, Merge, NotAtomic, Piece, Reword, Split
@@ -19,6 +18,7 @@ from storage import aius, assignments, critique_desk, critique_queue, database
 from storage import items as stored_items
 from storage.critique_desk import Sheet
 from storage.critique_queue import Place, Unit
+from storage.database import Session
 from storage.studies import Study
 
 
@@ -110,9 +110,7 @@ def finished(places: list[Place], study: Study) -> None:
         query_params={"study": study.name},
     )
     if study.rules.overlap > 1:
-        st.caption(
-            f"Each AIU is judged by up to {study.rules.overlap} people; come back when there is more."
-        )
+        st.caption(f"Each AIU is judged by up to {study.rules.overlap} people; come back when there is more.")
 
 
 def progress(places: list[Place], unit: Unit) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-from sqlalchemy.orm import Session
 
 from core import media
 from core.items import Item
@@ -17,6 +16,7 @@ from pages.parts.text import plain
 from storage import aspects, assignments, database
 from storage import items as stored_items
 from storage.assignments import Place, Queue
+from storage.database import Session
 from storage.studies import Study
 
 

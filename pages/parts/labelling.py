@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
-from sqlalchemy.orm import Session
 
 from core.items import Criterion, Item
 from core.labels import Label, Target
@@ -18,6 +17,7 @@ from pages.parts import desk, items, resources, shell, views
 from pages.parts.text import plain, safe
 from storage import assignments, database, labels, runs, studies, traces
 from storage.assignments import Place, Queue
+from storage.database import Session
 from storage.studies import Study
 
 

@@ -1,10 +1,9 @@
 """What all visits share: the database, and the thread that carries runs."""
 
-from sqlalchemy import Engine
-
 from core.formats import tiebreak
 from core.models import Model
 from storage import database, imports, sample, studies
+from storage.database import Engine
 from storage.engine import Carrier
 
 SAMPLE = next(iter(sample.STUDIES))
