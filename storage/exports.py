@@ -38,7 +38,11 @@ def records(engine: Engine, study: Study) -> Iterator[Record]:
     """Everything a study holds, in an order that can be read back; streamed."""
     with reading(engine) as session:
         yield StudyRecord(
-            description=study.description, guidelines=study.guidelines, rules=study.rules, sample=study.sample
+            description=study.description,
+            guidelines=study.guidelines,
+            rules=study.rules,
+            prompts=study.prompts,
+            sample=study.sample,
         )
         for criterion in studies.criteria(session, study.id):
             yield CriterionRecord(criterion=criterion)

@@ -41,12 +41,7 @@ class Order:
     @property
     def prompts(self) -> dict[str, str]:
         """The text of every template, the study's own in place of ours."""
-        own = {
-            name.partition("/")[2]: text
-            for name, text in self.study.prompts.items()
-            if name.startswith(f"{self.protocol.name}/")
-        }
-        return templates.templates(self.protocol.name, own)
+        return self.study.templates(self.protocol.name)
 
     @property
     def criterion(self) -> str:

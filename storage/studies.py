@@ -71,7 +71,7 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
         "description": record.description,
         "guidelines": record.guidelines,
         "rules": record.rules.model_dump(),
-        "prompts": {},
+        "prompts": record.prompts,
         "sample": record.sample,
         "created_at": now(),
     }

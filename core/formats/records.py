@@ -35,6 +35,8 @@ class StudyRecord(Frozen):
     description: str = ""
     guidelines: str = ""
     rules: StudyRules = StudyRules()
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """The study's own templates, "protocol/ask" -> text, in place of ours."""
     sample: bool = False
     """Written for the tour, not collected."""
 

@@ -116,7 +116,14 @@ events = st.one_of(
 )
 rules = st.builds(StudyRules, overlap=st.integers(1, 9), reveal=st.booleans(), lease_minutes=st.integers(1, 90))
 records = st.one_of(
-    st.builds(StudyRecord, description=texts, guidelines=texts, rules=rules, sample=st.booleans()),
+    st.builds(
+        StudyRecord,
+        description=texts,
+        guidelines=texts,
+        rules=rules,
+        prompts=st.dictionaries(texts, texts, max_size=2),
+        sample=st.booleans(),
+    ),
     st.builds(CriterionRecord, criterion=criteria),
     st.builds(ScaleRecord, kind=kinds, criterion=texts, scale=scales),
     st.builds(ItemRecord, item=items),

@@ -32,7 +32,13 @@ def everything():
     """A record of every sort."""
     ruling = Ruling(target=a_target("item 1"), value=0, rule="discussion", reason="equal", adjudicator="dee", at=AT)
     return [
-        StudyRecord(description="d", guidelines="g", rules=StudyRules(overlap=2, reveal=False), sample=True),
+        StudyRecord(
+            description="d",
+            guidelines="g",
+            rules=StudyRules(overlap=2, reveal=False),
+            prompts={"scaleeval/opinion": "Which is better?"},
+            sample=True,
+        ),
         CriterionRecord(criterion=Criterion(name="helpfulness", definition="How helpful.", rubric=("not", "very"))),
         ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE),
         *(ItemRecord(item=an_item(f"item {number}")) for number in range(3)),
