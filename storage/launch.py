@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from core import media, money, templates
+from core import media, money
 from core.frozen import Frozen
 from core.items import Item
 from core.models import LiteLLM, Model

@@ -126,7 +126,7 @@ def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said_before_the_first_record(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     path.write_text(ITEM)
-    with pytest.raises(Problem, match="there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
+    with pytest.raises(Problem, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
         formats.read(path, format="xml")
     with pytest.raises(FileRefused, match="there is no file or folder"):
         formats.read(tmp_path / "absent.csv")
