@@ -73,6 +73,12 @@ def numeric(scale: Scale | None) -> bool:
     return all(isinstance(one, int | float) and not isinstance(one, bool) for one in scale.categories)
 
 
+def grammar(label: str, offered: Sequence[object]) -> str:
+    """The form in llama.cpp's GBNF: an analysis of one line, then the label and one of the values."""
+    last = " | ".join(f'"{value}"' for value in offered)
+    return rf'root ::= "Analysis: " [^\n]{{40,300}} "\n{label}: " ({last})'
+
+
 def values(scale: Scale) -> str:
     """`1, 2 or 3`, or `a number from 0 to 100`."""
     if scale.categories:

@@ -167,8 +167,22 @@ def _ask(paper: Paper, who: Reviewer, step: str, number: int, prompt: str) -> As
         prompt=prompt,
         read=_reader(paper.settings),
         again=render(paper.templates, "again", prompt=prompt, line=line),
+        grammar=ratings.grammar(line.removesuffix(":"), _examples(paper.settings)),
         images=paper.images,
     )
+
+
+def _examples(settings: Settings) -> Sequence[object]:
+    """Values that a model may be held to; of a continuous scale eleven, evenly from end to end."""
+    match settings.verdict:
+        case "option":
+            return settings.letters
+        case "number":
+            return range(100)
+        case "score" if settings.scale.categories:
+            return settings.scale.categories
+    low, high = settings.scale.low or 0, settings.scale.high or 0
+    return [f"{low + step * (high - low) / 10:g}" for step in range(11)]
 
 
 def _reader(settings: Settings) -> Callable[[str], Value]:

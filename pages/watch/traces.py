@@ -110,7 +110,7 @@ def watch(trace_id: int) -> None:
         run = runs.get(session, trace.run_id)
         item = stored_items.get(session, trace.study_id, trace.item)
         study = studies.of_id(session, trace.study_id)
-    head(trace, study)
+    head(trace, study, run.source)
     looked_at(trace, study)
     items.show(item, home=media.folder(study.name))
     systems = items.systems(item)
@@ -120,7 +120,7 @@ def watch(trace_id: int) -> None:
     shell.folds()
 
 
-def head(trace: Trace, study: Study) -> None:
+def head(trace: Trace, study: Study, source: str) -> None:
     """Where we are, and the way back; the study is the trace's own, whatever was chosen before."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
@@ -142,7 +142,7 @@ def head(trace: Trace, study: Study) -> None:
                 icon=":material/star_half:",
                 query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
             )
-    if study.sample:
+    if source == "sample":
         st.caption(":material/info: A sample: this trace was written for the tour. No model was asked.")
 
 
