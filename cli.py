@@ -39,6 +39,14 @@ class By(StrEnum):
     raters = "raters"
 
 
+class Compared(StrEnum):
+    """What the rows of an alignment report are split by."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+
+
 def one_sentence(command: Callable[..., None]) -> Callable[..., None]:
     """Trouble is one sentence on standard error, and exit code 2."""
 
@@ -188,6 +196,22 @@ def agreement(
     engine = opened(database)
     rows = report.rows(engine, study_of(engine, study), by.value)
     say([asdict(row) for row in rows], columns([asdict(row) for row in rows], "No labels yet."), as_json)
+
+
+@app.command()
+@one_sentence
+def alignment(
+    study: StudyName,
+    by: Annotated[Compared, typer.Option(help="What to split the rows by.")] = Compared.all,
+    database: Database = None,
+    as_json: Json = False,
+) -> None:
+    """How well each judge agrees with people, beside how well people agree with each other."""
+    from storage import alignment as report
+
+    engine = opened(database)
+    rows = [asdict(row) for row in report.rows(engine, study_of(engine, study), by.value)]
+    say(rows, columns(rows, "No judge has given an opinion yet."), as_json)
 
 
 @app.command()

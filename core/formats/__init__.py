@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
     "scaleeval": "core.formats.scaleeval",
+    "chateval": "core.formats.chateval",
     "metacritique": "core.formats.metacritique",
     "dna-weights": "core.formats.dna_weights",
     "table": "core.formats.table",

@@ -44,10 +44,10 @@ def reading(path: Path) -> Iterator[None]:
         raise FileRefused(f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
-def first(path: Path) -> str:
+def first(path: Path, length: int = 4096) -> str:
     """The first characters that are not blank, for recognising a format; empty where they are not UTF-8."""
     with reading(path), path.open("rb") as file:
-        head = file.read(4096).removeprefix(BOM)
+        head = file.read(length).removeprefix(BOM)
     return head.decode("utf-8", errors="replace").lstrip()
 
 
