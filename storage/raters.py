@@ -88,6 +88,7 @@ def judges(session: Session, study: Study) -> list[Panel]:
     """The judges' first and last opinions, for each set of judges; again as shown, where responses were swapped."""
     said = opinions(session, study.id)
     said = said[said["stage"] != "verdict"]
+    said = said[said.groupby("run")["rater"].transform("nunique") > 1]  # one judge agrees with nobody
     if said.empty:
         return []
     swapped = _swapped(session, study.id)
