@@ -13,8 +13,8 @@ WAVERING = 0.1
 def doubt(opinions: Sequence[Opinion]) -> float:
     """The entropy of the judges' last opinions in bits, an unreadable one being its own; then changes of mind.
 
-    Three judges that say 1, 2 and 0 give log2(3) = 1.58 bits; two against one 0.92; agreement 0. Where a trace speaks of
-    several targets, the one that divides the judges most counts. Weights are not counted: no two are ever equal.
+    Three judges that say 1, 2 and 0 give log2(3) = 1.58 bits; two against one 0.92; agreement 0. Where a trace speaks
+    of several targets, the one that divides the judges most counts. Weights do not count: no two are ever equal.
     """
     told = [opinion for opinion in opinions if opinion.kind != "aspect_weights"]
     first = {(_about(o), o.judge): repr(o.value) for o in told if o.stage == "first"}
