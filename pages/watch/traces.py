@@ -16,6 +16,8 @@ from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
 ROWS = 50
+CRITIQUES = ("metacritique", "metacritique-single", "metacritique-pairwise", "metacritique-refinement")
+"""Protocols that judge critiques: their traces have no preference to decide."""
 
 
 def find(study: Study) -> None:
@@ -128,12 +130,19 @@ def head(trace: Trace, study: Study, source: str) -> None:
             st.rerun()
         parts = [f"Item {plain(trace.item)}", trace.scenario, trace.criterion, f"run “{plain(trace.run)}”"]
         st.markdown(" · ".join(part for part in parts if part), width="stretch")
-        if trace.status in ("disputed", "no_verdict") and trace.protocol != "refer":
+        if trace.status in ("disputed", "no_verdict") and trace.protocol not in ("refer", *CRITIQUES):
             st.page_link(
                 shell.page("label/disagreements.py"),
                 label="Decide",
                 icon=":material/balance:",
                 query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
+            )
+        if trace.protocol in CRITIQUES:
+            st.page_link(
+                shell.page("label/aius.py"),
+                label="Judge its AIUs",
+                icon=":material/rule:",
+                query_params={"study": study.name, "item": trace.item},
             )
         if trace.protocol == "refer":
             st.page_link(
@@ -153,7 +162,8 @@ def looked_at(trace: Trace, study: Study) -> None:
         return
     with database.writing(resources.engine()) as session:
         open_to = [Target(item=trace.item, kind="preference", criterion=trace.criterion)]
-        judged = open_to if trace.status in ("disputed", "no_verdict") else []
+        open_here = trace.status in ("disputed", "no_verdict") and trace.protocol not in CRITIQUES
+        judged = open_to if open_here else []
         scored = peer_reviews.judged(session, trace.id)
         unlabelled = [one for one in scored or judged if labels.own(session, study.id, one, name) is None]
         for target in unlabelled:
