@@ -1,5 +1,6 @@
 """Traces and their events: written as they happen, read after the last one seen."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,8 @@ from storage.events import event_of, event_row, opinion_row, target_of
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, now
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
+FEW = 8
+"""Up to so many opinions are shown one by one."""
 STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
 
 
@@ -107,7 +110,10 @@ def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[in
 
 
 def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
-    """Each trace's last opinions in the order they were kept, as "1 · 1 · 2"; "–" where one could not be read."""
+    """Each trace's last opinions in the order they were kept, as "1 · 1 · 2"; "–" where one could not be read.
+
+    Many are counted instead: "24 × True · 10 × False".
+    """
     query = (
         select(col(OpinionRow.trace_id), col(OpinionRow.value))
         .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "last")
@@ -116,7 +122,13 @@ def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
     found: dict[int, list[str]] = {}
     for trace_id, value in session.execute(query):
         found.setdefault(trace_id, []).append("–" if value is None else str(value))
-    return {trace_id: " · ".join(values) for trace_id, values in found.items()}
+    return {trace_id: " · ".join(_few(values)) for trace_id, values in found.items()}
+
+
+def _few(values: list[str]) -> list[str]:
+    if len(values) <= FEW:
+        return values
+    return [f"{count} × {value}" for value, count in Counter(values).most_common(FEW)]
 
 
 def whole(session: Session, trace_id: int) -> list[Event]:
