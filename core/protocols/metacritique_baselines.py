@@ -28,6 +28,11 @@ SINGLE, PAIRWISE, REFINEMENT = "metacritique-single", "metacritique-pairwise", "
 QUALITY, REFINED = "critique", "refined answer"
 """The criteria of what they say: a likert rating or a preference of critiques, a preference of refined answers."""
 BETWEEN = " or "
+GRAMMARS = {
+    "rate": r'root ::= [^\n]{40,400} "\n[[" [1-7] "]]"',
+    "compare": r'root ::= [^\n]{40,400} "\n[[" [ABC] "]]"',
+}
+"""The form of an answer, to which the local model is held."""
 Pair = tuple[Critique, Critique]
 
 
@@ -180,7 +185,15 @@ def _ask(
 ) -> Ask:
     again = render(templates, "again", prompt=prompt)
     return Ask(
-        speaker=judge.name, step=step, round=0, spec=judge.spec, prompt=prompt, read=read, shown=shown, again=again
+        speaker=judge.name,
+        step=step,
+        round=0,
+        spec=judge.spec,
+        prompt=prompt,
+        read=read,
+        shown=shown,
+        again=again,
+        grammar=GRAMMARS[step],
     )
 
 

@@ -31,6 +31,15 @@ AGAIN: Mapping[Step, str] = {
     "precision_alone": "again_truth",
     "recall": "again_truth",
 }
+_LINE = r"[^\n]{20,240}"
+_TRUTH = rf'root ::= "Evidence: " {_LINE} "\nReasoning: " {_LINE} "\nTherefore, the claim is " ("true" | "false") "."'
+GRAMMARS: Mapping[Step, str] = {
+    "extract": r'root ::= [^\n]{10,160} ("\n" [^\n]{10,160}){0,7}',
+    "precision": _TRUTH,
+    "precision_alone": _TRUTH,
+    "recall": _TRUTH,
+}
+"""The form of an answer, to which the local model is held."""
 REFERENCE = "written-reference"
 """The id of a reference critique that is written here."""
 
@@ -150,6 +159,7 @@ class Case:
             prompt=prompt,
             read=READINGS[job.step],
             again=render(templates, again, prompt=prompt) if again else "",
+            grammar=GRAMMARS.get(job.step, ""),
         )
 
     def _spec(self, job: Job) -> Spec:
