@@ -93,6 +93,8 @@ class Lane:
 
     def __init__(self, parallel: int) -> None:
         self.places = asyncio.Semaphore(parallel)
+        self.one_by_one = False
+        """Whether the model was found not to draw several samples in one call."""
         self._closed_until = 0.0
 
     def close(self, seconds: float) -> None:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from core import local_model, money
 from core.items import Item
-from core.models import Model, Reply
+from core.models import Model, Reply, Sampler
 from core.problems import Permanent, Problem
 from core.trace import Ask, Spec
 
@@ -132,13 +132,20 @@ class Seeing:
 
     async def ask(self, ask: Ask) -> Reply:
         """The reply; an image that cannot be read will not be readable on the next try either."""
+        return await self.model.ask(await self._with_images(ask))
+
+    async def sample(self, ask: Ask) -> list[Reply]:
+        """Several replies at once, where the model can give them."""
+        return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
+
+    async def _with_images(self, ask: Ask) -> Ask:
         if not ask.images:
-            return await self.model.ask(ask)
+            return ask
         try:
             images = await asyncio.to_thread(lambda: tuple(reference(self.home, image) for image in ask.images))
         except Problem as problem:
             raise Permanent(str(problem)) from None
-        return await self.model.ask(replace(ask, images=images))
+        return replace(ask, images=images)
 
     async def close(self) -> None:
         """Close whoever answers."""

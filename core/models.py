@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from core import local_model
 from core.frozen import Frozen
@@ -33,6 +33,14 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Nothing more will be asked in this event loop."""
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """A model that can be asked for several replies to one prompt in one call."""
+
+    async def sample(self, ask: Ask) -> list[Reply]:
+        """Up to `ask.samples` replies, what they took shared out evenly; none where the provider has no `n`."""
 
 
 Answer = Reply | str
@@ -65,6 +73,15 @@ class LiteLLM:
 
     async def ask(self, ask: Ask) -> Reply:
         """One call, tried once: whoever calls decides whether to try again."""
+        return (await self._replies(ask))[0]
+
+    async def sample(self, ask: Ask) -> list[Reply]:
+        """One call with the provider's own `n`, tried once; a provider may send fewer than were asked for."""
+        if _is_local(ask.spec) or not await asyncio.to_thread(_has_n, ask.spec):
+            return []
+        return await self._replies(ask)
+
+    async def _replies(self, ask: Ask) -> list[Reply]:
         litellm = _loaded[0] if _loaded else await asyncio.to_thread(_litellm)
         request = await asyncio.to_thread(_request, ask) if _is_local(ask.spec) else _request(ask)
         start = time.perf_counter()
@@ -73,9 +90,9 @@ class LiteLLM:
                 response = await litellm.acompletion(**request)
         except Exception as error:
             if refused(error):
-                return Reply(text="", finish="refused", usage=Usage(seconds=_since(start)))
+                return [Reply(text="", finish="refused", usage=Usage(seconds=_since(start)))]
             raise trouble(error, ask.spec) from None
-        return _reply(response, ask.spec, _since(start))
+        return _read(response, ask, _since(start))
 
     async def close(self) -> None:
         """Close the connections of this event loop, and of no other: call it before the loop ends."""
@@ -148,6 +165,7 @@ def _request(ask: Ask) -> dict[str, Any]:
         "num_retries": 0,
         "max_retries": 0,
         "drop_params": True,  # some models take no temperature
+        **({"n": ask.samples} if ask.samples > 1 else {}),
     } | (_local(ask) if _is_local(spec) else _route(spec))
 
 
@@ -185,13 +203,47 @@ def _content(ask: Ask) -> str | list[dict[str, Any]]:
     return [{"type": "text", "text": ask.prompt}, *images]
 
 
-def _reply(response: Any, spec: Spec, seconds: float) -> Reply:
+def _has_n(spec: Spec) -> bool:
+    """Whether litellm knows the provider to take `n`."""
+    try:
+        taken = _litellm().get_supported_openai_params(_route(spec)["model"])
+    except Exception:  # an unknown provider: the call itself will say so
+        return False
+    return "n" in (taken or ())
+
+
+def _read(response: Any, ask: Ask, seconds: float) -> list[Reply]:
+    """Every reply of a call, at most as many as were asked for."""
     if not response.choices:
-        raise Temporary(f"{spec.model} sent an answer without a message.")
-    choice = response.choices[0]
+        raise Temporary(f"{ask.spec.model} sent an answer without a message.")
+    choices = response.choices[: ask.samples]
+    shares = _shared(_usage(response, ask.spec, seconds), len(choices))
+    return [_reply(choice, usage) for choice, usage in zip(choices, shares, strict=True)]
+
+
+def _reply(choice: Any, usage: Usage) -> Reply:
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     text = choice.message.content or ""
-    return Reply(text=text or refusal or "", finish=_finish(choice, refusal), usage=_usage(response, spec, seconds))
+    return Reply(text=text or refusal or "", finish=_finish(choice, refusal), usage=usage)
+
+
+def _shared(usage: Usage, count: int) -> list[Usage]:
+    """What one call took, in `count` parts that add up to it."""
+    if count == 1:
+        return [usage]
+
+    def part(tokens: int | None, place: int) -> int | None:
+        return None if tokens is None else tokens // count + (place < tokens % count)
+
+    return [
+        Usage(
+            prompt_tokens=part(usage.prompt_tokens, place),
+            completion_tokens=part(usage.completion_tokens, place),
+            seconds=None if usage.seconds is None else usage.seconds / count,
+            dollars=None if usage.dollars is None else usage.dollars / count,
+        )
+        for place in range(count)
+    ]
 
 
 def _finish(choice: Any, refusal: str | None) -> Finish:

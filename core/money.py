@@ -76,7 +76,9 @@ def facts(spec: Spec) -> Mapping[str, Any] | None:
 def most(ask: Ask) -> float | None:
     """The most dollars that one ask may cost: its prompt, and a reply of as many tokens as are allowed."""
     known = price(ask.spec)
-    return None if known is None else known.prompt * tokens(ask.prompt) + known.completion * ask.spec.max_tokens
+    if known is None:
+        return None
+    return known.prompt * tokens(ask.prompt) + known.completion * ask.spec.max_tokens * ask.samples
 
 
 def tokens(text: str) -> int:

@@ -6,10 +6,11 @@ recorded before the flow goes on, so what was paid for is never lost and never p
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from core.limits import Limits
-from core.models import Model, Reply
+from core.models import Model, Reply, Sampler
 from core.problems import Permanent, Problem, Stopped, Temporary, Unreadable
 from core.trace import (
     Ask,
@@ -24,6 +25,7 @@ from core.trace import (
     VerdictReached,
 )
 
+T = TypeVar("T")
 Record = Callable[[Event], Awaitable[None]]
 """Stores an event; returns when it is safe. Called from several asks of one round at the same time."""
 
@@ -111,19 +113,30 @@ class _Carrier:
         """The turns of one round in the order of its asks. When one fails, the others are still heard out."""
         for number, ask in enumerate(asks, start=first):
             self.known.check(number, ask)
-        answers = [self.answer(number, ask) for number, ask in enumerate(asks, start=first)]
+        draws = self.draws(asks, first)
+        answers = [self.answer(number, ask, draws.get(number)) for number, ask in enumerate(asks, start=first)]
         results = await asyncio.gather(*answers, return_exceptions=True)
         troubles = [result for result in results if isinstance(result, BaseException)]
         if troubles:
             raise min(troubles, key=_gravity)
         return [result for result in results if isinstance(result, Turn)]
 
-    async def answer(self, number: int, ask: Ask) -> Turn:
+    def draws(self, asks: Sequence[Ask], first: int) -> "dict[int, _Draw]":
+        """The asks of a round that are samples of one prompt, drawn together; what is stored is not drawn again."""
+        alike: dict[int, list[int]] = {}
+        for number, ask in enumerate(asks, start=first):
+            if number not in self.known.turns and number not in self.known.unreadable:
+                alike.setdefault(id(ask), []).append(number)
+        drawn = [_Draw(self, asks[numbers[0] - first], numbers) for numbers in alike.values() if len(numbers) > 1]
+        return {number: draw for draw in drawn for number in draw.numbers}
+
+    async def answer(self, number: int, ask: Ask, draw: "_Draw | None" = None) -> Turn:
         """The turn for one ask: as stored, else asked; a reply that cannot be read is asked for once more."""
         if number in self.known.turns:
             return self.known.turns[number]
         if number not in self.known.unreadable:
-            reply = await self.reply(number, ask, ask.prompt)
+            reply = await draw.reply(number) if draw else None
+            reply = reply or await self.reply(number, ask, ask.prompt)
             turn = _taken(ask, reply, ask.prompt)
             if not turn.problem or reply.finish != "stop":
                 return await self.settle(number, turn)
@@ -136,11 +149,15 @@ class _Carrier:
         return turn
 
     async def reply(self, number: int, ask: Ask, prompt: str) -> Reply:
-        """The model's reply, tried again while the provider's trouble may pass."""
+        """The model's reply."""
         posed = ask if prompt == ask.prompt else ask.asking(prompt)
+        return await self.tried(number, ask, lambda: self.call(posed))
+
+    async def tried(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
+        """What a call brings, tried again while the provider's trouble may pass."""
         for failures in range(1, self.limits.tries + 1):
             try:
-                return await self.call(posed)
+                return await call()
             except Temporary as trouble:
                 await self.failed(number, ask, trouble, self.limits.wait(failures, trouble))
             except Permanent as trouble:
@@ -150,9 +167,25 @@ class _Carrier:
     async def call(self, ask: Ask) -> Reply:
         async with self.limits.turn(ask):
             reply = await self.model.ask(ask)
-            if self.limits.budget is not None:
-                self.limits.budget.pay(reply.usage.dollars)
+            self.pay([reply])
             return reply
+
+    async def sample(self, model: Sampler, ask: Ask) -> list[Reply]:
+        """As many samples as one call brings. A provider that refuses `n` is asked for one at a time from now on."""
+        async with self.limits.turn(ask):
+            try:
+                replies = await model.sample(ask)
+            except Permanent:
+                replies = []
+            if not any(reply.finish == "refused" for reply in replies):
+                self.limits.lane(ask.spec).one_by_one = len(replies) < ask.samples
+            self.pay(replies)
+            return replies
+
+    def pay(self, replies: Sequence[Reply]) -> None:
+        if self.limits.budget is not None:
+            for reply in replies:
+                self.limits.budget.pay(reply.usage.dollars)
 
     async def failed(self, number: int, ask: Ask, trouble: Temporary | Permanent, wait: float | None) -> None:
         """Tell of a call that failed, then wait for the next try or give up."""
@@ -162,6 +195,30 @@ class _Carrier:
         if isinstance(trouble, Temporary) and trouble.after:
             self.limits.lane(ask.spec).close(trouble.after)
         await self.limits.pause(wait)
+
+
+class _Draw:
+    """Samples of one prompt: one call for all of them, and whatever it does not bring is left to be asked for."""
+
+    def __init__(self, carrier: _Carrier, ask: Ask, numbers: Sequence[int]) -> None:
+        self.numbers = list(numbers)
+        self._carrier, self._ask = carrier, ask
+        self._replies: asyncio.Task[list[Reply]] | None = None
+
+    async def reply(self, number: int) -> Reply | None:
+        """The reply to this ask of the draw; None where the call did not bring so many."""
+        if self._replies is None:
+            self._replies = asyncio.ensure_future(self._drawn())
+        replies = await self._replies
+        place = self.numbers.index(number)
+        return replies[place] if place < len(replies) else None
+
+    async def _drawn(self) -> list[Reply]:
+        carrier, model = self._carrier, self._carrier.model
+        if not isinstance(model, Sampler) or carrier.limits.lane(self._ask.spec).one_by_one:
+            return []
+        posed = replace(self._ask, samples=len(self.numbers))
+        return await carrier.tried(self.numbers[0], self._ask, lambda: carrier.sample(model, posed))
 
 
 def _step(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdict | None]:

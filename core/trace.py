@@ -50,6 +50,9 @@ class Ask:
     """The form of an answer in llama.cpp's GBNF. The local model alone is held to it: it is too weak to keep to a form
     that it is only told of."""
     images: tuple[str, ...] = field(default=())
+    samples: int = 1
+    """Replies that one call should bring. A flow that wants several yields the same ask several times; the runner
+    sets this where the provider can draw them together."""
 
     def asking(self, prompt: str) -> "Ask":
         """The same ask in other words."""

@@ -77,16 +77,21 @@ class Server:
 
 
 def completion(
-    model: str, prompt: str, text: str, finish: str = "stop", refusal: str | None = None, choices: int = 1
+    model: str, prompt: str, text: str, finish: str = "stop", refusal: str | None = None, choices: int = 1, n: int = 1
 ) -> dict[str, Any]:
+    """`n` replies, each with its number behind it where they are several."""
     message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
-    counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+    counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": n * len(text) // 4}
+    several = [{**message, "content": f"{text} {number}"} for number in range(n)] if n > 1 else [message]
     return {
         "id": "chatcmpl-" + hashlib.sha256(prompt.encode()).hexdigest()[:12],
         "object": "chat.completion",
         "created": 1,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}][:choices],
+        "choices": [
+            {"index": index, "message": one, "finish_reason": finish}
+            for index, one in enumerate(several[: n * choices])
+        ],
         "usage": counts | {"total_tokens": sum(counts.values())},
     }
 
@@ -147,7 +152,9 @@ class Connection(asyncio.Protocol):
             if fault:
                 await self.fail(fault, asked["model"], prompt)
             else:
-                self.answer(200, completion(asked["model"], prompt, self.server.text(asked["model"], prompt)))
+                text = self.server.text(asked["model"], prompt)
+                n = asked.get("n") or 1 if asked["model"].startswith("sampler") else 1  # most servers pass over it
+                self.answer(200, completion(asked["model"], prompt, text, n=n))
             line["delivered"] = True
         finally:
             self.server.open -= 1
