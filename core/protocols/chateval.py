@@ -113,6 +113,27 @@ def within_hearing(settings: Settings, persona: Persona, said: Sequence[Turn]) -
     return [turn for turn in said if place > 0 and names.index(turn.speaker) <= place]
 
 
+def heard(settings: Settings, turn: Turn, said: Sequence[Turn]) -> list[Turn]:
+    """What stood in the history of a turn, of everything that was said, in the order of the asks: for whoever watches.
+
+    A summary that could be had stands for all that it sums up.
+    """
+    before = [one for one in said[: said.index(turn)] if one.shown == turn.shown]
+    talk = [one for one in before if one.step == "talk"]
+    earlier = [one for one in talk if one.round < turn.round or turn.step == "summary"]
+    match settings.strategy:
+        case "one by one":
+            persona = next((one for one in settings.personas if one.name == turn.speaker), None)
+            return within_hearing(settings, persona, talk) if persona else talk
+        case "simultaneous":
+            return earlier
+        case "simultaneous with summary":
+            summed = [one for one in before if one.step == "summary" and one.round == turn.round - 1]
+            return summed if turn.step == "talk" and summed and summed[0].reading is not None else earlier
+        case "alone":
+            return []
+
+
 def opened(item: Item, settings: Settings, shown: tuple[int, ...], chance: Random, templates: Templates) -> Table:
     """Write out what stays the same through a talk."""
     wanted = len(shown) or 1

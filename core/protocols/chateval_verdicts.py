@@ -78,6 +78,13 @@ def preferred(first: float, second: float) -> int:
     return 1 if first > second else 2
 
 
+def stance(turn: Turn) -> Value | None:
+    """What a turn leans to: a response, neither, or its rating."""
+    if isinstance(turn.reading, dict):
+        return preferred(turn.reading["1"], turn.reading["2"])
+    return turn.reading
+
+
 def means(ballots: Ballots, settings: Settings) -> tuple[float, float] | None:
     """Each response's mean score: over those who could be read in an order, then over the orders.
 

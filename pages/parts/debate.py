@@ -21,7 +21,7 @@ SWAPPED = (
     "Stances are told in the order above."
 )
 _HERE = Path(__file__).parent
-_grid = st.components.v2.component(
+stance_grid = st.components.v2.component(
     "stances",
     html='<div class="root"></div>',
     css=(_HERE / "stances.css").read_text(encoding="utf-8"),
@@ -80,7 +80,7 @@ def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: boo
         now = last + 1 if all((name, last) in spoken for name in names) else last
         asked = [[places[name], now] for name in names if (name, now) not in spoken]
         last = max(last, now)
-    found = _grid(
+    found = stance_grid(
         key=f"stances_{trace_id}",
         data={
             "judges": names,

@@ -16,7 +16,7 @@ function cell(stance, data, go) {
     return box;
   }
   const changed = stance.before !== null;
-  const button = element("button", "stance", stance.value === null ? "–" : String(stance.value));
+  const button = element("button", "stance", stance.value === null ? "–" : stance.label ?? String(stance.value));
   button.type = "button";
   button.dataset.seq = stance.seq;
   if (stance.value === null) button.classList.add("none");
@@ -24,8 +24,9 @@ function cell(stance, data, go) {
     button.style.background = data.colours[stance.value] ?? "#8A8F98";
     button.style.color = data.inks[stance.value] ?? "#111418";
   }
-  const said = stance.value === null ? `no verdict: ${stance.problem}` : WORDS[stance.value] ?? String(stance.value);
-  button.title = changed ? `${said}, after ${WORDS[stance.before] ?? stance.before}` : said;
+  const words = data.words ?? WORDS;
+  const said = stance.value === null ? `no verdict: ${stance.problem}` : words[stance.value] ?? String(stance.value);
+  button.title = (stance.label ? `${stance.label}: ` : "") + (changed ? `${said}, after ${words[stance.before] ?? stance.before}` : said);
   button.setAttribute("aria-label", `${data.judges[stance.judge]}, ${data.rounds[stance.round]}: ${button.title}`);
   button.onclick = () => go(stance.seq);
   box.append(button);
@@ -40,7 +41,7 @@ function grid(data, at, from, go) {
   const rounds = data.rounds.slice(from, from + WINDOW);
   const table = element("table");
   const head = table.createTHead().insertRow();
-  head.append(element("th", "", "Stances"));
+  head.append(element("th", "", data.title ?? "Stances"));
   rounds.forEach((name) => head.append(element("th", "", name)));
   const body = table.createTBody();
   data.judges.forEach((judge, place) => {
@@ -55,8 +56,8 @@ function grid(data, at, from, go) {
 
 function places(data) {
   const at = new Map();
-  for (const [seq, judge, round, value, before, problem] of data.stances)
-    at.set(`${judge} ${round}`, { seq, judge, round, value, before, problem });
+  for (const [seq, judge, round, value, before, problem, label] of data.stances)
+    at.set(`${judge} ${round}`, { seq, judge, round, value, before, problem, label });
   for (const [judge, round] of data.asked) at.set(`${judge} ${round}`, { asked: true });
   return at;
 }
@@ -121,7 +122,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       tools.append(
         button("‹", "previous disagreement", () => step(-1)),
         button("next disagreement › D", "next disagreement", () => step(1)),
-        element("span", "note", `${data.disputes.length} in this debate`),
+        element("span", "note", `${data.disputes.length} in this ${data.talk ?? "debate"}`),
       );
     }
     if (last > 0) {

@@ -14,6 +14,9 @@ from storage.traces import Trace
 
 VIEWS: dict[str, str] = {
     "scaleeval": "pages.parts.debate",
+    "chateval": "pages.parts.persona_talk",
+    "single-judge": "pages.parts.single_judge",
+    "single-score": "pages.parts.single_judge",
     "refer": "pages.parts.peer_review",
     "metacritique": "pages.parts.critique",
     "dna_eval": "pages.parts.aspects",

@@ -16,6 +16,8 @@ from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
 ROWS = 50
+SCORED = ("refer", "single-score")
+"""Protocols that give one response a score, which people label elsewhere than a preference."""
 CRITIQUES = ("metacritique", "metacritique-single", "metacritique-pairwise", "metacritique-refinement")
 """Protocols that judge critiques: their traces have no preference to decide."""
 
@@ -112,7 +114,7 @@ def watch(trace_id: int) -> None:
         run = runs.get(session, trace.run_id)
         item = stored_items.get(session, trace.study_id, trace.item)
         study = studies.of_id(session, trace.study_id)
-    head(trace, study, run.source)
+    head(trace, item, study, run.source)
     looked_at(trace, study)
     items.show(item, home=media.folder(study.name))
     systems = items.systems(item)
@@ -122,7 +124,7 @@ def watch(trace_id: int) -> None:
     shell.folds()
 
 
-def head(trace: Trace, study: Study, source: str) -> None:
+def head(trace: Trace, item: Item, study: Study, source: str) -> None:
     """Where we are, and the way back; the study is the trace's own, whatever was chosen before."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
@@ -130,7 +132,8 @@ def head(trace: Trace, study: Study, source: str) -> None:
             st.rerun()
         parts = [f"Item {plain(trace.item)}", trace.scenario, trace.criterion, f"run “{plain(trace.run)}”"]
         st.markdown(" · ".join(part for part in parts if part), width="stretch")
-        if trace.status in ("disputed", "no_verdict") and trace.protocol not in ("refer", *CRITIQUES):
+        scored = trace.protocol in SCORED or (trace.protocol == "chateval" and len(item.responses) == 1)
+        if trace.status in ("disputed", "no_verdict") and not scored and trace.protocol not in CRITIQUES:
             st.page_link(
                 shell.page("label/disagreements.py"),
                 label="Decide",
@@ -144,7 +147,7 @@ def head(trace: Trace, study: Study, source: str) -> None:
                 icon=":material/rule:",
                 query_params={"study": study.name, "item": trace.item},
             )
-        if trace.protocol == "refer":
+        if scored:
             st.page_link(
                 shell.page("label/scores.py"),
                 label="Label",

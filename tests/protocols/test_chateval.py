@@ -10,7 +10,7 @@ from core.models import Reply
 from core.money import estimate
 from core.problems import Problem
 from core.protocols import PROTOCOLS
-from core.protocols.chateval import Persona, Settings
+from core.protocols.chateval import Persona, Settings, heard
 from core.protocols.chateval_settings import ROLES
 from core.trace import EVENT, Ask, Spec, TraceFailed, TurnTaken
 from tests.protocols.talks import (
@@ -75,6 +75,16 @@ def test_algorithm_3_a_summary_of_all_that_was_said_takes_the_place_of_the_histo
 
 def test_an_ensemble_is_asked_once_and_hears_nobody() -> None:
     assert who_hears_what(play(marked, settings(strategy="alone", turns=3))) == {"a0": "", "b0": "", "c0": ""}
+
+
+@pytest.mark.parametrize("hearing", ["everybody", "speakers before"])
+@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary", "alone"])
+def test_what_is_told_of_who_heard_what_is_what_stood_in_the_prompts(strategy: str, hearing: str) -> None:
+    chosen = settings(strategy=strategy, hearing=hearing, both_orders=True, turns=3)
+    talk = play(marked, chosen)
+    for ask, turn in zip(talk.asked, talk.turns, strict=True):
+        before = heard(chosen, turn, talk.turns)
+        assert [f"{'s' if one.step == 'summary' else one.speaker}{one.round}" for one in before] == re.findall(r"mark-(\w\d)", ask.prompt)
 
 
 def test_one_by_one_is_rounds_of_one_and_a_simultaneous_turn_goes_out_together() -> None:
