@@ -72,7 +72,7 @@ def points(
     places = {name: place for place, name in enumerate(reversed(order))}
     figure = go.Figure()
     for number, one in enumerate(series):
-        _whiskers(figure, one, places, chosen, shift=0.13 * (2 * number - len(series) + 1))
+        whiskers(figure, one, places, chosen, shift=0.13 * (2 * number - len(series) + 1))
     _sizes(figure, series, places)
     names = list(places)
     figure.update_yaxes(
@@ -90,10 +90,10 @@ def points(
             line={"dash": "dash", "color": GREY},
             annotation={"text": f"{ceiling.name} {ceiling.value:.2f}", "yanchor": "bottom", "y": 1},
         )
-    return _dressed(figure, title, 100 + 30 * (len(series) > 1) + ROW * len(names), legend=len(series) > 1)
+    return dressed(figure, title, 100 + 30 * (len(series) > 1) + ROW * len(names), legend=len(series) > 1)
 
 
-def _whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], chosen: str | None, shift: float) -> None:
+def whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], chosen: str | None, shift: float) -> None:
     import plotly.graph_objects as go
 
     there = {name: row for name, row in series.rows.items() if name in places and row.value is not None}
@@ -198,7 +198,7 @@ def pairs(
             y=[y for _, y, _, _ in cells],
             mode="text",
             text=[_cell(row, before.get(pair)) for _, _, pair, row in cells],
-            textfont={"color": [colours.on(_mixed(pale, accent(), row.value)) for _, _, _, row in cells], "size": 12},
+            textfont={"color": [colours.on(mixed(pale, accent(), row.value)) for _, _, _, row in cells], "size": 12},
             hoverinfo="skip",
         )
     )
@@ -224,12 +224,12 @@ def pairs(
                 line={"color": colours.UNDECIDED, "width": 3},
             )
     figure.update_xaxes(
-        tickvals=list(range(len(across))), ticktext=[_folded(name, len(across)) for name in across], showgrid=False
+        tickvals=list(range(len(across))), ticktext=[folded(name, len(across)) for name in across], showgrid=False
     )
-    figure.update_yaxes(tickvals=list(range(len(down))), ticktext=[_folded(name, 1) for name in down], showgrid=False)
+    figure.update_yaxes(tickvals=list(range(len(down))), ticktext=[folded(name, 1) for name in down], showgrid=False)
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
-    return _dressed(figure, title, 120 + CELL * len(down), points=False)
+    return dressed(figure, title, 120 + CELL * len(down), points=False)
 
 
 def _value(row: Row | None) -> float | None:
@@ -241,7 +241,7 @@ def _cell(row: Row, before: Row | None) -> str:
     return "<br>".join([f"<b>{numbers.estimate(row.value, None, None)}</b>", *first, f"n {row.items:,}"])
 
 
-def _folded(name: str, among: int) -> str:
+def folded(name: str, among: int) -> str:
     """A rater's name over several short lines, so that it is never turned."""
     lines = [""]
     for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", short(name, 40)):
@@ -251,14 +251,14 @@ def _folded(name: str, among: int) -> str:
     return "<br>".join(escape(line.strip(), quote=False) for line in lines)
 
 
-def _mixed(pale: str, strong: str, share: float | None) -> str:
+def mixed(pale: str, strong: str, share: float | None) -> str:
     """The colour of a cell, as the colour scale makes it."""
     part = min(1.0, max(0.0, share or 0.0))
     channels = [(int(pale[i : i + 2], 16), int(strong[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(low + part * (high - low)):02X}" for low, high in channels)
 
 
-def _dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True, legend: bool = False) -> "go.Figure":
+def dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True, legend: bool = False) -> "go.Figure":
     figure.update_layout(
         title={
             "text": title,
@@ -287,7 +287,7 @@ def _dressed(figure: "go.Figure", title: str, height: int, *, points: bool = Tru
 
 def step(place: int, count: int) -> str:
     """The colour of a step on a scale of `count`, from pale to the accent; the same in light and dark."""
-    return _mixed("#C7D5F2", colours.ACCENT, place / max(count - 1, 1))
+    return mixed("#C7D5F2", colours.ACCENT, place / max(count - 1, 1))
 
 
 def theme() -> str:
