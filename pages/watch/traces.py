@@ -16,10 +16,10 @@ from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
 ROWS = 50
+# Protocols that give one response a score, which people label elsewhere than a preference.
 SCORED = ("refer", "single-score")
-"""Protocols that give one response a score, which people label elsewhere than a preference."""
+# Protocols that judge critiques: their traces have no preference to decide.
 CRITIQUES = ("metacritique", "metacritique-single", "metacritique-pairwise", "metacritique-refinement")
-"""Protocols that judge critiques: their traces have no preference to decide."""
 
 
 def find(study: Study) -> None:
