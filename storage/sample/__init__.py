@@ -4,6 +4,7 @@ from pathlib import Path
 
 STUDIES = {
     "Sample: ScaleEval": "scaleeval",
+    "Sample: ChatEval": "chateval",
     "Sample: ReFeR": "refer",
     "Sample: DnA-Eval": "dna_eval",
     "Sample: MetaCritique": "metacritique",
