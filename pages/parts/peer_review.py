@@ -166,7 +166,8 @@ def comment(trace_id: int, samples: Sequence[Told], verdict: Verdict | None, set
                     args=(key, (place + step) % len(samples)),
                 )
         if place == final and len(samples) > 1:
-            st.caption(":material/star: the final comment: the first sample nearest to the verdict")
+            near = "gives" if isinstance(samples[place][1].reading, str) else "is nearest to"
+            st.caption(f":material/star: the final comment: the first that {near} the verdict")
         name = str((settings.get("criterion") or {}).get("name") or "")
         st.markdown(safe(ratings.comment(turn.reply, (name,))) or "*(no comment)*")
         st.caption(turns.cost(turn.usage))

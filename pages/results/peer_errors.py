@@ -69,6 +69,7 @@ def show(study: Study) -> None:
     within = error_analysis.allowed(found.settings.scale, threshold) if score else None
     judged = error_analysis.cases(found.reviewed, within)
     headline(judged)
+    st.space("small")
     chart(judged)
     st.caption(basis(found, within))
     peers(judged)
@@ -121,6 +122,7 @@ def chart(judged: list[Case]) -> None:
     """One bar for each number of right peers, the chair right below and wrong above; a click opens the items."""
     found = error_analysis.slices(judged)
     several = len({one.peers for one in found}) > 1
+    st.markdown("**The area chair, by how many peers were right**")
     figure = peer_charts.errors(found, chosen(), several)
     told = "; ".join(
         f"{one.peers_right} of {one.peers} right, chair {'right' if one.chair_right else 'wrong'}: {len(one.cases)}"

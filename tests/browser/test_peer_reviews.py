@@ -1,0 +1,81 @@
+"""Peer reviews in a real browser: scored by keys, watched comment by comment, and their errors opened by a click."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from urllib.parse import quote
+
+import pytest
+
+pytestmark = pytest.mark.browser
+STUDY = quote("Sample: ReFeR")
+
+
+def test_a_score_by_keys_alone_reveals_the_review(served, visit):
+    page = visit(f"{served.address}/scores?study={STUDY}", annotator="newcomer")
+    page.get_by_text("Which score for engaging?").wait_for()
+    assert page.get_by_text("Area chair").count() == 0
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Area chair, 10 samples").wait_for()
+    page.get_by_text("1 of 3").wait_for()  # the other five have their three labels
+    page.get_by_text("Keep 2").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("sleep · dialog · engaging").wait_for()
+    assert page.get_by_text("Area chair").count() == 0
+
+
+def test_a_number_is_typed_where_the_scale_has_no_steps(served, visit, tmp_path):
+    lines = [
+        {
+            "type": "scale",
+            "kind": "score",
+            "criterion": "quality",
+            "scale": {"level": "interval", "low": 0, "high": 100},
+        },
+        {"type": "item", "item": {"id": "boat", "prompt": "Draw a boat.", "responses": [{"text": "a boat"}]}},
+    ]
+    file = tmp_path / "study.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    command = [sys.executable, "cli.py", "import", str(file), "--study", "boats", "--database", served.database]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ.copy())
+    page = visit(f"{served.address}/scores?study=boats", annotator="newcomer")
+    page.get_by_text("Which score for quality, 0 to 100?").wait_for()
+    for key in ("1", "0", "1"):
+        page.keyboard.press(key)
+    assert page.get_by_role("button", name=re.compile("Submit")).is_disabled()
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("1 of 1").wait_for()
+    page.get_by_text("Keep 10").wait_for()
+
+
+def test_comments_are_turned_over(served, visit):
+    with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
+        (trace,) = store.execute(
+            "select trace.id from trace join item on item.id = trace.item_id where item.key = 'bees'"
+        ).fetchone()
+    page = visit(f"{served.address}/?trace={trace}")
+    page.get_by_text("Comment 1 of 10").wait_for()
+    page.get_by_role("button", name="›").click()
+    page.get_by_text("Comment 2 of 10").wait_for()
+    page.get_by_role("button", name="‹").click()
+    page.get_by_role("button", name="‹").click()
+    page.get_by_text("Comment 10 of 10").wait_for()
+
+
+def test_a_bar_opens_its_items_and_an_item_its_trace(served, visit):
+    page = visit(f"{served.address}/peer_errors?study={STUDY}")
+    page.get_by_text("Right where peers differed").wait_for()
+    bar = page.locator(".st-key-errors .point").first
+    bar.wait_for()
+    page.wait_for_timeout(1500)  # the chart is still being laid out
+    box = bar.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 12)
+    page.wait_for_timeout(400)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
+    page.get_by_text("Items behind what you clicked").wait_for()
+    assert "slice=" in page.url
