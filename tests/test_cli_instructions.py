@@ -1,0 +1,33 @@
+"""The command line takes away what area chairs can teach."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import cli
+from storage import sample
+
+
+@pytest.fixture
+def run(tmp_path):
+    url = f"sqlite:///{tmp_path}/cli.db"
+    return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
+
+
+def test_examples_are_lines_of_json(run, tmp_path):
+    run("import", str(sample.path("refer")), "--study", "tour")
+    file = tmp_path / "i.jsonl"
+    told = run("export", "--study", "tour", "--instructions", str(file), "--json")
+    assert json.loads(told.stdout) == {"study": "tour", "written": [str(file)]}
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 8 and lines[0]["output"].startswith("Analysis:")
+    run("export", "--study", "tour", "--instructions", str(file), "--every-sample")
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 78
+
+
+def test_a_study_without_a_peer_review_is_told_so_and_no_file_is_made(run, tmp_path):
+    run("import", str(sample.path()), "--study", "tour")
+    refused = run("export", "--study", "tour", "--instructions", str(tmp_path / "i.jsonl"))
+    assert refused.exit_code == 2 and "no peer review" in refused.stderr
+    assert not (tmp_path / "i.jsonl").exists()
