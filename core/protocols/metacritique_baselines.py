@@ -5,7 +5,8 @@ Refinement: the answer is improved by each of two critiques (Table 17), and the 
 (Table 18): a better critique should lead to a better answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from typing import Literal
@@ -119,6 +120,34 @@ def paired(item: Item, settings: Pairwise) -> list[Pair]:
 def name_of(first: Critique, second: Critique) -> str:
     """A pair as a part of a target: 1 speaks of the first, 2 of the second."""
     return f"{first.id}{BETWEEN}{second.id}"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One ask of these flows: who was asked what about which critiques, and the turn where it is there."""
+
+    number: int
+    judge: str
+    step: str
+    critiques: tuple[Critique, ...]
+    turn: Turn | None
+
+
+def asked(item: Item, settings: Single | Pairwise, turns: Mapping[int, Turn]) -> list[Told]:
+    """The asks of a trace in their order, by its turns so far; refined answers are compared once both are there."""
+    told: list[tuple[str, str, tuple[Critique, ...]]] = []
+    if isinstance(settings, Single):
+        there = _there(item, settings.judges)
+        told = [(judge.name, "rate", (one,)) for judge in settings.judges for one in there]
+        return [Told(number, *one, turns.get(number)) for number, one in enumerate(told)]
+    pairs, lost = paired(item, settings), set[Critique]()
+    if isinstance(settings, Refinement):
+        writer = settings.writer or settings.judges[0]
+        needed = list(dict.fromkeys(critique for pair in pairs for critique in pair))
+        told = [(writer.name, "refine", (one,)) for one in needed]
+        lost = {one for place, one in enumerate(needed) if place not in turns or turns[place].reading is None}
+    told += [(judge.name, "compare", pair) for judge in settings.judges for pair in pairs if not lost & set(pair)]
+    return [Told(number, *one, turns.get(number)) for number, one in enumerate(told)]
 
 
 def longest(settings: Frozen, ask: Ask) -> Value:

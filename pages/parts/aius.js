@@ -28,6 +28,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     kept.started = Date.now();
     kept.waiting = null;
     draw();
+    root.querySelector("mark.here")?.scrollIntoView({ block: "nearest" });
   };
   const step = (by) => {
     const place = rows.findIndex((one) => one.key === kept.here) + by;

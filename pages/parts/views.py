@@ -19,6 +19,9 @@ VIEWS: dict[str, str] = {
     "single-score": "pages.parts.single_judge",
     "refer": "pages.parts.peer_review",
     "metacritique": "pages.parts.critique",
+    "metacritique-single": "pages.parts.critique_comparisons",
+    "metacritique-pairwise": "pages.parts.critique_comparisons",
+    "metacritique-refinement": "pages.parts.critique_comparisons",
     "dna_eval": "pages.parts.aspects",
     "dna_baselines": "pages.parts.aspects",
 }

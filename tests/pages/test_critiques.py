@@ -1,16 +1,20 @@
 """The pages about critiques, as a visitor meets them: the view, the desk and the leaderboard."""
 
+from typing import Any
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.critiques import factual
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, RunRecord, TraceRecord
+from core.protocols.metacritique_baselines import PAIRWISE, REFINEMENT, SINGLE, Pairwise, Refinement, Single
 from core.trace import TurnTaken
 from pages.parts import resources
 from storage import database, labels, sample, studies, traces
 from storage.traces import Filter
 from tests.pages.opened import APP, prepared, visit, whole
-from tests.protocols.critiques import an_item
+from tests.protocols.critiques import an_item, brought, judges, play
 from tests.storage.test_aius import judged
 
 
@@ -58,8 +62,6 @@ def test_whoever_looks_at_the_judges_is_told_and_kept_as_not_blind(tour: None) -
     assert "not blind" not in whole(watching("bread", "zoe"))
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "s")
-    from core.critiques import factual
-
     with database.writing(resources.engine()) as session:
         assert not labels.put(session, study.id, factual("bread", "human.1"), "zoe", True).blind
 
@@ -104,3 +106,20 @@ def test_an_author_in_the_address_opens_the_critiques_behind_the_figure(tour: No
     app = page("results/critiques", study="s", author="model K", source="judge B")
     assert "Critiques behind it: 6 critiques by model K" in whole(app)
     assert set(app.dataframe[1].value["Author"]) == {"model K"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "shown"),
+    [
+        (SINGLE, Single(judges=judges("ab")), "**6 of 7**"),
+        (PAIRWISE, Pairwise(judges=judges("ab"), shuffle=False), "the second**"),
+        (REFINEMENT, Refinement(judges=judges("ab"), shuffle=False), "Second: answer refined by the critique of"),
+    ],
+)
+def test_ratings_and_comparisons_show_the_critiques_and_what_was_said(name: str, settings: Any, shown: str) -> None:
+    item = brought(2)
+    events = play(lambda ask: "[[6]]" if ask.step == "rate" else "[[B]]", settings, item, name).events
+    run = RunRecord(name="r", protocol=name, settings=settings.model_dump(mode="json"))
+    prepared([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    app = watching("ladder")
+    assert not app.exception and shown in whole(app) and "Critique 2." in whole(app)

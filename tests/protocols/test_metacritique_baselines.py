@@ -5,8 +5,8 @@ import pytest
 from core.models import Reply
 from core.money import estimate
 from core.protocols import PROTOCOLS
-from core.protocols.metacritique_baselines import PAIRWISE, REFINEMENT, SINGLE, Pairwise, Refinement, Single
-from core.trace import Ask, TraceFailed
+from core.protocols.metacritique_baselines import PAIRWISE, REFINEMENT, SINGLE, Pairwise, Refinement, Single, asked
+from core.trace import Ask, TraceFailed, TurnTaken
 from tests.golden.files import golden
 from tests.protocols.critiques import Told, brought, judges, play
 
@@ -106,3 +106,27 @@ def test_the_prompts_of_a_refinement_are_as_they_were_looked_at() -> None:
 def test_an_estimate_is_exact(name: str, settings: type, calls: int) -> None:
     told = estimate(PROTOCOLS[name], [brought(2)], settings(judges=judges()))
     assert (told.calls_at_least, told.calls_at_most) == (calls, calls)
+
+
+def refuses_the_first(ask: Ask) -> Reply | str:
+    return Reply(text="", finish="refused") if "Critique 1." in ask.prompt else "[[A]]"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "script"),
+    [
+        (SINGLE, Single(judges=judges("ab")), lambda ask: "[[4]]"),
+        (PAIRWISE, Pairwise(judges=judges("ab")), lambda ask: "[[A]]"),
+        (REFINEMENT, Refinement(judges=judges("ab")), lambda ask: "[[A]]"),
+        (REFINEMENT, Refinement(judges=judges("ab")), refuses_the_first),
+    ],
+)
+def test_every_turn_is_known_by_what_was_asked(name: str, settings: object, script: object) -> None:
+    item = brought(3)
+    told = play(script, settings, item, name)  # type: ignore[arg-type]
+    turns = {event.ask: event.turn for event in told.events if isinstance(event, TurnTaken)}
+    found = asked(item, settings, turns)  # type: ignore[arg-type]
+    assert [one.number for one in found] == sorted(turns)
+    for one in found:
+        assert one.turn and (one.judge, one.step) == (one.turn.speaker, one.turn.step)
+        assert (name == REFINEMENT and one.step == "compare") or all(c.text in one.turn.prompt for c in one.critiques)
