@@ -87,6 +87,7 @@ def go_to(unit: Unit | None) -> None:
 def nothing(study: Study) -> None:
     """No item here has a critique."""
     st.info("No item of this study has a critique. Import critiques, such as MetaCritique's annotation_data.json.")
+    shell.offer_sample("label/aius.py", "metacritique")
     st.page_link(
         shell.page("setup/studies.py"),
         label="Import",

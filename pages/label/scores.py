@@ -42,6 +42,7 @@ def nothing(study: Study) -> None:
     st.info(
         "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."
     )
+    shell.offer_sample("label/scores.py", "refer")
     st.page_link(
         shell.page("setup/studies.py"),
         label="Import",

@@ -49,6 +49,7 @@ def finished(places: list[Place], study: Study) -> None:
             "No aspects to weigh yet: a DnA-Eval run names them, given by you or proposed by its judges, and a file of "
             "weights brings its own."
         )
+        shell.offer_sample("label/weights.py", "dna_eval")
         links = {"setup/runs.py": "Start a run", "setup/studies.py": "Import"}
         icons = {"setup/runs.py": ":material/play_circle:", "setup/studies.py": ":material/upload_file:"}
         for script, label in links.items():

@@ -8,7 +8,7 @@ import streamlit as st
 from core.problems import Problem
 from pages.parts import resources
 from pages.parts.text import plain
-from storage import database, people, studies
+from storage import database, people, sample, studies
 from storage.studies import Study
 
 COOKIE = "tiebreak_annotator"
@@ -99,6 +99,15 @@ def opened(title: str, sentence: str) -> Study:
     if study.sample:
         st.caption(":material/info: A sample: its items, debates and labels were written for the tour.")
     return study
+
+
+def offer_sample(script: str, protocol: str) -> None:
+    """A way to the sample study that has something to show on this page, where it is still there."""
+    name = next(name for name, file in sample.STUDIES.items() if file == protocol)
+    with database.reading(resources.engine()) as session:
+        there = name in studies.names(session)
+    if there:
+        st.page_link(page(script), label=f"See it with “{name}”", icon=":material/tour:", query_params={"study": name})
 
 
 def follow_address(names: Sequence[str]) -> None:

@@ -70,6 +70,7 @@ def choices(rows: Sequence[Row]) -> tuple[str, str]:
 def nothing(study: Study) -> None:
     """What to do where no critique has been judged."""
     st.info("No critique has been judged in this study yet. Scores show here as soon as a person or a judge has.")
+    shell.offer_sample("results/critiques.py", "metacritique")
     with st.container(horizontal=True):
         for script, label, icon in (
             ("label/aius.py", "Judge AIUs", ":material/rule:"),

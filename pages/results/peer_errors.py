@@ -46,6 +46,7 @@ def chosen_run(known: list[Run]) -> tuple[Run, float]:
 def nothing(study: Study) -> None:
     """No peer review yet."""
     st.info("No peer review has run in this study yet. Start one with the protocol ReFeR, or import one.")
+    shell.offer_sample("results/peer_errors.py", "refer")
     st.page_link(
         shell.page("setup/runs.py"),
         label="Start a run",

@@ -82,6 +82,7 @@ def nothing(study: Study) -> None:
     st.info(
         "No weights yet: a DnA-Eval run makes a judge's, people give theirs under Aspect weights, a file brings both."
     )
+    shell.offer_sample("results/weights.py", "dna_eval")
     links = [
         ("setup/runs.py", "Start a run", ":material/play_circle:"),
         ("label/weights.py", "Weigh aspects", ":material/tune:"),
