@@ -43,11 +43,16 @@ async def serving(_: st.App) -> AsyncIterator[None]:
         raise SystemExit(str(problem)) from None
     carrier = resources.carrier()
     carrier.start()
-    threading.Thread(target=resources.warm, daemon=True).start()
+    threading.Thread(target=warm, daemon=True).start()
     try:
         yield
     finally:
         carrier.stop()
+
+
+def warm() -> None:
+    """Import what takes seconds before the first visitor needs it."""
+    from pages.parts import charts, debate  # noqa: F401
 
 
 def frame() -> None:
@@ -73,6 +78,7 @@ def frame() -> None:
             ],
             "Results": [
                 st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
+                st.Page(PAGES / "results" / "alignment.py", title="Alignment", icon=":material/compare_arrows:"),
                 st.Page(PAGES / "results" / "critiques.py", title="Critiques", icon=":material/rate_review:"),
                 st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
                 st.Page(PAGES / "results" / "weights.py", title="Weights", icon=":material/scale:"),

@@ -124,7 +124,8 @@ def run(
         with writing(engine) as session:
             ask_for(session, run_id)
     else:
-        order = ordered(engine, study, protocol, settings, name, seed, parallel, ceiling, limit)
+        more = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "limit": limit}
+        order = launch.from_file(engine, study_of(engine, study), protocol, settings, name, **more)
         estimate = launch.estimate(engine, order)
         if dry_run:
             return say(asdict(estimate), estimate.sentence(), as_json)
@@ -140,31 +141,6 @@ def run(
     )
     if ended.state != "finished" or progress.failed:
         raise Problem(ended.problem or f"The run did not come to its end; go on with --resume {ended.name!r}.")
-
-
-def ordered(
-    engine: Engine,
-    study: str,
-    protocol: str,
-    settings: Path | None,
-    name: str | None,
-    seed: int,
-    parallel: int,
-    ceiling: float | None,
-    limit: int | None,
-) -> Any:
-    """The run that the options speak of."""
-    from core import settings_file
-    from storage import launch, studies
-    from storage.database import reading
-
-    if settings is None:
-        raise Problem("Say how to judge: --settings FILE.yaml (docs/settings shows one for each protocol).")
-    found, method = study_of(engine, study), settings_file.protocol(protocol)
-    with reading(engine) as session:
-        criteria = studies.criteria(session, found.id)
-    chosen = settings_file.load(settings, method, criteria)
-    return launch.Order(found, method, chosen, name or settings.stem, seed, parallel, ceiling, limit)
 
 
 def study_of(engine: Engine, name: str) -> Any:

@@ -26,7 +26,7 @@ from core.problems import Problem, Stopped
 from core.protocols import PROTOCOLS, seeded
 from core.runner import carry
 from core.trace import Event
-from storage import runs, studies, traces
+from storage import events, items, runs, studies, traces
 from storage.database import reading, writing
 from storage.runs import Run
 from storage.traces import Happened
@@ -145,8 +145,8 @@ class _Carried:
         with writing(self.engine) as session:
             chosen = runs.claim(session, self.run.id, self.worker, room)
         with reading(self.engine) as session:
-            numbers = runs.next_seq(session, [trace for trace, _ in chosen])
-            things = runs.items_of(session, [item for _, item in chosen])
+            numbers = events.next_seq(session, [trace for trace, _ in chosen])
+            things = items.by_number(session, [item for _, item in chosen])
             return [
                 (trace, things[item], traces.whole(session, trace) if numbers[trace] else [], numbers[trace])
                 for trace, item in chosen

@@ -1,11 +1,16 @@
 """Events and the judges' opinions as rows. Prompts are kept apart: a list of turns does not need them."""
 
+from collections.abc import Sequence
 from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.labels import Opinion, Target
 from core.trace import EVENT, Event, ReplyUnreadable, TurnTaken
 from storage.storable import storable
-from storage.tables import now
+from storage.tables import EventRow, now
 
 
 def target_of(item: str, opinion: Opinion) -> Target:
@@ -54,3 +59,14 @@ def event_of(body: str, prompt: str = "") -> Event:
     if prompt and isinstance(event, TurnTaken | ReplyUnreadable):
         return event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": prompt})})
     return event
+
+
+def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
+    """The number of each trace's next event."""
+    query = (
+        select(col(EventRow.trace_id), func.max(col(EventRow.seq)) + 1)
+        .where(col(EventRow.trace_id).in_(trace_ids))
+        .group_by(col(EventRow.trace_id))
+    )
+    found = dict(session.execute(query).all())
+    return {trace: found.get(trace, 0) for trace in trace_ids}

@@ -92,3 +92,9 @@ def ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
     if len(keys) <= FEW:
         query = query.where(col(ItemRow.key).in_(keys))
     return dict(session.execute(query).all())
+
+
+def by_number(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
+    """The items of those numbers."""
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
+    return {number: Item.model_validate(body) for number, body in session.execute(query)}

@@ -4,17 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
 
-from core import media, money
+from core import media, money, settings_file
 from core.frozen import Frozen
 from core.items import Item
 from core.models import LiteLLM, Model
 from core.money import Estimate
 from core.problems import Problem
 from core.protocols import Protocol
-from storage import runs
+from storage import runs, studies
 from storage.database import reading, writing
 from storage.engine import carry_run, worker_name
 from storage.runs import Progress, Run
@@ -48,6 +50,16 @@ class Order:
         """The name of the criterion, where the protocol has one."""
         criterion = getattr(self.settings, "criterion", None)
         return str(criterion.name) if criterion is not None else ""
+
+
+def from_file(engine: Engine, study: Study, protocol: str, file: Path | None, name: str | None, **more: Any) -> Order:
+    """The run that a settings file speaks of; its name is the file's where none is given."""
+    if file is None:
+        raise Problem("Say how to judge: --settings FILE.yaml (docs/settings shows one for each protocol).")
+    wanted = settings_file.protocol(protocol)
+    with reading(engine) as session:
+        criteria = studies.criteria(session, study.id)
+    return Order(study, wanted, settings_file.load(file, wanted, criteria), name or file.stem, **more)
 
 
 def estimate(engine: Engine, order: Order) -> Estimate:

@@ -1,6 +1,5 @@
 """Runs: made with a trace for every item, claimed in one transaction, carried, resumed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
@@ -11,9 +10,9 @@ from sqlmodel import col
 
 from core.items import Item
 from core.problems import Problem
-from storage import studies
+from storage import items, studies
 from storage.database import insert_all
-from storage.tables import EventRow, ItemRow, RunRow, TraceRow, now
+from storage.tables import ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
 LEASE = timedelta(seconds=15)
@@ -110,7 +109,7 @@ def planned(
 ) -> tuple[int, list[Item]]:
     """How many items such a run would have, and about `shown` of them, evenly from first to last."""
     ids = _chosen(session, study_id, limit, scenario)
-    some = items_of(session, ids[:: max(1, -(-len(ids) // shown))])
+    some = items.by_number(session, ids[:: max(1, -(-len(ids) // shown))])
     return len(ids), [some[number] for number in sorted(some)]
 
 
@@ -261,23 +260,6 @@ def resume(session: Session, run_id: int) -> None:
         .values(outcome="waiting", problem="")
     )
     row.state, row.problem, row.ended_at = "requested", "", None
-
-
-def items_of(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
-    """The items of those numbers."""
-    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
-    return {number: Item.model_validate(body) for number, body in session.execute(query)}
-
-
-def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
-    """The number of each trace's next event."""
-    query = (
-        select(col(EventRow.trace_id), func.max(col(EventRow.seq)) + 1)
-        .where(col(EventRow.trace_id).in_(trace_ids))
-        .group_by(col(EventRow.trace_id))
-    )
-    found = dict(session.execute(query).all())
-    return {trace: found.get(trace, 0) for trace in trace_ids}
 
 
 def _locked(session: Session, run_id: int) -> RunRow:

@@ -34,8 +34,3 @@ def model() -> Model:
     from core.models import LiteLLM  # costs seconds: only once a run is asked for
 
     return LiteLLM()
-
-
-def warm() -> None:
-    """Import what takes seconds before the first visitor needs it."""
-    from pages.parts import charts, debate  # noqa: F401

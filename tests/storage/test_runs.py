@@ -5,7 +5,7 @@ from sqlalchemy import update
 
 from core.problems import Problem
 from core.trace import TraceFailed
-from storage import imports, runs, traces
+from storage import events, imports, runs, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, TraceRow
 from storage.traces import Happened
@@ -144,7 +144,7 @@ def test_a_stopped_run_says_why_and_is_resumed_with_its_failed_traces(engine, a_
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
     again = do(engine, runs.claim, a_run, "one", 3)
     assert again[0][0] == trace
-    assert do(engine, runs.next_seq, [one for one, _ in again]) == {again[0][0]: 2, again[1][0]: 0, again[2][0]: 0}
+    assert do(engine, events.next_seq, [one for one, _ in again]) == {again[0][0]: 2, again[1][0]: 0, again[2][0]: 0}
 
 
 def test_an_imported_run_is_not_resumed(engine, a_study):
