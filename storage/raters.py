@@ -50,7 +50,8 @@ class Panel:
         for column, wanted in (("criterion", criterion), ("scenario", scenario)):
             there = there if wanted is None else there[there[column].fillna("") == wanted]
         out = int(there["out"].sum())
-        return f"{out} of {len(there)} debates left out: an opinion could not be read" if out else ""
+        what = "debates" if kind == "preference" else "judgements"
+        return f"{out} of {len(there)} {what} left out: an opinion could not be read" if out else ""
 
     @property
     def name(self) -> str:
@@ -100,9 +101,10 @@ def judges(session: Session, study: Study) -> list[Panel]:
 def _panels(said: "pd.DataFrame", judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[Panel]:
     import pandas as pd
 
-    unread = said.loc[said["value"].isna(), "trace"]
-    debates = said.drop_duplicates(["trace", "kind", "criterion"]).assign(out=lambda all: all["trace"].isin(unread))
-    kept = said[~said["trace"].isin(unread)]
+    about = said["trace"].astype(str).str.cat(said[["kind", "criterion", "part"]].astype(str), sep="\n")
+    said = said.assign(out=about.isin(about[said["value"].isna()]))  # one unread AIU does not take the others along
+    debates = said[~about.duplicated()]
+    kept = said[~said["out"]].drop(columns="out")
     kept = kept.assign(group=kept["group"].where(kept["group"].notna(), kept["item"]), item=kept["trace"].astype(str))
     for shown in (False, True):
         if shown and kept["trace"].isin(swapped).any():
