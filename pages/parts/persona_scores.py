@@ -93,6 +93,8 @@ def chart(trace_id: int, said: Sequence[Turn], settings: Settings) -> None:
         return
     figure = _figure(said, rounds, settings)
     st.plotly_chart(figure, key=f"means_{trace_id}", config=charts.CONFIG, alt=_alt(said, rounds, settings))
+    over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
+    st.caption(f"Lines are means over {over}; small marks are the personas.")
 
 
 def _figure(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> "go.Figure":
@@ -118,27 +120,20 @@ def _figure(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> 
                 x=[number + 1 for number, _ in there],
                 y=[mean for _, mean in there],
                 name=name,
-                mode="lines+markers+text",
+                mode="lines+markers",
                 line={"color": colour, "width": 2},
                 marker={"color": colour, "size": 11, "symbol": SYMBOLS.get(side, "circle")},
-                text=[f"{mean:.1f}" for _, mean in there],
-                textposition="bottom center" if side == 2 else "top center",
                 cliponaxis=False,
                 hovertemplate=f"{name}, mean of turn %{{x}}: %{{y:.2f}}<extra></extra>",
             )
         )
     low, high = _ends(settings)
     figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds], range=[0.6, rounds[-1] + 1.4])
-    figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.7], zeroline=False)
+    figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.5], zeroline=False, nticks=5)
     several = len(_sides(settings)) > 1
     figure.update_layout(
-        title={
-            "text": "Mean score by turn; small marks are the personas",
-            "font": {"size": 15},
-            "x": 0,
-            "xref": "container",
-        },
-        height=300,
+        title={"text": "Mean score by turn", "font": {"size": 15}, "x": 0, "xref": "container"},
+        height=280,
         margin={"l": 8, "r": 24, "t": 48 + 26 * several, "b": 40},
         showlegend=several,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},

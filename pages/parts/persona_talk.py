@@ -1,6 +1,6 @@
 """A talk of personas as people watch it: the scores turn by turn, then who said what, and what each had heard of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,8 +10,8 @@ from core.problems import Problem
 from core.protocols import PROTOCOLS
 from core.protocols.chateval import NAME, Settings, heard
 from core.settings_file import checked
-from core.trace import Event, Turn, TurnTaken, VerdictReached
-from pages.parts import colours, debate, persona_scores, turns
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnTaken, VerdictReached
+from pages.parts import debate, persona_scores, turns
 from pages.parts.text import plain, safe
 from storage.traces import Trace
 
@@ -19,7 +19,12 @@ Told = tuple[int, Turn]
 """The number of an event, and its turn."""
 PAGE = 40
 """Contributions on one page, whole turns at a time."""
-OUTCOMES = {1: ": response 1", 2: ": response 2", 0: ": neither is better"}
+INSTEAD = "the contributions themselves were passed on"
+SWAPPED = (
+    ":material/swap_horiz: In this talk “Assistant 1” is Response 2. The scores beside the names stay in the "
+    "item's own order."
+)
+OUTCOMES = {1: "Response 1 is better", 2: "Response 2 is better", 0: "Neither is better"}
 
 
 def show(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
@@ -33,25 +38,41 @@ def show(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings
     taken = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnTaken))
     said = [(seq, turn) for _, seq, turn in taken]
     conclusion(events, told)
-    clicked = persona_scores.grid(trace.id, said, told, live)
-    persona_scores.chart(trace.id, [turn for _, turn in said], told)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        clicked = persona_scores.grid(trace.id, said, told, live)
+    with right:
+        persona_scores.chart(trace.id, [turn for _, turn in said], told)
     who(told)
-    talk(trace.id, said, told, next((turn for seq, turn in said if seq == clicked), None))
+    troubles = _troubles(events)
+    before = {seq: troubles.pop(ask, []) for ask, seq, _ in taken}
+    talk(trace.id, said, told, before, next((turn for seq, turn in said if seq == clicked), None))
+    for trouble in [one for several in troubles.values() for one in several]:
+        turns.trouble(trouble, "talk")
+
+
+def _troubles(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[Event]]:
+    """What went wrong, by the ask that it went wrong with."""
+    found: dict[int | None, list[Event]] = {}
     for _, event in events:
-        turns.trouble(event, "talk")
+        match event:
+            case ReplyUnreadable(ask=ask) | CallFailed(ask=ask):
+                found.setdefault(ask, []).append(event)
+            case TraceFailed():
+                found.setdefault(None, []).append(event)
+    return found
 
 
 def conclusion(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
     """What the talk came to, and how."""
     for _, event in events:
         if isinstance(event, VerdictReached):
-            verdict = event.verdict
-            word, icon, colour = colours.STATUS[verdict.outcome]
-            value = ""
-            if isinstance(verdict.value, int | float):
-                rated = settings.outcome == "rating"
-                value = f": {verdict.value:.2f}" if rated else OUTCOMES.get(int(verdict.value), "")
-            st.markdown(f":{colour}-badge[{icon} {word}{value}] {plain(verdict.reason)}")
+            value, reason = event.verdict.value, plain(event.verdict.reason)
+            if isinstance(value, int | float):
+                named = f"{value:.2f}" if settings.outcome == "rating" else OUTCOMES.get(int(value), str(value))
+                st.markdown(f"**{named}** · {reason}")
+            else:
+                st.markdown(f"{reason[:1].upper()}{reason[1:]}")
 
 
 def who(settings: Settings) -> None:
@@ -66,7 +87,13 @@ def who(settings: Settings) -> None:
             )
 
 
-def talk(trace_id: int, said: Sequence[Told], settings: Settings, clicked: Turn | None) -> None:
+def talk(
+    trace_id: int,
+    said: Sequence[Told],
+    settings: Settings,
+    troubles: Mapping[int, Sequence[Event]],
+    clicked: Turn | None,
+) -> None:
     """What was said, turn by turn; of two orders of the responses, one at a time."""
     order = _order(trace_id, said, settings, clicked)
     mine = [(seq, turn) for seq, turn in said if turn.shown == order]
@@ -75,6 +102,8 @@ def talk(trace_id: int, said: Sequence[Told], settings: Settings, clicked: Turn 
         st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Each alone", anchor=False)
         for seq, turn in mine:
             if turn.round == number:
+                for trouble in troubles.get(seq, ()):
+                    turns.trouble(trouble, "talk")
                 _turn(trace_id, seq, turn, _heard(settings, turn, [one for _, one in mine]))
     if settings.rounds > 1 and rounds and rounds[0] > 0:
         st.caption("What was said in the turns before was not recorded.")
@@ -88,21 +117,19 @@ def _order(trace_id: int, said: Sequence[Told], settings: Settings, clicked: Tur
         return there[0] if there else settings.orders[0]
     key = f"talk_order_{trace_id}"
     if clicked is not None:
-        st.session_state[key] = clicked.shown
-    chosen = st.segmented_control(
-        "The talk was held twice, with the responses in both orders",
-        there,
-        format_func=lambda order: f"Response {order[0]} read first",
-        default=None if key in st.session_state else there[0],
+        st.session_state[key] = clicked.shown[0]
+    first = st.segmented_control(
+        "Two talks, one in each order of the responses",
+        [order[0] for order in there],
+        format_func=lambda number: f"Response {number} first",
+        default=None if key in st.session_state else there[0][0],
         required=True,
         key=key,
     )
+    chosen = next((order for order in there if order[0] == first), there[0])
     if chosen == (2, 1):
-        st.caption(
-            ":material/swap_horiz: In this talk “Assistant 1” is Response 2. Scores above are told in the item's own "
-            "order."
-        )
-    return tuple(chosen or there[0])
+        st.caption(SWAPPED)
+    return chosen
 
 
 def _page(trace_id: int, rounds: Sequence[int], speakers: int, clicked: Turn | None) -> Sequence[int]:
@@ -134,7 +161,7 @@ def _turn(trace_id: int, seq: int, turn: Turn, told: str) -> None:
 
 def _says(turn: Turn) -> str:
     if turn.step == "summary":
-        return "sums up" if turn.reading is not None else f"no summary: {plain(turn.problem)}"
+        return "sums up" if turn.reading is not None else f"no summary: {plain(turn.problem)}; {INSTEAD}"
     if turn.reading is None:
         return f"no verdict: {plain(turn.problem)}"
     return f"**{persona_scores.written(turn)}**"
@@ -144,11 +171,12 @@ def _heard(settings: Settings, turn: Turn, said: Sequence[Turn]) -> str:
     """What a persona had heard before it spoke, in words; empty where nobody hears anybody."""
     if settings.strategy == "alone":
         return ""
+    if turn.round > 0 and not any(one.round < turn.round for one in said):
+        return "what it had heard was not recorded"
     before = heard(settings, turn, said)
-    word = "sums up" if turn.step == "summary" else "had heard"
+    word = "was given" if turn.step == "summary" else "had heard"
     if not before:
-        unknown = turn.round > 0 and not any(one.round < turn.round for one in said)
-        return "what it had heard was not recorded" if unknown else f"{word} nobody yet"
+        return f"{word} nobody yet" if turn.round == 0 else f"{word} nobody"
     if before[0].step == "summary":
         return f"{word} the summary of turn {before[0].round + 1}"
     return f"{word} {'; '.join(_by_turn(settings, before))}"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import panel_form, refer_form, usual_form
+from pages.parts import chateval_form, panel_form, refer_form, usual_form
 from pages.parts.settings_form import Draft, SettingsForm
 
 FORMATS = {
@@ -46,7 +46,11 @@ def scaleeval(form: SettingsForm) -> Draft:
     return draft | {"judges": panel_form.filled(judges, shared)}
 
 
-FORMS: dict[str, Callable[[SettingsForm], Draft]] = {"scaleeval": scaleeval, "refer": refer_form.ask}
+FORMS: dict[str, Callable[[SettingsForm], Draft]] = {
+    "scaleeval": scaleeval,
+    "chateval": chateval_form.ask,
+    "refer": refer_form.ask,
+}
 
 
 def ask(protocol: str, form: SettingsForm) -> Draft:
