@@ -1,6 +1,5 @@
 """ChatEval's settings: who talks, who hears what and when, and how the answer is taken (arXiv:2308.07201)."""
 
-from collections import Counter
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -8,6 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
+from core.protocols import names
 from core.protocols.ratings import numeric
 from core.trace import Spec
 
@@ -91,10 +91,9 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        names = [persona.name for persona in self.personas]
-        names += [self.summing.name] if self.strategy == "simultaneous with summary" else []
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
-            raise ValueError(f"two are called {twice[0]!r}; give each a name of its own")
+        speakers = [persona.name for persona in self.personas]
+        speakers += [self.summing.name] if self.strategy == "simultaneous with summary" else []
+        names.differ(speakers, "speakers")
         if self.lowest >= self.highest:
             raise ValueError("the best score has to be above the worst one")
         if self.outcome == "rating" and (self.criterion is None or not numeric(self.criterion.scale)):

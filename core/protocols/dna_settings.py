@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from core.frozen import Frozen
 from core.items import Criterion
+from core.protocols import names
 from core.protocols.scaleeval import Judge
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
@@ -45,8 +46,7 @@ class Scoring(Frozen):
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
-        if twice := _twice([judge.name for judge in self.judges]):
-            raise ValueError(f"two judges are called {twice!r}; give each a name of its own")
+        names.differ((judge.name for judge in self.judges), "judges")
         if twice := _twice([aspect.name.casefold() for aspect in self.aspects]):
             raise ValueError(f"the aspect {twice!r} is given twice")
         if self.lowest >= self.highest:

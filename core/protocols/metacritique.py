@@ -4,67 +4,22 @@ A critique is split in atomic information units (AIUs). Precision is the share o
 recall the share of the reference critique's AIUs that it covers (Eq. 3), F1 their harmonic mean (Eq. 5).
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from pydantic import ConfigDict, Field, field_validator
-
 from core.critiques import Score, hypotheses, score
-from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Opinion, Target, Value
 from core.problems import Problem
 from core.protocols.metacritique_case import WRITING, Case, Job, Judgement, judgements
+from core.protocols.metacritique_settings import Judge as Judge
+from core.protocols.metacritique_settings import Settings as Settings
 from core.templates import Templates
-from core.trace import Ask, Flow, Outcome, Spec, Turn, Verdict
+from core.trace import Ask, Flow, Outcome, Turn, Verdict
 
 NAME = "metacritique"
-
-
-class Judge(Frozen):
-    """Who decides about AIUs."""
-
-    name: str = Field(min_length=1)
-    spec: Spec
-    recall: Spec | None = None
-    """Another model for the recall task, as in the paper's Meta-Open; the same model where it is left out."""
-
-
-class Settings(Frozen):
-    """How critiques are evaluated; every default is the paper's."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    judges: tuple[Judge, ...] = Field(min_length=1)
-    """Who decides which AIUs are factual, and which are covered. The paper has one, GPT-4; several judge apart, and
-    where they differ a person decides."""
-    writer: Judge | None = None
-    """Who writes what the item does not bring: the reference answer, the reference critique, the AIUs. The first judge
-    where nobody is named. The paper advises the best model there is, whoever judges."""
-    tasks: Literal["both", "precision", "recall"] = "both"
-    """Which of the two tasks are done. F1 needs both; recall says little for creative tasks, where critiques differ
-    because good answers do (Section 8)."""
-    answer: Literal["first", "in the same step"] = "first"
-    """How the judge of precision knows the right answer. "first": a reference answer is there, or written before.
-    "in the same step": it works the answer out while it judges (the paper's "GPT-4 w/o ans", 3 to 6 points worse)."""
-    words: int = Field(default=120, ge=20, le=2000)
-    """The limit on each rationale that the prompts name."""
-
-    @field_validator("judges")
-    @classmethod
-    def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-        twice = [name for name, count in Counter(judge.name for judge in judges).items() if count > 1]
-        if twice:
-            raise ValueError(f"two judges are called {twice[0]!r}; give each a name of its own")
-        return judges
-
-    @property
-    def writing(self) -> Judge:
-        """Whoever writes."""
-        return self.writer or self.judges[0]
 
 
 def flow(item: Item, settings: Settings, chance: Random, templates: Templates) -> Flow:

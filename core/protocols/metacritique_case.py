@@ -3,17 +3,15 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from core.critiques import Aiu, Critique, covered, factual, hypotheses, reference, written
 from core.items import Item
 from core.labels import Target, Value
 from core.protocols import critique_readings as readings
+from core.protocols.metacritique_settings import Settings
 from core.templates import Templates, render
 from core.trace import Ask, Spec, Turn
-
-if TYPE_CHECKING:
-    from core.protocols.metacritique import Settings
 
 Step = Literal["reference_answer", "reference_critique", "extract", "precision", "precision_alone", "recall"]
 WRITING: tuple[Step, ...] = ("reference_answer", "reference_critique", "extract")
@@ -65,7 +63,7 @@ class Case:
     """An item with all that was said about it so far."""
 
     item: Item
-    settings: "Settings"
+    settings: Settings
     said: Mapping[Job, Turn] = field(default_factory=dict)
 
     def told(self, turns: Mapping[Job, Turn]) -> "Case":

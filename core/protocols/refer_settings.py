@@ -1,6 +1,5 @@
 """ReFeR's settings: who reviews, who decides, what is concluded, and the parts of the prompting schema (Figure 4)."""
 
-from collections import Counter
 from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -8,6 +7,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
+from core.protocols import names
 from core.protocols.ratings import numeric
 from core.trace import Spec
 
@@ -62,9 +62,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        names = Counter(one.name for one in (*self.peers, self.chair))
-        if twice := [name for name, count in names.items() if count > 1]:
-            raise ValueError(f"two reviewers are called {twice[0]!r}; give each a name of its own")
+        names.differ((one.name for one in (*self.peers, self.chair)), "reviewers")
         if self.verdict == "score" and not self.criterion.name:
             raise ValueError("a score needs a criterion")
         if self.verdict == "score" and not numeric(self.criterion.scale):

@@ -16,6 +16,7 @@ from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
 from core.problems import Problem
+from core.protocols import names as unlike
 from core.protocols.criterion_formats import Format, written
 from core.protocols.readings import choice
 from core.templates import Templates, render
@@ -66,9 +67,7 @@ class Settings(Frozen):
     @field_validator("judges")
     @classmethod
     def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-        twice = [name for name, count in Counter(judge.name for judge in judges).items() if count > 1]
-        if twice:
-            raise ValueError(f"two judges are called {twice[0]!r}; give each a name of its own")
+        unlike.differ((judge.name for judge in judges), "judges")
         return judges
 
 

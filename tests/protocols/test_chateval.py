@@ -255,7 +255,7 @@ def test_position_calibration_is_on_by_default_and_the_papers_defaults_stand() -
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"names": "aa"}, "two are called 'a'"),
+        ({"names": "aa"}, "two speakers are called 'a'"),
         ({"strategy": "simultaneous with summary", "summariser": {"name": "a", "spec": {"model": "m"}}}, "called 'a'"),
         ({"lowest": 5, "highest": 5}, "above the worst"),
         ({"outcome": "rating"}, "a scale of numbers"),
