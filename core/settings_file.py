@@ -15,6 +15,7 @@ from core.frozen import Frozen
 from core.items import Criterion
 from core.problems import FileRefused, Problem
 from core.protocols import PROTOCOLS, Protocol
+from core.secrecy import troubles
 from core.trace import Spec
 
 
@@ -35,7 +36,7 @@ def load(path: Path, wanted: Protocol, criteria: Sequence[Criterion]) -> Frozen:
 
 
 def parse(text: str, wanted: Protocol, criteria: Sequence[Criterion]) -> Frozen:
-    """The settings in a YAML or JSON text."""
+    """The settings in a YAML or JSON text; a key written into them is refused, for settings are stored and shown."""
     try:
         told = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -43,7 +44,10 @@ def parse(text: str, wanted: Protocol, criteria: Sequence[Criterion]) -> Frozen:
         raise FileRefused("this is not YAML.", line=mark.line + 1 if mark else None) from None
     if not isinstance(told, Mapping):
         raise FileRefused("the settings should be a list of names and values, such as `rounds: 3`.")
-    return checked(_spelled_out(told, criteria), wanted)
+    settings = checked(_spelled_out(told, criteria), wanted)
+    for place, reason in troubles(settings):
+        raise FileRefused(reason, field=place)
+    return settings
 
 
 def checked(told: Mapping[str, Any], wanted: Protocol) -> Frozen:

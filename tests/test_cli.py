@@ -121,3 +121,23 @@ def test_the_examples_in_the_docs_are_settings():
     for file in Path("docs/settings").glob("*.yaml"):
         name = file.stem.removesuffix("-local").removesuffix("-reasoning")
         assert settings_file.load(file, PROTOCOLS[name], [])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "model: gpt, key_variable: sk-abcdefghijklmnopqrstuvwx",
+        "model: sk-abcdefghijklmnopqrstuvwx",
+        "model: gpt, address: 'http://me:abcdefghijklmnopqrstuvwx@127.0.0.1:1/v1'",
+    ],
+)
+def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(with_sample, tmp_path, told):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"judges: [{{name: a, {told}}}, {{name: b, model: local}}]\ncriterion: helpfulness\n")
+    refused = with_sample("run", "--study", "tour", "--settings", str(settings), "--limit", "1")
+    assert refused.exit_code == 2
+    assert "judges.0.spec" in refused.stderr
+    assert "Keys are never typed here" in refused.stderr
+    assert "abcdefghijklmnopqrstuvwx" not in refused.stderr
+    with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
+    assert "abcdefghijklmnopqrstuvwx" not in (tmp_path / "all.jsonl").read_text(encoding="utf-8")

@@ -1,25 +1,18 @@
 """Who judges: a name and a model a row. A key is never asked for, and never taken."""
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from core import local_model
 from core.models import available
+from core.secrecy import VARIABLE, refusal
 from pages.parts.chooser import told
 from pages.parts.text import plain
 
 Draft = dict[str, Any]
-SECRET = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
-RANDOM = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
-HIDDEN = (
-    "Keys are never typed here, stored or logged: put it in an environment variable, and write the variable's name."
-)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OWN = ("temperature", "max_tokens", "timeout")
 """What all judges share, unless one has its own."""
@@ -130,24 +123,3 @@ def _own(key: str, name: str, spec: Draft) -> Any:
     return st.number_input(
         words[name], 0 if whole else 0.0, value=spec.get(name), key=f"{key}{name}", placeholder="as for all judges"
     )
-
-
-def refusal(model: str, address: str, variable: str) -> str:
-    """Why a judge's words cannot be stored with a run, in a sentence; empty where they can."""
-    if any(looks_secret(text) for text in (model, variable)):
-        return f"that looks like a key. {HIDDEN}"
-    if variable and not VARIABLE.fullmatch(variable):
-        return 'the variable\'s name has to end in "_API_KEY", such as MY_SERVER_API_KEY.'
-    if not address:
-        return ""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        return "the server's address should look like http://127.0.0.1:8000/v1."
-    if parts.username or parts.password or parts.query:
-        return f"the server's address holds more than an address. {HIDDEN}"
-    return ""
-
-
-def looks_secret(text: str) -> bool:
-    """Whether a text looks like a key: the prefix of a provider, or a long jumble of letters and digits."""
-    return bool(SECRET.match(text) or RANDOM.fullmatch(text))
