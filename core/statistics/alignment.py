@@ -60,8 +60,8 @@ def alignment(
     the alternative-annotator test allows a judge for being cheap: .2 where people are experts, .15
     skilled, .1 crowd workers.
 
-    By "scenario" a group is a scenario; otherwise "all". By "all" the criteria of a kind that share
-    a scale are also pooled, as criterion "all".
+    By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind
+    that share a scale are also pooled, as criterion "all".
     """
     rows = []
     for part in parts(labels, opinions, gold, scales, by):
@@ -81,13 +81,24 @@ def parts(
     by: By,
 ) -> Iterator[Joined]:
     """The targets of each kind, criterion and group."""
-    for whole in joined.join(labels, opinions, gold, scales):
+    for whole in wholes(labels, opinions, gold, scales, by):
         if by == "scenario":
             names = whole.scenario.astype(str)
             yield from (whole.part(name, names == name) for name in np.unique(names).tolist())
         else:
             yield whole
-    if by == "all":
+
+
+def wholes(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame | None,
+    scales: Mapping[tuple[str, str], Scale],
+    by: By,
+) -> Iterator[Joined]:
+    """The targets of each kind and criterion, then of the criteria that are pooled."""
+    yield from joined.join(labels, opinions, gold, scales)
+    if by != "criterion":
         yield from joined.pooled(labels, opinions, gold, scales)
 
 
