@@ -111,8 +111,9 @@ def line(one: Judged, raters: list[str], several: bool) -> dict[str, str]:
 
 
 def said(one: Judged, rater: str) -> str:
-    """`1`, or `1 → 2` where a judge changed its mind."""
-    return " → ".join(str(value) for value in one.said.get(rater, ()))
+    """`1`, or `1 → 2` where a judge changed its mind; a mean keeps four digits."""
+    values = one.said.get(rater, ())
+    return " → ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values)
 
 
 def _clicked(found: list[Judged], key: str) -> None:
