@@ -185,7 +185,7 @@ def _names_of_judges(session: Session, study_id: int) -> dict[int, str]:
 def _cast(settings: Any) -> tuple[tuple[str, str], ...]:
     """The judges of a run by name and model; a file may have brought any settings."""
     told = settings if isinstance(settings, dict) else {}
-    there = [told.get(name) for name in ("judges", "peers")]
+    there = [told.get(name) for name in ("judges", "peers", "personas")]
     several = [judge for judges in there if isinstance(judges, list) for judge in judges]
     found = [judge for judge in (*several, told.get("chair")) if isinstance(judge, dict)]
     specs = [(judge.get("name"), judge.get("spec")) for judge in found]

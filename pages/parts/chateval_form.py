@@ -26,7 +26,7 @@ FIRST = ("General Public", "Critic")
 
 def ask(form: SettingsForm) -> Draft:
     """The settings as far as they are chosen."""
-    form = replace(form, start={"personas": _usual(), **form.start})
+    form = replace(form, start={"personas": _usual(), "criterion": _only(form), **form.start})
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"outcome": form.setting("outcome", "Each turn asks for", OUTCOMES)}
@@ -64,6 +64,11 @@ def _usual() -> list[Draft]:
     return [{**model, "name": name} for model, name in zip(models, FIRST, strict=True)]
 
 
+def _only(form: SettingsForm) -> Draft | None:
+    """The study's criterion, where there is one alone: so that the talk meets the labels of people."""
+    return form.criteria[0].model_dump(mode="json") if len(form.criteria) == 1 else None
+
+
 def _roles(form: SettingsForm, personas: Sequence[Draft]) -> list[Draft]:
     """Who each persona is; one of the paper's names brings its role along."""
     with st.expander("Their roles", key=form.key("roles")):
@@ -79,7 +84,7 @@ def _role(form: SettingsForm, place: int, name: str, role: str | None) -> str:
     words = st.text_area(
         f"Who {name or 'the next one'} is",
         known,
-        height=90,
+        height=116,
         key=form.key(f"role_{place}_{name}"),
         placeholder="What this persona knows, cares for, and looks at. Empty: no role.",
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import chateval_form, panel_form, refer_form, usual_form
+from pages.parts import chateval_form, panel_form, refer_form, single_form, usual_form
 from pages.parts.settings_form import Draft, SettingsForm
 
 FORMATS = {
@@ -50,6 +50,8 @@ FORMS: dict[str, Callable[[SettingsForm], Draft]] = {
     "scaleeval": scaleeval,
     "chateval": chateval_form.ask,
     "refer": refer_form.ask,
+    "single-judge": single_form.pair,
+    "single-score": single_form.score,
 }
 
 

@@ -8,13 +8,14 @@ import streamlit as st
 from core.items import Item
 from core.labels import Scale
 from core.trace import Event, Turn, TurnTaken, Verdict, VerdictReached
-from pages.parts import colours, numbers, peer_charts, turns
+from pages.parts import numbers, peer_charts, turns
 from pages.parts.peer_review import told
 from pages.parts.text import plain, safe
 from storage.traces import Trace
 
 SHOWN = 10
 """Samples on one page."""
+VERDICTS = {1: "Response 1 is better", 2: "Response 2 is better", 0: "Neither is better"}
 CHOICES = {1: "Response 1", 2: "Response 2", 0: "neither"}
 
 
@@ -40,8 +41,13 @@ def show(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings
 
 def concluded(verdict: Verdict) -> None:
     """What it came to, and why."""
-    word, icon, colour = colours.STATUS[verdict.outcome]
-    st.markdown(f":{colour}-badge[{icon} {word}] {plain(verdict.reason)}")
+    reason = plain(verdict.reason)
+    if isinstance(verdict.value, int) and verdict.opinions[0].kind == "preference":
+        st.markdown(f"**{VERDICTS.get(verdict.value, str(verdict.value))}** · {reason}")
+    elif verdict.value is not None:
+        st.markdown(f"**{told(verdict.value)}** · {reason}")
+    else:
+        st.markdown(reason)
 
 
 def histogram(trace: Trace, samples: Sequence[Turn], verdict: Verdict | None, settings: dict[str, Any]) -> None:
