@@ -1,5 +1,6 @@
 """A run that is killed in the middle goes on where it was: nobody is asked twice, and nothing else comes out."""
 
+import hashlib
 import json
 import os
 import signal
@@ -84,6 +85,13 @@ def kept(url: str) -> int:
         return session.execute(text("select count(*) from event where type = 'turn'")).scalar_one()
 
 
+def asks_kept(url: str) -> list[tuple[str, str]]:
+    """(model, hash of the prompt) of every turn that is safe; all judges' first opinions have the same prompt."""
+    with reading(connect(url)) as session:
+        rows = session.execute(text("select body, prompt from event where type = 'turn'")).all()
+    return [(json.loads(body)["turn"]["model"], hashlib.sha256(prompt.encode()).hexdigest()) for body, prompt in rows]
+
+
 def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(model_server, tmp_path):
     address, log = model_server
     file = settings(tmp_path / "trio.yaml", address)
@@ -99,25 +107,18 @@ def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_
     stored = kept(disturbed)
     assert 40 <= stored < 3 * ITEMS * 3
 
-    with reading(connect(disturbed)) as session:  # the prompts whose turns are safe
-        safe = session.execute(text("select prompt from event where type = 'turn'")).scalars().all()
+    safe = asks_kept(disturbed)
     ended = subprocess.run(
         command(disturbed, "--resume", "trio"), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["state"] == "finished"
     assert len(safe) == stored
-    twice = {prompt for (_, prompt), count in asked(log).items() if count > 1}
-    assert not twice & {_hash(prompt) for prompt in safe}, "a stored turn was asked again"
+    twice = {ask for ask, count in asked(log).items() if count > 1}
+    assert not twice & set(safe), "a stored turn was asked again"
 
     finished = subprocess.run(
         command(quiet, "--settings", str(file)), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert finished.returncode == 0, finished.stderr
     assert told(disturbed) == told(quiet)
-
-
-def _hash(prompt: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(prompt.encode()).hexdigest()
