@@ -101,16 +101,27 @@ def _compared(asked: Sequence[Path], talked: Sequence[Path]) -> Records:
     """Two answers to a question: people's majority, and talks that end in votes."""
     yield CriterionRecord(criterion=OVERALL)
     yield ScaleRecord(kind="preference", criterion=OVERALL.name, scale=PREFERENCE)
-    known: dict[str, Item] = {}
+    known = {item.prompt: item for file in asked or _beside(talked) for item in map(_item, questions(file))}
+    told = set()
     for file in asked:
         for question in questions(file):
-            item = known.setdefault(question.question, _item(question))
+            item = known[question.question]
+            told.add(item.id)
             yield ItemRecord(item=item)
             target = Target(item=item.id, kind="preference", criterion=OVERALL.name)
             value = PREFERRED[question.human_results]
             yield LabelRecord(label=Label(target=target, annotator=ANNOTATOR, value=value))
     for file in talked:
-        yield from _pairs(_recorded(file), known)
+        yield from _pairs(_recorded(file), known, told)
+
+
+def _beside(talked: Sequence[Path]) -> list[Path]:
+    """The questions that talks are about, where they stand beside them or a level above: only they have categories."""
+    for folder in (talked[0].parent, talked[0].absolute().parent.parent):
+        found = [file for file in sorted(folder.glob("*.json")) if kind_of(file) == "questions"]
+        if found:
+            return found
+    return []
 
 
 def _item(question: Question) -> Item:
@@ -122,22 +133,25 @@ def _item(question: Question) -> Item:
     )
 
 
-def _pairs(recorded: Recorded, known: dict[str, Item]) -> Records:
+def _pairs(recorded: Recorded, known: dict[str, Item], told: set[str]) -> Records:
+    """A run; items that were not told before come with it."""
     settings = _settings(recorded, outcome="vote", criterion=OVERALL)
     yield _run(recorded.name, settings)
     for place, talk in enumerate(recorded.talks):
-        item = known.get(talk.question)
-        if item is None:
-            item = known[talk.question] = Item(
-                id=f"faireval {place}",
-                prompt=talk.question,
-                responses=tuple(Response(text=text, system=name) for name, text in talk.response.items()),
-            )
+        item = known.setdefault(talk.question, _unknown(talk, place))
+        if item.id not in told:
+            told.add(item.id)
             yield ItemRecord(item=item)
         if [one.text for one in item.responses] != list(talk.response.values()):
             raise FileRefused(f"record {place + 1} compares other answers than the questions have", field="response")
         turns = [_turn(name, settings, spoken, _vote(spoken), (1, 2)) for name, spoken in _said(recorded, talk)]
         yield TraceRecord(run=recorded.name, item=item.id, events=tuple(_events(turns, settings)))
+
+
+def _unknown(talk: Record, place: int) -> Item:
+    """The item of a talk whose questions are not at hand."""
+    responses = tuple(Response(text=text, system=name) for name, text in talk.response.items())
+    return Item(id=f"faireval {place}", prompt=talk.question, responses=responses)
 
 
 def _summaries(files: Sequence[Path]) -> Records:

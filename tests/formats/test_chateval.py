@@ -131,6 +131,19 @@ def test_a_folder_joins_talks_with_the_questions_that_they_are_about(tmp_path: P
     assert [trace.item for trace in of(records, TraceRecord)] == ["faireval 8", "faireval 7"]
 
 
+def test_talks_alone_find_the_questions_beside_them_so_that_both_can_be_imported_one_by_one(tmp_path: Path) -> None:
+    asked = put(tmp_path, "faireval.json", [question(7), question(8)])
+    alone = read(pairs(tmp_path / "history_outputs", talk(8, "Same"), talk(7, "Assistant 1")))
+    there = {record.item.id: record.item for record in of(read(asked), ItemRecord)}
+    assert [record.item for record in of(alone, ItemRecord)] == [there["faireval 8"], there["faireval 7"]]
+    assert not of(alone, LabelRecord)
+
+
+def test_talks_without_their_questions_are_items_by_their_place(tmp_path: Path) -> None:
+    (item,) = [record.item for record in of(read(pairs(tmp_path / "a" / "b", talk(3, "Same"))), ItemRecord)]
+    assert (item.id, item.scenario) == ("faireval 0", None)
+
+
 def test_talks_on_summaries_are_a_run_for_each_thing_they_score(tmp_path: Path) -> None:
     full = "This is my final judgement!\nRelevance: 2\nConsistency: 1\nFluency: 4\nCoherence: 3\nThought: Hm."
     partly = "In terms of fluency, it is poor.\nRelevance: 4 - it names the row\nFluency: 9"
