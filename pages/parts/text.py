@@ -8,6 +8,9 @@ _MATHS = re.compile(
     r"(?<![\w$])\$\d[^$\n]{0,200}?[=^_\\][^$\n]{0,200}?(?<=[^\s\\])\$(?![\w$]))",
     re.DOTALL,
 )
+_MARKER = r"(?:\d{1,9}[.)]|[-*+>])"
+_NESTED = re.compile(rf"^([ \t]*{_MARKER}[ \t]+)((?:{_MARKER}[ \t]+)*{_MARKER})(?=[ \t]|$)", re.MULTILINE)
+"""A list in a list in a list on one line: a model that babbles, not a table of contents."""
 _DIRECTIVE = re.compile(r":(?=[a-zA-Z_/+-]+[\w/+-]*[:\[])")
 
 
@@ -30,6 +33,7 @@ def _words(text: str) -> str:
     """Everything that is neither code nor a formula."""
     text = text.replace("$", r"\$").replace("![", r"!\[")
     text = re.sub(r"<(?=[a-zA-Z/!?])", r"\\<", text)
+    text = _NESTED.sub(lambda found: found[1] + re.sub(r"([-.)*+>])", r"\\\1", found[2]), text)
     text = _DIRECTIVE.sub(r"\\:", text)
     return re.sub(r"(?<!\n)\n(?!\n)", "  \n", text)
 

@@ -19,6 +19,10 @@ from pages.parts.text import plain, safe, short
         ("![spy](http://example.org/x.png)", r"!\[spy](http://example.org/x.png)"),
         (":red[alarm] :smile:", r"\:red[alarm] \:smile:"),
         ("at 12:30 sharp", "at 12:30 sharp"),
+        ("1. one\n2. two", "1. one  \n2. two"),
+        ("1. 1. 1. 1. x", r"1. 1\. 1\. 1\. x"),
+        ("- - - x", r"- \- \- x"),
+        ("- one\n- two", "- one  \n- two"),
     ],
 )
 def test_markdown_from_elsewhere_can_format_and_do_nothing_else(text, shown):
