@@ -128,8 +128,8 @@ def pairs(there: Sides, wanted: Wanted) -> list[Pair]:
 
 
 def compared(found: Sequence[Pair]) -> list[Pair]:
-    """Those on which people said anything; the furthest apart first where these are numbers."""
-    return sorted((one for one in found if one.labels), key=lambda one: -one.distance)
+    """Those on which people said anything."""
+    return [one for one in found if one.labels]
 
 
 def table(places: Sequence[Place], scale: Scale, missing: Place) -> Matrix:
@@ -160,7 +160,9 @@ def in_cell(found: Sequence[Pair], cell: str | None, *, categorical: bool) -> li
     there = compared(found)
     if cell is not None:
         return [one for one in there if " × ".join(one.place) == cell]
-    return [one for one in there if (one.differs if categorical else one.distance >= 0)]
+    if categorical:
+        return [one for one in there if one.differs]
+    return sorted((one for one in there if one.distance >= 0), key=lambda one: -one.distance)
 
 
 def behind(found: Sequence[Pair], judge: str, viewer: str | None) -> Behind:

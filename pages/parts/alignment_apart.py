@@ -1,6 +1,7 @@
 """Where one judge and people differ: tables of values whose cells open their items, changes of mind, and leanings."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,11 +13,11 @@ from pages.parts import (
     charts,
     items_behind,
     numbers,
+    resources,
     shell,
 )
 from pages.parts.alignment_charts import Judges, Naming
 from pages.parts.alignment_rows import CHOICES, Figures
-from pages.parts.charts import Ceiling, Series
 from pages.parts.text import plain
 from storage import changed_minds, disagreeing
 from storage.alignment import Sides
@@ -29,8 +30,30 @@ OPENED = ("scenario", "cell", "move", "leaning", "item")
 DIFFER = "differ"
 """The cell that stands for every item on which judge and people differ."""
 LEANINGS = {"shown_first": "the response that it was shown first", "longer": "the longer response"}
-Topic = tuple[str, str, str]
-"""Kind, criterion and statistic."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the page is about, as it was chosen above."""
+
+    study: Study
+    at: tuple[int, ...]
+    """The version of the labels."""
+    there: Sides
+    figures: Figures
+    judges: Sequence[str]
+    kind: str
+    criterion: str
+    statistic: str
+    by_scenario: bool
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def spoken(
+    address: str, study_id: int, at: tuple[int, ...], wanted: Wanted, _there: Sides
+) -> tuple[list[Pair], list[Move]]:
+    """What the judge and people said, and how opinions moved, at a version of the labels; nobody may change it."""
+    return disagreeing.pairs(_there, wanted), changed_minds.moves(_there, wanted)
 
 
 def open(judge: str | None = None, **clicked: str) -> None:
@@ -52,32 +75,39 @@ def within(**clicked: str) -> None:
     open(**({} if scenario is None else {"scenario": scenario}), **clicked)
 
 
-def show(study: Study, there: Sides, figures: Figures, judges: Sequence[str], topic: Topic, by_scenario: bool) -> None:
+def show(subject: Subject) -> None:
     """The judge that is chosen, and everything that can be clicked about it."""
-    kind, criterion, statistic = topic
+    kind, statistic = subject.kind, subject.statistic
     with st.container(horizontal=True, vertical_alignment="bottom", key="apart"):
         st.subheader("Where they disagree", anchor=False, width="content")
-        judge = judges[0]
-        if len(judges) > 1:
-            judge = st.selectbox("Judge", judges, key="judge", bind="query-params", width=300, on_change=close)
+        judge = subject.judges[0]
+        if len(subject.judges) > 1:
+            judge = st.selectbox("Judge", subject.judges, key="judge", bind="query-params", width=300, on_change=close)
     if kind in ("aiu", "aspect_weights"):
-        return elsewhere(study, kind)
-    if by_scenario:
-        scenarios({group: rows for (name, group), rows in figures.items() if name == judge}, judge, statistic)
-    wanted = Wanted(judge, kind, criterion, st.query_params.get("scenario"))
+        return elsewhere(subject.study, kind)
+    if subject.by_scenario:
+        rows = {group: rows for (name, group), rows in subject.figures.items() if name == judge}
+        scenarios(rows, judge, statistic)
+    wanted = Wanted(judge, kind, subject.criterion, st.query_params.get("scenario"))
     if wanted.scenario is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Scenario: **{plain(agreement_rows.place(wanted.scenario))}**", width="content")
             st.button("All scenarios", icon=":material/close:", type="tertiary", key="all_scenarios", on_click=close)
-    pairs, moves = disagreeing.pairs(there, wanted), changed_minds.moves(there, wanted)
-    scale = there.scales.get((kind, criterion if criterion != "all" else there_of(there, kind)))
+    details(subject, wanted)
+
+
+def details(subject: Subject, wanted: Wanted) -> None:
+    """Tables of values, the items behind what was clicked, and leanings."""
+    there, study = subject.there, subject.study
+    pairs, moves = spoken(str(resources.engine().url), study.id, subject.at, wanted, there)
+    pooled = wanted.criterion == disagreeing.ALL
+    scale = there.scales.get((wanted.kind, there_of(there, wanted.kind) if pooled else wanted.criterion))
     found = disagreeing.compared(pairs)
     left, right = st.columns(2, gap="large")
     with left:
         beside(found, wanted, scale)
     with right if found else left:
         flow(moves, wanted, scale)
-    leanings(figures)
     behind(study, wanted, pairs, moves, categorical=disagreeing.categorical(pairs, scale))
 
 
@@ -116,11 +146,8 @@ def scenarios(rows: Mapping[str, Mapping[str, alignment_rows.AlignmentRow]], jud
         )
         with st.container(height=640 if len(points) > 9 else "content", border=False):
             charts.draw(figure, "by_scenario_chart", f"{choice.name} of {judge} by scenario", _scenario)
-    for reason, names in alignment_rows.undefined(
-        {(judge, name): one for name, one in drawn.items()}, statistic
-    ).items():
-        places = ", ".join(plain(name.removeprefix(f"{judge}, ")) for name in names)
-        st.caption(f":material/help: No value for {places}: {plain(reason)}.")
+    for reason, names in alignment_rows.undefined(drawn, statistic).items():
+        st.caption(f":material/help: No value for {', '.join(map(plain, names))}: {plain(reason)}.")
 
 
 def _scenario() -> None:
@@ -142,12 +169,12 @@ def beside(found: Sequence[Pair], wanted: Wanted, scale: Scale | None) -> None:
         return
     if disagreeing.categorical(found, scale):
         matrix = disagreeing.table([one.place for one in found], scale, (SILENT, DIVIDED))
-        names = naming(wanted, scale, wanted.judge, "People, by majority")
-        title = f"Judge and people: {numbers.count(len(found), 'item')}"
+        names = naming(wanted, scale, "Judge", "People, by majority")
+        title = f"Judge and people: {numbers.count(len(found), alignment_rows.noun(wanted.kind))}"
         figure = alignment_charts.matrix(matrix, names, title=title, chosen=st.query_params.get("cell"))
         charts.draw(figure, "cells", alt(title, matrix, names), lambda: _clicked("cells", "cell"))
     else:
-        title = f"Judge and people: {numbers.count(len(found), 'item')}"
+        title = f"Judge and people: {numbers.count(len(found), alignment_rows.noun(wanted.kind))}"
         item = st.query_params.get("item")
         figure = alignment_charts.scores(found, judge=wanted.judge, title=title, chosen=item)
         charts.draw(figure, "dots", title, _dot)
@@ -188,41 +215,6 @@ def flow(moves: Sequence[Move], wanted: Wanted, scale: Scale | None) -> None:
     if known:
         told += f" Where people have a majority ({known:,}): {found.towards:,} towards it, {found.away:,} away from it."
     st.caption(told)
-
-
-def leanings(found: Figures) -> None:
-    """How often judges prefer what was shown first, and what is longer."""
-    whole = {judge: rows for (judge, group), rows in found.items() if group == "all"}
-    drawn = {name: alignment_rows.points(whole, statistic) for name, statistic in alignment_rows.LEANINGS.items()}
-    if not any(drawn.values()):
-        return
-    st.subheader("What judges lean to", anchor=False)
-    titles = {"shown_first": "The response shown first is preferred", "longer": "The longer response is preferred"}
-    for column, (name, points) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
-        if not points:
-            continue
-        people = {} if name == "shown_first" else alignment_rows.points(whole, "longer_preferred_people")
-        people = {judge: row for judge, row in people.items() if judge in points}
-        figure = charts.points(
-            [Series("judge", points), *([Series("people, same items", people, hollow=True)] if people else [])],
-            title=titles[name],
-            axis="Share of choices, with its 95 % interval",
-            order=list(points),
-            chosen=None,
-            ceiling=Ceiling("no leaning", 0.5) if name == "shown_first" else None,
-        )
-        with column:
-            aloud = "; ".join(f"{who} {numbers.estimate(row.value, None, None)}" for who, row in points.items())
-            charts.draw(figure, f"leaning_{name}", f"{titles[name]}: {aloud}", lambda name=name: _leaning(name))
-    st.caption(
-        "Shares of the decided verdicts: ties and no verdicts are no choice. People may rightly prefer longer answers: "
-        "only a judge's excess over them on the same items is a bias."
-    )
-
-
-def _leaning(name: str) -> None:
-    judge = charts.clicked(f"leaning_{name}")
-    open(judge, **({} if judge is None else {"leaning": name}))
 
 
 def behind(study: Study, wanted: Wanted, pairs: Sequence[Pair], moves: Sequence[Move], *, categorical: bool) -> None:

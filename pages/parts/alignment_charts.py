@@ -80,7 +80,7 @@ def _ceilings(figure: "go.Figure", ceilings: Mapping[str, Row], places: Mapping[
         line = {"dash": "dash", "color": charts.GREY, "width": 2}
         figure.add_shape(type="line", x0=row.value, x1=row.value, **edges, line=line)
     if there:
-        name = "that person with the same others: the human ceiling"
+        name = "that person with the others: human ceiling"
         key = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
         figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **key))
         figure.add_trace(_people(there, [name for name in places if name in ceilings]))

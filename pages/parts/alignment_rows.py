@@ -94,14 +94,16 @@ CHOICES: Mapping[str, Choice] = {
 KINDS = {
     "preference": "Preferences",
     "score": "Scores",
-    "aiu": "Critiques as a whole",
     "aiu_precision": "AIUs: precision",
     "aiu_recall": "AIUs: recall",
+    "aiu": "Critiques as a whole",
     "aspect_weights": "Aspect weights",
     "aspect_quality": "Quality of aspects",
     "likert": "Ratings",
     "answer": "Answers",
 }
+CRITIQUES = "aiu"
+"""The kind of rows over whole critiques: they count critiques, and no raters."""
 LEANINGS = {"shown_first": "first_shown_preferred", "longer": "longer_preferred"}
 
 
@@ -140,19 +142,7 @@ def order(found: Figures, statistic: str) -> list[Place]:
 
 def as_point(row: AlignmentRow) -> Row:
     """A row as charts draw it."""
-    return Row(
-        row.kind,
-        row.criterion,
-        row.group,
-        row.statistic,
-        row.value,
-        row.low,
-        row.high,
-        row.items,
-        row.raters,
-        row.pairs,
-        row.reason,
-    )
+    return Row(**{field.name: getattr(row, field.name) for field in fields(Row)})
 
 
 def points(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, Row]:
@@ -161,12 +151,18 @@ def points(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> d
     return {name: as_point(row) for name, row in rows.items() if row.value is not None}
 
 
+def noun(kind: str) -> str:
+    """What is counted of a kind."""
+    return {CRITIQUES: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, "item")
+
+
 def details(rows: Mapping[str, AlignmentRow], statistic: str, cost: Cost | None) -> str:
     """`24 items · 3 raters · no verdict 2.5 % · $1.20 per 1,000`."""
     row, silent = rows[statistic], rows.get("no_verdict_rate")
-    parts = [numbers.count(row.items, "item"), *([numbers.count(row.raters, "rater")] if row.raters else [])]
+    parts = [numbers.count(row.items, noun(row.kind))]
+    parts += [numbers.count(row.raters, "rater")] if row.raters and row.kind != CRITIQUES else []
     if silent is not None and silent.value is not None:
-        parts.append(f"no verdict {100 * silent.value:.3g} %")
+        parts.append(f"no verdict {round(100 * silent.value, 1):g} %")
     if cost is not None and cost.per_thousand is not None:
         parts.append(f"{numbers.dollars(cost.per_thousand)} per 1,000")
     return " · ".join(parts)
@@ -195,9 +191,12 @@ def line(at: Place, rows: Mapping[str, AlignmentRow], statistic: str, cost: Cost
     if by_scenario:
         told["Scenario"] = ALL if at[1] == ALL else agreement_rows.place(at[1])
     of = rows.get(statistic)
-    told |= {"Items": of.items if of else 0, "Raters": of.raters if of else 0}
+    if of is None or of.kind != CRITIQUES:
+        told |= {"Items": of.items if of else 0, "Raters": of.raters if of else 0}
+    else:
+        told |= {"Critiques": of.items}
     told |= {title: _figure(rows.get(name)) for name, title in columns.items()}
-    return told | {"$ per 1,000": _price(cost), WHY: _why(columns, rows)}
+    return told | {"$ per 1,000": _price(cost), WHY: "; ".join(filter(None, (_why(columns, rows), _unpriced(cost))))}
 
 
 def bare(found: Figures, prices: Mapping[str, Cost]) -> list[Line]:
@@ -220,6 +219,13 @@ def _figure(row: AlignmentRow | None) -> str:
 
 def _price(cost: Cost | None) -> str:
     return "–" if cost is None or cost.per_thousand is None else numbers.dollars(cost.per_thousand)
+
+
+def _unpriced(cost: Cost | None) -> str:
+    """Why there is no price."""
+    if cost is None:
+        return "$: no calls of its own were recorded"
+    return f"$: the price of {numbers.count(cost.unpriced, 'call')} is not known" if cost.unpriced else ""
 
 
 def _why(columns: Mapping[str, str], rows: Mapping[str, AlignmentRow]) -> str:

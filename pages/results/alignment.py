@@ -9,6 +9,7 @@ from pages.parts import (
     agreement_rows,
     alignment_apart,
     alignment_charts,
+    alignment_leanings,
     alignment_rows,
     charts,
     items_behind,
@@ -16,6 +17,7 @@ from pages.parts import (
     resources,
     shell,
 )
+from pages.parts.alignment_apart import Subject
 from pages.parts.alignment_charts import Judges
 from pages.parts.alignment_rows import CHOICES, KINDS, Figures, Place
 from pages.parts.text import plain
@@ -25,6 +27,7 @@ from storage.judge_costs import Cost
 from storage.studies import Study
 
 Version = tuple[int, ...]
+WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a text here would be shown on the page
 
 
 def version(study: Study) -> Version:
@@ -76,7 +79,7 @@ def show(study: Study) -> None:
             return nothing(study, there)
         chosen = choices(rows)
         if chosen is None:
-            return None
+            return download(rows)
         (kind, criterion, statistic), by_scenario, firsts = chosen
         every = rows + (told(*place, "scenario", at) if by_scenario else [])
         found = alignment_rows.figures(every, kind, criterion, firsts=firsts)
@@ -86,9 +89,9 @@ def show(study: Study) -> None:
             unlabelled(study, there, alignment_rows.bare(found, costs(*place, at)))
             judges = [judge for judge, _ in found]
         download(every)
-        alignment_apart.show(
-            study, there, found, list(dict.fromkeys(judges)), (kind, criterion, statistic), by_scenario
-        )
+        there_too = list(dict.fromkeys(judges))
+        alignment_apart.show(Subject(study, at, there, found, there_too, kind, criterion, statistic, by_scenario))
+        alignment_leanings.show(found)
 
     listening()
     figures()
@@ -234,7 +237,8 @@ def table(
 ) -> None:
     """Every figure, one line a judge and scenario; a click opens the items on which they differ."""
     lines = [alignment_rows.line(at, found[at], statistic, prices.get(at[0]), by_scenario=by_scenario) for at in order]
-    texts = {name for line in lines for name in line} - {"Judge", "Scenario", alignment_rows.WHY}
+    texts = {name for line in lines for name, value in line.items() if isinstance(value, str)}
+    texts -= {"Judge", "Scenario", alignment_rows.WHY}
     key = f"table_{st.session_state.get('opened', 0)}"
     st.dataframe(
         lines,
@@ -243,7 +247,7 @@ def table(
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(lines), 420),
-        column_config={name: st.column_config.TextColumn(alignment="right") for name in texts}
+        column_config={name: st.column_config.TextColumn(alignment="right", width=WIDTH) for name in texts}
         | {alignment_rows.WHY: st.column_config.TextColumn(width="large")},
     )
 
