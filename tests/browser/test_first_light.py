@@ -9,7 +9,8 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.records import LabelRecord, MarkRecord, RulingRecord, StudyRecord
-from storage import sample
+from storage import sample, studies, traces
+from storage.database import connect, reading
 
 pytestmark = pytest.mark.browser
 WITHIN = 2.0
@@ -144,8 +145,15 @@ def test_a_link_is_followed_on_the_first_visit_after_start_up(served, visit):
     assert "Page not found" not in page.content()
 
 
+def debates(served, status=None) -> list[int]:
+    """The traces of the sample study that a newcomer sees first."""
+    with reading(connect(served.database)) as session:
+        study = studies.get(session, "Sample: ScaleEval")
+        return [trace.id for trace in traces.find(session, traces.Filter(study.id, status=status))]
+
+
 def test_the_next_disagreement_is_one_key_away(served, visit):
-    page = visit(f"{served.address}/?trace=3")
+    page = visit(f"{served.address}/?trace={debates(served, 'disputed')[0]}")
     page.locator(".stance").first.wait_for()
     assert page.locator("[data-reached]").count() == 0
     page.keyboard.press("d")
@@ -157,7 +165,7 @@ def test_text_of_an_item_does_nothing_but_show(served, visit):
     page = visit(served.address)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for trace in range(1, 33, 4):
+    for trace in debates(served)[::4]:
         page.goto(f"{served.address}/?trace={trace}")
         page.locator(".st-key-card-question-item").wait_for()
         assert page.evaluate("document.querySelectorAll('[class*=st-key-card-] script').length") == 0

@@ -9,6 +9,7 @@ import sys
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 STUDY = quote("Sample: ReFeR")
@@ -25,7 +26,7 @@ def test_a_score_by_keys_alone_reveals_the_review(served, visit):
     page.get_by_text("Keep 2").wait_for()
     page.keyboard.press("Enter")
     page.get_by_text("sleep · dialog · engaging").wait_for()
-    assert page.get_by_text("Area chair").count() == 0
+    expect(page.get_by_text("Area chair")).to_have_count(0)
 
 
 def test_a_number_is_typed_where_the_scale_has_no_steps(served, visit, tmp_path):
