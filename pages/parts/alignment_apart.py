@@ -30,6 +30,15 @@ OPENED = ("scenario", "cell", "move", "leaning", "item")
 DIFFER = "differ"
 """The cell that stands for every item on which judge and people differ."""
 LEANINGS = {"shown_first": "the response that it was shown first", "longer": "the longer response"}
+ELSEWHERE = {
+    "aiu": (
+        "critiques",
+        "Critiques",
+        "The verdicts behind these are the AIUs: choose precision or recall above, or see the authors ranked.",
+    ),
+    "aspect_weights": ("weights", "Weights", "Weights have a page of their own, with the items behind every distance."),
+}
+"""Kinds whose items are shown on another page: its script and name, and what to say."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,9 @@ def show(subject: Subject) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="apart"):
         st.subheader("Where they disagree", anchor=False, width="content")
         judge = subject.judges[0]
-        if len(subject.judges) > 1:
+        if len(subject.judges) > 1 and kind not in ELSEWHERE:
             judge = st.selectbox("Judge", subject.judges, key="judge", bind="query-params", width=300, on_change=close)
-    if kind in ("aiu", "aspect_weights"):
+    if kind in ELSEWHERE:
         return elsewhere(subject.study, kind)
     if subject.by_scenario:
         rows = {group: rows for (name, group), rows in subject.figures.items() if name == judge}
@@ -118,11 +127,7 @@ def there_of(there: Sides, kind: str) -> str:
 
 def elsewhere(study: Study, kind: str) -> None:
     """Critiques as a whole and weights have pages of their own."""
-    script, label = {"aiu": ("critiques", "Critiques"), "aspect_weights": ("weights", "Weights")}[kind]
-    told = {
-        "aiu": "The verdicts behind these are the AIUs: choose precision or recall above, or see the authors ranked.",
-        "aspect_weights": "Weights have a page of their own, with the items behind every distance.",
-    }[kind]
+    script, label, told = ELSEWHERE[kind]
     st.caption(told)
     st.page_link(shell.page(f"results/{script}.py"), label=label, query_params={"study": study.name})
 

@@ -120,7 +120,7 @@ def one_of(label: str, options: Sequence[str], key: str, named: object) -> str:
     """A choice, where there is more than one."""
     if len(options) < 2:
         return options[0]
-    words = {"format_func": named, "width": 260}
+    words = {"format_func": named, "width": 300}
     chosen = st.selectbox(label, options, key=key, bind="query-params", on_change=alignment_apart.close, **words)
     return chosen or options[0]
 
