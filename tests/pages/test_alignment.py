@@ -198,6 +198,21 @@ def test_every_sample_opens_without_trouble(name: str) -> None:
     assert app.dataframe
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("dna_eval", "Aspect weights", "Weights have a page of their own"),
+        ("metacritique", "Critiques as a whole", "The verdicts behind these are the AIUs"),
+    ],
+)
+def test_kinds_with_a_page_of_their_own_say_where_their_items_are(name: str, kind: str, words: str) -> None:
+    prepared(tiebreak.read(sample.path(name)))
+    app = opened(kind=kind)
+    assert not app.exception
+    assert words in read(app)
+    assert "judge" not in {box.key for box in app.selectbox}
+
+
 def test_scores_show_spearman_and_what_lies_between_categories_says_so() -> None:
     prepared(tiebreak.read(sample.path("refer")))
     app = opened(statistic="Accuracy with the majority")
