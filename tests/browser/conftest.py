@@ -111,7 +111,7 @@ def visit(chromium):
             }
             context.add_cookies([cookie])
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)  # a busy machine is slow, not wrong
         page.goto(address)
         return page
 
