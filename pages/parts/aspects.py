@@ -182,8 +182,7 @@ def table(judged: Judgement, people: dict[str, sums.Weights]) -> None:
         cells += [f"{average[aspect]:.3g} %"] if people else []
         cells += [f"{scores[aspect]:g}" if aspect in scores else "–" for scores in judged.scores]
         lines.append("| " + " | ".join(cells) + " |")
-    with st.container(key=f"aspects-{judged.judge}"):
-        st.markdown("\n".join(lines))
+    st.markdown("\n".join(lines))
 
 
 def beside(judged: Judgement, weights: sums.Weights, people: dict[str, sums.Weights], key: str) -> None:
@@ -209,7 +208,7 @@ def replies(trace_id: int, taken: Sequence[tuple[int, Turn]], judged: Sequence[J
         return
     names = {one.judge: one.aspects for one in judged}
     for seq, turn in taken:
-        with st.container(key=f"turn-{seq}", gap="small"):
+        with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
             with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
                 wrong = f" · no reading: {plain(turn.problem)}" if turn.problem else ""
                 st.markdown(f"**{plain(turn.speaker)}** · {asked_for(turn, names.get(turn.speaker, ()))}{wrong}")

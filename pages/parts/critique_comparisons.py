@@ -78,10 +78,10 @@ def verdict(turn: Turn) -> str:
 
 def reply(trace: Trace, turn: Turn, seq: int, said: str) -> None:
     """One turn: who, what, the reply, the prompt folded."""
-    with st.container(key=f"turn-{seq}", gap="small"):
+    with st.container(key=f"turn-{trace.id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(turn.speaker)}** · {said}")
             st.caption(turns.cost(turn.usage), width="content")
-        with st.container(key=f"card-turn-{seq}"):
+        with st.container(key=f"card-turn-{trace.id}-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
         turns.prompt(trace.id, seq)

@@ -83,6 +83,7 @@ def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: boo
     found = stance_grid(
         key=f"stances_{trace_id}",
         data={
+            "trace": trace_id,
             "judges": names,
             "rounds": ["first", *(f"round {number}" for number in range(1, last + 1))],
             "stances": [_cell(stance, places) for stance in talk],
@@ -121,11 +122,11 @@ def _event(trace_id: int, seq: int, event: Event, stance: Stance | None) -> None
 
 
 def _turn(trace_id: int, seq: int, turn: Turn, stance: Stance | None) -> None:
-    with st.container(key=f"turn-{seq}", gap="small"):
+    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(turn.speaker)}** · {_when(turn)} · {_says(turn, stance)}")
             st.caption(turns.cost(turn.usage), width="content")
-        with st.container(key=f"card-turn-{seq}"):
+        with st.container(key=f"card-turn-{trace_id}-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
         turns.prompt(trace_id, seq)
 

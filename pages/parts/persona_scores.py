@@ -32,6 +32,7 @@ def grid(trace_id: int, said: Sequence[Told], settings: Settings, live: bool) ->
     found = debate.stance_grid(
         key=f"scores_{trace_id}",
         data={
+            "trace": trace_id,
             "title": TITLES[settings.outcome],
             "talk": "talk",
             "judges": [_row(name, order, settings) for name, order in rows],

@@ -148,13 +148,13 @@ def _pages(trace_id: int, rounds: Sequence[int], speakers: int) -> None:
 
 
 def _turn(trace_id: int, seq: int, turn: Turn, told: str) -> None:
-    with st.container(key=f"turn-{seq}", gap="small"):
+    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(turn.speaker)}** · {_says(turn)}")
             st.caption(turns.cost(turn.usage), width="content")
         if told:
             st.caption(f":material/hearing: {told}")
-        with st.container(key=f"card-turn-{seq}"):
+        with st.container(key=f"card-turn-{trace_id}-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
         turns.prompt(trace_id, seq)
 

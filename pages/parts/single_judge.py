@@ -63,12 +63,12 @@ def histogram(trace: Trace, samples: Sequence[Turn], verdict: Verdict | None, se
 
 
 def _turn(trace_id: int, seq: int, number: int, turn: Turn) -> None:
-    with st.container(key=f"turn-{seq}", gap="small"):
+    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             parts = [f"**{plain(turn.speaker)}**", f"sample {number}" if number else "", _order(turn), _says(turn)]
             st.markdown(" · ".join(filter(None, parts)))
             st.caption(turns.cost(turn.usage), width="content")
-        with st.container(key=f"card-turn-{seq}"):
+        with st.container(key=f"card-turn-{trace_id}-{seq}"):
             st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
         turns.prompt(trace_id, seq)
 

@@ -62,13 +62,22 @@ function places(data) {
   return at;
 }
 
-function reach(seq) {
-  const turn = document.querySelector(`.st-key-turn-${seq}`);
+function reach(trace, seq) {
+  const turn = document.querySelector(`.st-key-turn-${trace}-${seq}`);
   if (!turn) return false;
   document.querySelectorAll("[data-reached]").forEach((node) => node.removeAttribute("data-reached"));
   turn.dataset.reached = "yes";
   turn.scrollIntoView({ behavior: "smooth", block: "start" });
   return true;
+}
+
+// Where several runs judged the same item their debates stand on one page: D is about the one that is being read.
+const grids = (window.tiebreakGrids ??= new Set());
+function beingRead(root) {
+  const there = [...grids].filter((one) => one.isConnected).map((one) => [one.getBoundingClientRect().top, one]);
+  there.sort(([a], [b]) => a - b);
+  const above = there.filter(([top]) => top < window.innerHeight / 2);
+  return (above.at(-1) ?? there[0])?.[1] === root;
 }
 
 const busy = (event) =>
@@ -89,10 +98,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (round < state.from || round >= state.from + WINDOW) show(round - 1);
     mark();
     clearTimeout(state.waiting);
-    if (!reach(seq)) {
+    if (!reach(data.trace, seq)) {
       setTriggerValue("goto", seq); // it is on another page of the talk
       const again = (tries) => {
-        if (state.current === seq && !reach(seq) && tries > 0) state.waiting = setTimeout(again, 100, tries - 1);
+        if (state.current === seq && !reach(data.trace, seq) && tries > 0) state.waiting = setTimeout(again, 100, tries - 1);
       };
       state.waiting = setTimeout(again, 100, 50);
     }
@@ -140,10 +149,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {
-    if (busy(event) || event.key.toLowerCase() !== "d") return;
+    if (busy(event) || event.key.toLowerCase() !== "d" || !beingRead(root)) return;
     event.preventDefault();
     step(event.shiftKey ? -1 : 1);
   };
   document.addEventListener("keydown", parentElement.__keys);
-  return () => document.removeEventListener("keydown", parentElement.__keys);
+  grids.add(root);
+  return () => {
+    document.removeEventListener("keydown", parentElement.__keys);
+    grids.delete(root);
+  };
 }
