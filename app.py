@@ -4,6 +4,7 @@ Streamlit reads this file twice: once as the server (`app`), and once for every 
 """
 
 import ipaddress
+import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
+from pages.parts.text import plain
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -93,11 +95,21 @@ def frame() -> None:
     try:
         page.run()
     except Problem as problem:
-        st.error(str(problem), icon=":material/error:")
+        tell(problem)
+
+
+def tell(error: Exception) -> bool:
+    """Trouble is one sentence, in a page as in its fragments and callbacks; what nobody foresaw goes to the log."""
+    if isinstance(error, Problem):
+        st.error(plain(str(error)), icon=":material/error:")
+    else:
+        logging.getLogger("tiebreak").error("A page broke off.", exc_info=error)
+        st.error("Something went wrong here, and was written to the server's log. What you saved is kept.")
+    return True
 
 
 if __name__ == "__main__":
     frame()
 else:
     refuse_strangers()
-app = st.App("app.py", lifespan=serving)
+app = st.App("app.py", lifespan=serving, on_script_error=tell)

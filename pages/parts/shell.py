@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 import streamlit as st
 
@@ -44,13 +45,16 @@ def folds() -> None:
 
 
 def annotator() -> str | None:
-    """Who is here, if they said so."""
+    """Who is here, if they said so; a cookie that holds no name is no name."""
     name = st.session_state.get("annotator")
     if name is None:
-        from urllib.parse import unquote
-
-        name = unquote(st.context.cookies.get(COOKIE, ""))
-    return name or None
+        name = st.context.cookies.get(COOKIE, "")
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        return people.name_of(unquote(name))
+    except Problem:
+        return None
 
 
 def signed_in() -> str:
