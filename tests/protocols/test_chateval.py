@@ -84,7 +84,8 @@ def test_what_is_told_of_who_heard_what_is_what_stood_in_the_prompts(strategy: s
     talk = play(marked, chosen)
     for ask, turn in zip(talk.asked, talk.turns, strict=True):
         before = heard(chosen, turn, talk.turns)
-        assert [f"{'s' if one.step == 'summary' else one.speaker}{one.round}" for one in before] == re.findall(r"mark-(\w\d)", ask.prompt)
+        marks = [f"{'s' if one.step == 'summary' else one.speaker}{one.round}" for one in before]
+        assert marks == re.findall(r"mark-(\w\d)", ask.prompt)
 
 
 def test_one_by_one_is_rounds_of_one_and_a_simultaneous_turn_goes_out_together() -> None:
