@@ -108,6 +108,19 @@ def claim(
     return targets.get(session, chosen)
 
 
+def take(session: Session, wanted: Queue, target: Target, annotator: str, *, overlap: int, minutes: int) -> bool:
+    """Hold a target that a link leads to; False where as many others as wanted have it already.
+
+    One transaction, as `claim`. What the annotator has labelled is theirs to look at again.
+    """
+    studies.lock(session, wanted.study_id)
+    place = next((place for place in queue(session, wanted, annotator, overlap) if place.target == target), None)
+    if place is None or (place.full and not place.labelled):
+        return False
+    hold(session, wanted.study_id, target, annotator, minutes)
+    return True
+
+
 def tally(places: Sequence[Place]) -> Tally:
     """How many there are, and how far the annotator is."""
     return Tally(

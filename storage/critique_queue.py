@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -101,8 +102,6 @@ def claim(
 
 def hold(session: Session, study: Study, annotator: str, wanted: Sequence[Target]) -> None:
     """Hold targets for an annotator, or hold them longer."""
-    from datetime import timedelta
-
     if not wanted:
         return
     numbers = stored_targets.numbers(session, study.id, wanted)

@@ -71,11 +71,21 @@ def current(work: Work, places: list[Place]) -> Target | None:
     named = [place.target for place in places if place.target.item == told.get("item")]
     named = [target for target in named if told.get("on") in (None, target.criterion)]
     here = next((target for target in named if told.get("part") in (None, target.part)), None)
-    if here is None:
+    if here is None or not taken(work, here):
         return following(work)
-    with database.writing(resources.engine()) as session:
-        assignments.hold(session, work.study.id, here, work.annotator, work.study.rules.lease_minutes)
     return here
+
+
+def taken(work: Work, target: Target) -> bool:
+    """Hold what the address asks for; say so where enough others have it."""
+    rules = work.study.rules
+    with database.writing(resources.engine()) as session:
+        mine = assignments.take(
+            session, work.queue, target, work.annotator, overlap=rules.overlap, minutes=rules.lease_minutes
+        )
+    if not mine:
+        st.caption(f":material/group: {rules.overlap} people have {plain(target.item)} already; here is another one.")
+    return mine
 
 
 def following(work: Work, after: Target | None = None) -> Target | None:

@@ -92,6 +92,38 @@ def test_two_annotators_never_take_the_last_place_of_a_target(engine):
     assert sorted(target is not None for target in got) == [False] * 7 + [True]
 
 
+def test_a_link_leads_to_a_target_only_while_it_has_a_place(engine):
+    queue = debates(engine, 1)
+    target = next(iter(places(engine, queue).values())).target
+
+    def take(annotator):
+        with writing(engine) as session:
+            return assignments.take(session, queue, target, annotator, overlap=1, minutes=30)
+
+    assert take("ann")
+    assert take("ann")  # it is hers already
+    assert not take("bob")
+    leases_end(engine)
+    assert take("bob")
+    put(engine, queue, "bob", target)
+    assert not take("ann")
+    assert take("bob")  # to look at it again
+
+
+def test_two_links_never_give_away_the_same_last_place(engine):
+    queue = debates(engine, 1)
+    target = next(iter(places(engine, queue).values())).target
+    start, got = threading.Barrier(8), []
+
+    def work(annotator):
+        start.wait()
+        with writing(engine) as session:
+            got.append(assignments.take(session, queue, target, annotator, overlap=1, minutes=30))
+
+    run_all(work, [f"annotator {number}" for number in range(8)])
+    assert sorted(got) == [False] * 7 + [True]
+
+
 def run_all(work, names):
     troubles = []
 
