@@ -71,7 +71,8 @@ function reach(trace, seq) {
   return true;
 }
 
-// Where several runs judged the same item their debates stand on one page: D is about the one that is being read.
+// Where several runs judged the same item their debates stand on one page: D is about the one that
+// is being read, of those that have a disagreement.
 const grids = (window.tiebreakGrids ??= new Set());
 function beingRead(root) {
   const there = [...grids].filter((one) => one.isConnected).map((one) => [one.getBoundingClientRect().top, one]);
@@ -154,7 +155,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     step(event.shiftKey ? -1 : 1);
   };
   document.addEventListener("keydown", parentElement.__keys);
-  grids.add(root);
+  if (data.disputes.length) grids.add(root);
+  else grids.delete(root);
   return () => {
     document.removeEventListener("keydown", parentElement.__keys);
     grids.delete(root);

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import LabelRecord, MarkRecord, RulingRecord, StudyRecord
+from core.formats.records import (
+    CriterionRecord,
+    ItemRecord,
+    LabelRecord,
+    MarkRecord,
+    RulingRecord,
+    RunRecord,
+    StudyRecord,
+    TraceRecord,
+)
+from core.trace import VerdictReached
 from storage import sample, studies, traces
 from storage.database import connect, reading
 
@@ -170,3 +180,41 @@ def test_text_of_an_item_does_nothing_but_show(served, visit):
         page.locator(".st-key-card-question-item").wait_for()
         assert page.evaluate("document.querySelectorAll('[class*=st-key-card-] script').length") == 0
     assert all(url.startswith((served.address, "data:", "blob:")) for url in asked)
+
+
+def test_with_two_debates_of_one_item_the_key_leads_to_the_one_that_has_a_disagreement(served, visit, tmp_path):
+    """The newest run stands first; its judges agreed at once, so there is nothing to go to in it."""
+    found = list(tiebreak.read(sample.path()))
+    runs = {record.name: record for record in found if isinstance(record, RunRecord)}
+    open_one, agreed = (_debate(found, runs, outcome) for outcome in ("disputed", "agreed"))
+    criterion = runs[open_one.run].criterion
+    path = tmp_path / "two.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        tiebreak.write((record for record in found if isinstance(record, ItemRecord | CriterionRecord)), stream)
+        tiebreak.write((runs[open_one.run].model_copy(update={"name": "divided"}), _of(open_one, "divided")), stream)
+        alike = runs[agreed.run].model_copy(update={"name": "of one mind", "criterion": criterion})
+        tiebreak.write((alike, _of(agreed, "of one mind", open_one.item)), stream)
+    page = visit(f"{served.address}/studies", annotator="annotator 7")
+    import_by_hand(page, path, "two debates")
+    page.goto(f"{served.address}/disagreements?study=two+debates&item={open_one.item}&on={criterion}")
+    choose(page, "1")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("What the judges said").nth(1).wait_for()
+    page.locator(".stance").nth(3).wait_for()
+    page.keyboard.press("d")
+    page.locator("[data-reached]").wait_for()
+
+
+def _debate(found, runs, outcome: str) -> TraceRecord:
+    """The first debate by helpfulness that ended so."""
+    return next(
+        record
+        for record in found
+        if isinstance(record, TraceRecord)
+        and runs[record.run].criterion == "helpfulness"
+        and any(isinstance(event, VerdictReached) and event.verdict.outcome == outcome for event in record.events)
+    )
+
+
+def _of(trace: TraceRecord, run: str, item: str = "") -> TraceRecord:
+    return trace.model_copy(update={"run": run, "item": item or trace.item})
