@@ -79,9 +79,12 @@ def served(tmp_path: Path) -> Iterator[Served]:
     end(one)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The browser; where there is none the test is skipped and says how to get it."""
+    """The browser; where there is none the test is skipped and says how to get it.
+
+    It goes with its file: while it is there an event loop runs in this thread, and other tests bring their own.
+    """
     if CHROMIUM is None:
         pytest.skip("no chromium on this machine: apt-get install chromium")
     from playwright.sync_api import sync_playwright

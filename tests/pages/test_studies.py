@@ -120,7 +120,7 @@ def test_a_file_that_nothing_reads_is_one_sentence() -> None:
     app = uploaded(b"hello", "notes.docx")
     assert not app.exception
     assert len(app.error) == 1
-    assert app.error[0].value.startswith("no reader recognises notes.docx; name its format: tiebreak")
+    assert app.error[0].value.startswith(plain("no reader recognises notes.docx; name its format: tiebreak"))
 
 
 def test_a_path_that_leads_nowhere_is_one_sentence() -> None:
