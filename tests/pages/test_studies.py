@@ -10,6 +10,7 @@ from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts import resources, study_form
+from pages.parts.text import plain
 from storage import database, labels, studies
 from tests.conftest import a_label, an_item
 from tests.pages.opened import prepared, visit, whole
