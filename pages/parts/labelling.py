@@ -274,8 +274,14 @@ def go_on(work: Work, did: desk.Did, here: Place, places: list[Place]) -> None:
     """Stay for the reveal; otherwise to the next target, or to the neighbour that was asked for."""
     stays = work.study.rules.reveal and not here.labelled
     if did.action in ("previous", "next"):
-        step = 1 if did.action == "next" else -1
-        return go_to(places[(places.index(here) + step) % len(places)].target)
+        return go_to(neighbour(here, places, did.action == "next"))
     leaves = {"submit": not stays, "keep": True, "skip": not here.skipped}
     if leaves.get(did.action, False):
         following(work, here.target)
+
+
+def neighbour(here: Place, places: Sequence[Place], forward: bool) -> Target:
+    """The nearest target on that side that has a place for this annotator; what is shown, where there is none."""
+    at = places.index(here)
+    side = places[at + 1 :] if forward else places[:at][::-1]
+    return next((place.target for place in side if place.labelled or not place.full), here.target)

@@ -5,8 +5,9 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import LabelRecord, MarkRecord, RulingRecord, RunRecord, TraceRecord
 from core.labels import Target
-from pages.parts import resources
+from pages.parts import labelling, resources
 from storage import database, imports, labels, sample, studies
+from storage.assignments import Place
 from tests.pages.opened import prepared, visit, whole
 
 TARGET = Target(item="brainstorming-2", kind="preference", criterion="helpfulness")
@@ -93,3 +94,23 @@ def test_where_the_judges_agreed_on_everything_nothing_is_to_be_decided():
     page = at_the_desk()
     assert not page.exception
     assert "No debate here needs a person" in whole(page)
+
+
+def test_an_arrow_steps_over_what_others_have_taken():
+    def place(item: str, **is_so: bool) -> Place:
+        return Place(
+            Target(item=item, kind="preference"),
+            **dict.fromkeys(("labelled", "skipped", "flagged", "full"), False) | is_so,
+        )
+
+    places = [
+        place("a"),
+        place("b", full=True),
+        place("c"),
+        place("d", full=True),
+        place("e", full=True, labelled=True),
+    ]
+    assert labelling.neighbour(places[0], places, forward=True).item == "c"
+    assert labelling.neighbour(places[2], places, forward=True).item == "e"
+    assert labelling.neighbour(places[2], places, forward=False).item == "a"
+    assert labelling.neighbour(places[0], places[:2], forward=True).item == "a"
