@@ -23,12 +23,20 @@ PAGES = Path(__file__).parent / "pages"
 def refuse_strangers() -> None:
     """People sign in by name alone, so only this machine may reach the server."""
     address = config.get_option("server.address")
-    if address == "localhost" or (address and ipaddress.ip_address(address).is_loopback):
+    if address == "localhost" or is_loopback(address or ""):
         return
     raise SystemExit(
         f"Tiebreak serves 127.0.0.1 only, not {address or 'every address'}: people sign in by name, without a "
         "password, so anybody who reached the server could label as somebody else."
     )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address; a host's name may mean anything, so it is not."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ def test_a_loopback_address_is_served(served_at, address):
     app.refuse_strangers()
 
 
-@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.0.2.2", "::"])
+@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.0.2.2", "::", "some-machine"])
 def test_any_other_address_is_refused_with_the_reason(served_at, address):
     served_at(address)
     with pytest.raises(SystemExit, match="without a password"):
