@@ -149,7 +149,8 @@ def upgrade(engine: Engine) -> None:
     except CommandError as error:
         raise Problem(f"The database is not of this version of Tiebreak, nor of an older one: {error}.") from error
     except DatabaseError as error:
-        raise Problem(f"The database cannot be opened: {error.orig}.") from error
+        cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's own words are several lines
+        raise Problem(f"The database cannot be opened: {cause}.") from error
 
 
 def configuration(connection: Connection) -> Any:

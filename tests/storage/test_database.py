@@ -42,6 +42,7 @@ def test_a_server_that_does_not_answer_is_told_without_its_password(monkeypatch)
     with pytest.raises(Problem, match="cannot be opened") as caught:
         upgrade(connect("postgresql://somebody:secret@127.0.0.1:1/tiebreak"))
     assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_no_database_is_told(tmp_path):
