@@ -55,7 +55,9 @@ class Progress:
     def sentence(self) -> str:
         """In words."""
         took = self.totals
-        money = f"${took.dollars:,.2f}" + (f" and {took.unpriced:,} calls of unknown price" if took.unpriced else "")
+        unknown = f"{took.unpriced:,} calls of unknown price" if took.unpriced else ""
+        priced = f"${took.dollars:,.2f}" if took.dollars or not unknown else ""
+        money = " and ".join(filter(None, (priced, unknown)))
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} need a person, "
             f"{self.no_verdict} no verdict, {self.failed} failed; {took.calls:,} calls, "

@@ -7,8 +7,9 @@ from core.problems import Problem
 from core.trace import TraceFailed
 from storage import events, imports, runs, traces
 from storage.database import reading, writing
+from storage.runs import Progress
 from storage.tables import RunRow, TraceRow
-from storage.traces import Happened
+from storage.traces import Happened, Totals
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 
@@ -151,3 +152,13 @@ def test_an_imported_run_is_not_resumed(engine, a_study):
     imports.load(engine, "s", [RUN, a_trace("item 0")])
     with writing(engine) as session, pytest.raises(Problem, match="this one was imported"):
         runs.resume(session, runs.of_study(session, a_study.id)[0].id)
+
+
+def test_money_that_is_not_known_is_never_called_nothing():
+    def told(**took):
+        return Progress(1, 1, 0, 1, 0, 0, Totals(**took)).sentence()
+
+    assert "$0.00" not in told(calls=3, unpriced=3)
+    assert "3 calls of unknown price" in told(calls=3, unpriced=3)
+    assert "$0.20 and 3 calls of unknown price" in told(calls=5, dollars=0.2, unpriced=3)
+    assert "$0.00" in told(calls=3)
