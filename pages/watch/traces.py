@@ -1,5 +1,6 @@
 """Find a trace, and watch it: as it happens, or as it happened."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
@@ -45,6 +46,8 @@ def filters(study: Study) -> Filter:
         every_run = runs.of_study(session, study.id)
     names = {run.id: run.name for run in every_run}
     criteria = sorted({run.criterion for run in every_run if run.criterion})
+    words = [colours.STATUS[status][0] for status in STATUSES]
+    unknown({"run": names.values(), "scenario": scenarios, "criterion": criteria, "outcome": words})
     columns = st.columns([1.2, 1.2, 1, 1, 1])
     run = columns[0].selectbox(
         "Run", list(names.values()), index=None, placeholder="all", key="run", bind="query-params"
@@ -67,6 +70,16 @@ def filters(study: Study) -> Filter:
     item = columns[4].text_input("Item", placeholder="part of its name", key="name", bind="query-params")
     chosen = next((number for number, name in names.items() if name == run), None)
     return Filter(study.id, chosen, scenario, criterion, status, item or None)
+
+
+def unknown(choices: Mapping[str, Collection[str]]) -> None:
+    """Say what the address asks for and the study does not have, for the form leaves it out without a word."""
+    for parameter, known in choices.items():
+        told = st.query_params.get(parameter)
+        if told is not None and told not in known:
+            st.warning(
+                f"There is no {parameter} called {plain(told[:80])} here, so traces of every {parameter} are shown."
+            )
 
 
 def nothing(study: Study, wanted: Filter) -> None:

@@ -49,6 +49,14 @@ def test_a_filter_that_lets_nothing_through_says_so(tour):
     assert "No trace matches" in whole(visit("watch/traces", name="nowhere"))
 
 
+@pytest.mark.parametrize("parameter", ["run", "scenario", "criterion", "outcome"])
+def test_a_link_to_a_filter_that_the_study_does_not_have_says_so(tour, parameter):
+    page = visit("watch/traces", **{parameter: "<b>nowhere</b>"})
+    assert not page.exception
+    assert f"There is no {parameter} called" in page.warning[0].value
+    assert "<b>" not in page.warning[0].value.replace("\\<", "")
+
+
 def test_a_trace_opens_with_question_responses_and_talk(tour):
     trace = found(status="disputed")[0]
     page = visit("watch/traces", trace=str(trace.id))
