@@ -57,7 +57,7 @@ def checked(told: Mapping[str, Any], wanted: Protocol) -> Frozen:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the settings"
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
         raise FileRefused(f"{reason[0].lower()}{reason[1:]}.".replace("..", "."), field=place) from None
 
 

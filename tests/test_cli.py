@@ -141,3 +141,12 @@ def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(with_samp
     assert "abcdefghijklmnopqrstuvwx" not in refused.stderr
     with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
     assert "abcdefghijklmnopqrstuvwx" not in (tmp_path / "all.jsonl").read_text(encoding="utf-8")
+
+
+def test_wrong_settings_are_told_in_words_that_are_not_pythons(with_sample, tmp_path):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("judges: 3\ncriterion: helpfulness\n")
+    refused = with_sample("run", "--study", "tour", "--settings", str(settings))
+    assert refused.exit_code == 2
+    assert "field 'judges'" in refused.stderr
+    assert "should be a list" in refused.stderr
