@@ -22,8 +22,12 @@ ADDRESS = f"aspect_weights?study={STUDY.replace(' ', '+')}&item=three+boxes&on=&
 
 @pytest.fixture
 def store(served):
-    """The served database, and the number of the sample study in it."""
+    """The served database, and the sample study in it, which wants more labels than it has."""
     engine = database.connect(served.database)
+    with database.writing(engine) as session:
+        study = studies.get(session, STUDY)
+        rules = study.rules.model_copy(update={"overlap": 9})
+        studies.change(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
     with database.reading(engine) as session:
         yield engine, studies.get(session, STUDY)
 
@@ -98,7 +102,7 @@ def test_a_draft_survives_a_refresh_and_equal_weights_are_one_key(served, visit,
     assert own(store, "three boxes", "ada")[0] is None
 
 
-def test_a_slider_can_be_dragged_and_a_locked_one_cannot(served, visit) -> None:
+def test_a_slider_can_be_dragged_and_a_locked_one_cannot(served, visit, store) -> None:
     page = at_the_desk(visit, served, "bob")
     track = page.get_by_role("slider", name="helpfulness")
     box = track.bounding_box()
