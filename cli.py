@@ -129,7 +129,7 @@ def run(
         estimate = launch.estimate(engine, order)
         if dry_run:
             return say(asdict(estimate), estimate.sentence(), as_json)
-        typer.echo(estimate.sentence(), err=True)
+        typer.echo("\n".join(filter(None, (estimate.sentence(), launch.not_held(order, estimate)))), err=True)
         run_id = launch.make(engine, order)
     ended, progress = asyncio.run(
         launch.carry_here(engine, run_id, told if not as_json else lambda run, progress: None)

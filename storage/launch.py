@@ -72,6 +72,13 @@ def estimate(engine: Engine, order: Order) -> Estimate:
     return money.estimate(order.protocol, some, order.settings, texts=order.prompts, seed=order.seed, count=count)
 
 
+def not_held(order: Order, expected: Estimate) -> str:
+    """What the ceiling cannot do, in words; empty where it holds or where there is none."""
+    if order.ceiling is None or expected.dollars is not None:
+        return ""
+    return "The ceiling counts only calls whose price is known, and that of some of these models is not."
+
+
 def make(engine: Engine, order: Order) -> int:
     """A new run with a trace for every item; whoever carries runs will see it.
 

@@ -135,7 +135,7 @@ def _said(settings: Any) -> Any:
 
 
 def _share(progress: Progress) -> float:
-    return (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
+    return progress.done / progress.traces if progress.traces else 0.0
 
 
 def _so_far(progress: Progress) -> str:

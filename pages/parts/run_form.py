@@ -194,6 +194,8 @@ def _expected(order: Order) -> bool:
         help=f"At least {found.calls_at_least:,} calls, where the judges agree at once. Replies that cannot be read "
         "are asked for once more, and calls that fail are tried again: they come on top.",
     )
+    if warning := launch.not_held(order, found):
+        st.warning(warning, icon=":material/payments:")
     return True
 
 

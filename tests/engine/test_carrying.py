@@ -174,3 +174,9 @@ def test_what_cannot_be_kept_stops_the_run_with_a_sentence(engine, a_study, monk
     run, _ = launch.progress(engine, run_id)
     assert run.state == "stopped"
     assert "kept" in run.problem
+
+
+def test_a_ceiling_over_calls_without_a_price_is_said_to_hold_nothing(engine, a_study):
+    unpriced, free = an_order(a_study, ceiling=1.0), an_order(a_study)
+    assert "price is known" in launch.not_held(unpriced, launch.estimate(engine, unpriced))
+    assert launch.not_held(free, launch.estimate(engine, free)) == ""
