@@ -62,7 +62,7 @@ async def serving(_: st.App) -> AsyncIterator[None]:
 
 def warm() -> None:
     """Import what takes seconds before the first visitor needs it."""
-    from pages.parts import charts, debate  # noqa: F401
+    from pages.watch.parts import debate  # noqa: F401
 
 
 def frame() -> None:

@@ -85,8 +85,8 @@ def import_file(
 ) -> None:
     """Take a file into a study. Taking it again adds nothing; a file that is wrong is refused whole."""
     from core import formats
-    from core.formats import mapping
-    from storage import imports
+    from core.formats.mapping import mapping
+    from storage.transfer import imports
 
     records = formats.read(path, format, mapping.load(map) if map else None)
     shown = sys.stderr.isatty() and not as_json
@@ -114,9 +114,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a protocol over a study's items, here and now; stop it with Ctrl+C and go on with --resume."""
-    from storage import launch
     from storage.database import writing
     from storage.runs import resume as ask_for
+    from storage.worker import launch
 
     engine = opened(database)
     if resume is not None:
@@ -167,7 +167,7 @@ def agreement(
     as_json: Json = False,
 ) -> None:
     """Agreement between people, and between the judges' first and last opinions."""
-    from storage import agreement as report
+    from storage.reports import agreement as report
 
     engine = opened(database)
     rows = report.rows(engine, study_of(engine, study), by.value)
@@ -183,7 +183,7 @@ def alignment(
     as_json: Json = False,
 ) -> None:
     """How well each judge agrees with people, beside how well people agree with each other."""
-    from storage import alignment as report
+    from storage.reports import alignment as report
 
     engine = opened(database)
     rows = [asdict(row) for row in report.rows(engine, study_of(engine, study), by.value)]
@@ -194,7 +194,7 @@ def alignment(
 @one_sentence
 def weights(study: StudyName, database: Database = None, as_json: Json = False) -> None:
     """How far people's aspect weights are apart by rank, and each judge's from theirs (Kendall's distance)."""
-    from storage import weights as report
+    from storage.reports import weights as report
 
     engine = opened(database)
     rows = [
@@ -221,7 +221,7 @@ def critiques(
     as_json: Json = False,
 ) -> None:
     """Precision, recall and F1 of each author's critiques, as people and judges see them (MetaCritique)."""
-    from storage import critiques as report
+    from storage.reports import critiques as report
 
     engine = opened(database)
     board = report.board(engine, study_of(engine, study))
@@ -248,9 +248,10 @@ def export(
     """Take away the gold labels, everything a study holds, or what its area chairs can teach."""
     from core.formats import gold as gold_file
     from core.formats import instruction_tuning, tiebreak
-    from storage import exports, labels
-    from storage import instructions as taught
+    from storage import labels
     from storage.database import reading
+    from storage.transfer import exports
+    from storage.transfer import instructions as taught
 
     if gold is None and everything is None and instructions is None:
         raise Problem("Say what to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")

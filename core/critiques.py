@@ -126,7 +126,7 @@ def score(factual: Iterable[bool | None], covered: Iterable[bool | None]) -> Sco
     """Eqs. 1, 3 and 5. A judgement that could not be read (None) is left out; without any the score is undefined."""
     import numpy as np
 
-    from core.statistics.critiques import Critiques
+    from core.statistics.measures.critiques import Critiques
 
     counts = [[(said.count(True), len(said))] for said in (_read(factual), _read(covered))]
     one = Critiques(("",), *(np.array(count, float) for count in counts))

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from core.limits import Limits
-from core.models import Model, Reply, Sampler
+from core.llm.client import Model, Reply, Sampler
+from core.llm.limits import Limits
 from core.problems import Permanent, Problem, Stopped, Temporary, Unreadable
 from core.trace import (
     Ask,

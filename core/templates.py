@@ -1,10 +1,13 @@
-"""Prompts are files with blanks, one ask a file, and a study may put its own text in place of any of them.
+"""Prompt templates: text files with `$blanks`, which a study may replace.
 
-A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and never
-looked into, so a "$" in somebody's answer stays a dollar sign.
+A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and not
+parsed again, so a "$" in a response stays a dollar sign.
+
+One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
+`=== name ===` and separated from the next section by one blank line.
 """
 
-import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -12,19 +15,27 @@ from string import Template
 
 from core.problems import Problem
 
-FOLDER = Path(__file__).parent / "prompts"
-
 Templates = Mapping[str, str]
-"""Name of the ask -> text with blanks."""
+"""Template name -> text with blanks."""
+
+_SECTION = re.compile(r"^=== (\w+) ===\n", re.M)
 
 
-def templates(protocol: str, replaced: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Every template of `protocol`, with the study's own texts in place of ours; raises Problem for a name unknown."""
-    ours = dict(_ours(protocol))
-    unknown = sorted(set(replaced or {}) - ours.keys())
+@lru_cache(maxsize=64)
+def load_templates(folder: Path) -> Templates:
+    """Return every template in the `.txt` files directly in `folder`."""
+    loaded: dict[str, str] = {}
+    for file in sorted(folder.glob("*.txt")):
+        loaded |= _sections(file.stem, file.read_text(encoding="utf-8"))
+    return loaded
+
+
+def replace_templates(protocol: str, templates: Templates, replacements: Mapping[str, str]) -> dict[str, str]:
+    """Return `templates` with a study's own texts in place; raises Problem for an unknown name."""
+    unknown = sorted(replacements.keys() - templates.keys())
     if unknown:
-        raise Problem(f"{protocol} has no prompt called {unknown[0]!r}; it has {', '.join(sorted(ours))}.")
-    return ours | dict(replaced or {})
+        raise Problem(f"{protocol} has no prompt called {unknown[0]!r}; it has {', '.join(sorted(templates))}.")
+    return dict(templates) | dict(replacements)
 
 
 def render(templates: Templates, name: str, **values: object) -> str:
@@ -35,15 +46,12 @@ def render(templates: Templates, name: str, **values: object) -> str:
     return template.substitute(values)
 
 
-def digest(text: str) -> str:
-    """The SHA-256 of a text, in hexadecimal: what a run stores to say which prompt it used."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@lru_cache(maxsize=16)
-def _ours(protocol: str) -> tuple[tuple[str, str], ...]:
-    files = sorted((FOLDER / protocol).glob("*.txt"))
-    return tuple((file.stem, file.read_text(encoding="utf-8").removesuffix("\n")) for file in files)
+def _sections(first: str, text: str) -> dict[str, str]:
+    """Split the text of one file into named sections; a section ends before the blank line above the next."""
+    names = [first, *_SECTION.findall(text)]
+    *others, last = _SECTION.split(text)[::2]
+    texts = [section.removesuffix("\n\n") for section in others] + [last.removesuffix("\n")]
+    return dict(zip(names, texts, strict=True))
 
 
 @lru_cache(maxsize=256)

@@ -14,11 +14,12 @@ from core.formats.records import AiuEditRecord
 from core.items import Item
 from core.labels import Target
 from core.problems import Problem
-from core.protocols import metacritique
+from core.protocols import registry
+from core.protocols.metacritique import protocol as metacritique
 from core.trace import TurnTaken
-from storage import items, people, runs, studies, targets, traces
+from storage import annotators, items, runs, studies, targets, traces
 from storage.database import insert_all, insert_new
-from storage.said import moment
+from storage.fingerprints import moment
 from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, LabelRow, RunRow, SeenRow, TraceRow, now
 
 
@@ -27,7 +28,7 @@ def put(session: Session, study_id: int, item: str, annotator: str, change: Chan
     studies.lock(session, study_id)
     known = history(session, study_id, item)
     checked(items.get(session, study_id, item), known, change)
-    name = people.name_of(annotator)
+    name = annotators.name_of(annotator)
     edit = Edit(number=len(known) + 1, annotator=name, change=change, at=now())
     _insert(session, study_id, item, [edit])
     return edit
@@ -44,7 +45,7 @@ def undo(session: Session, study_id: int, item: str, annotator: str, critique: s
 def last_edit(session: Session, study_id: int, item: str, annotator: str, critique: str) -> int | None:
     """The number of the annotator's newest standing edit of a critique; None where there is none."""
     known = history(session, study_id, item)
-    return last(items.get(session, study_id, item), known, people.name_of(annotator), critique) if known else None
+    return last(items.get(session, study_id, item), known, annotators.name_of(annotator), critique) if known else None
 
 
 def history(session: Session, study_id: int, item: str) -> list[Edit]:
@@ -108,7 +109,7 @@ def _add(session: Session, study_id: int, item: str, told: list[Edit]) -> int:
 def see(session: Session, study_id: int, shown: Collection[Target], annotator: str) -> bool:
     """Record that the annotator was shown what judges say of some AIUs; whether any of it was new to them."""
     numbers = targets.numbers(session, study_id, shown) if shown else {}
-    annotator_id = people.annotator_id(session, annotator)
+    annotator_id = annotators.annotator_id(session, annotator)
     seen = set(session.scalars(select(col(SeenRow.target_id)).where(col(SeenRow.annotator_id) == annotator_id)))
     new = sorted({numbers[target] for target in shown} - seen)
     insert_new(session, SeenRow, [{"target_id": n, "annotator_id": annotator_id, "at": now()} for n in new])
@@ -133,7 +134,7 @@ def _written(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
         .where(col(TraceRow.study_id) == study_id, col(ItemRow.key) == item.id)
-        .where(col(RunRow.protocol) == metacritique.NAME)
+        .where(col(RunRow.protocol).in_(registry.with_artifact("aius")))
         .order_by(col(RunRow.id).desc())
     )
     for trace_id, run_id in session.execute(query).all():
@@ -151,7 +152,7 @@ def _insert(session: Session, study_id: int, item: str, edits: Iterable[Edit]) -
     if item not in places:
         raise Problem(f"There is no item {item!r} in this study.")
     there = list(edits)
-    names = people.annotator_ids(session, {edit.annotator for edit in there})
+    names = annotators.annotator_ids(session, {edit.annotator for edit in there})
     rows = [
         {
             "study_id": study_id,

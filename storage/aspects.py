@@ -11,11 +11,10 @@ from core.aspects import Weights, part
 from core.formats.records import ScaleRecord
 from core.labels import Scale, Target
 from core.problems import Problem
-from core.protocols import PROTOCOLS
-from core.protocols.dna_eval import NAME, Settings
-from core.protocols.dna_settings import QUALITIES
-from core.protocols.dna_verdicts import judgements
-from core.settings_file import checked
+from core.protocols import registry
+from core.protocols.dna_eval.settings import QUALITIES, Settings
+from core.protocols.dna_eval.verdicts import judgements
+from core.protocols.settings_file import checked
 from core.trace import turns
 from storage import labels, runs, studies, targets, traces
 from storage.tables import OpinionRow
@@ -29,7 +28,7 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
     """The aspects of a target in the order in which they were given or proposed; raises Problem where none is known."""
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
-        if run.protocol == NAME:
+        if run.protocol in registry.with_artifact("aspects"):
             said = turns(traces.whole(session, trace.id))
             for judged in judgements(said, settings_of(run.settings), 0):
                 if part(judged.aspects) == target.part:
@@ -42,7 +41,7 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
 
 def settings_of(told: Mapping[str, Any]) -> Settings:
     """A run's settings; raises Problem where a file brought some that are none."""
-    found = checked(told, PROTOCOLS[NAME])
+    found = checked(told, registry.get("dna_eval"))
     assert isinstance(found, Settings)
     return found
 
@@ -52,7 +51,7 @@ def definitions(session: Session, study_id: int, target: Target) -> dict[str, st
     found = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
-        if run.protocol == NAME:
+        if run.protocol in registry.with_artifact("aspects"):
             given = settings_of(run.settings).aspects
             found |= {aspect.name: aspect.definition for aspect in given if aspect.definition}
     return found

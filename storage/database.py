@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
-from storage import storable
+from storage import json_columns
 
 Thing = TypeVar("Thing")
 DEFAULT = "sqlite:///tiebreak.db"
@@ -52,7 +52,7 @@ def connect(url: str) -> Engine:
             return _sqlite(parsed)
         case "postgresql+psycopg":
             return create_engine(
-                parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=storable.to_json
+                parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=json_columns.to_json
             )
     raise Problem(f"Tiebreak keeps its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
@@ -63,7 +63,9 @@ def _sqlite(parsed: URL) -> Engine:
     else:
         _make_folder(Path(str(parsed.database)))
         pool = {"pool_size": 20, "max_overflow": 40}
-    engine = create_engine(parsed, connect_args={"check_same_thread": False}, json_serializer=storable.to_json, **pool)
+    engine = create_engine(
+        parsed, connect_args={"check_same_thread": False}, json_serializer=json_columns.to_json, **pool
+    )
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: Any) -> None:

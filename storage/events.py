@@ -9,7 +9,7 @@ from sqlmodel import col
 
 from core.labels import Opinion, Target
 from core.trace import EVENT, Event, ReplyUnreadable, TurnTaken
-from storage.storable import storable
+from storage.json_columns import storable
 from storage.tables import EventRow, now
 
 

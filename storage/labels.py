@@ -13,9 +13,9 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Gold, Kind, Label, Ruling, Target, Value, gold
 from core.problems import Problem
-from storage import people, studies, targets
+from storage import annotators, studies, targets
 from storage.database import insert_new
-from storage.said import label_row, ruling_row, with_origin
+from storage.fingerprints import label_row, ruling_row, with_origin
 from storage.tables import (
     AnnotatorRow,
     DraftRow,
@@ -49,8 +49,8 @@ def put(
     The annotator's draft and lease of the target end. A value that is not on the declared scale is refused.
     """
     studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
-    name = people.name_of(annotator)
-    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, name)
+    name = annotators.name_of(annotator)
+    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, name)
     label = Label(
         target=target,
         annotator=name,
@@ -81,7 +81,7 @@ def history(session: Session, study_id: int, target: Target, annotator: str | No
         .order_by(col(LabelRow.id))
     )
     if annotator is not None:
-        query = query.where(col(AnnotatorRow.name) == people.name_of(annotator))
+        query = query.where(col(AnnotatorRow.name) == annotators.name_of(annotator))
     return [_label(row) for row in session.execute(query)]
 
 
@@ -93,7 +93,7 @@ def own(session: Session, study_id: int, target: Target, annotator: str) -> Labe
 
 def reveal(session: Session, study_id: int, target: Target, annotator: str) -> list[Label]:
     """Other people's standing labels, once the annotator has labelled; from now on theirs are not blind."""
-    name = people.name_of(annotator)
+    name = annotators.name_of(annotator)
     newest = {label.annotator: label for label in history(session, study_id, target)}
     if name not in newest or newest[name].value is None:
         raise Problem("Other people's labels are shown after your own.")
@@ -103,7 +103,7 @@ def reveal(session: Session, study_id: int, target: Target, annotator: str) -> l
 
 def see(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Record that the annotator was shown what the judges or others said of a target."""
-    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, annotator)
+    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, annotator)
     insert_new(session, SeenRow, [{"target_id": target_id, "annotator_id": annotator_id, "at": now()}])
 
 
@@ -114,9 +114,9 @@ def rule(
     if not reason.strip():
         raise Problem("A ruling needs a reason.")
     studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
-    name = people.name_of(adjudicator)
+    name = annotators.name_of(adjudicator)
     ruling = Ruling(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
-    target_id, annotator_id = targets.number(session, study_id, target), people.annotator_id(session, name)
+    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, name)
     insert_new(session, RulingRow, [with_origin(ruling_row(ruling, target_id, annotator_id))])
     return ruling
 

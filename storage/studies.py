@@ -14,7 +14,7 @@ from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, Stud
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.problems import Problem
-from core.templates import templates
+from core.protocols import registry
 from storage.database import insert_new
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
@@ -39,7 +39,7 @@ class Study:
     def templates(self, protocol: str) -> dict[str, str]:
         """Every template of a protocol as this study wants it."""
         kept = [(name.partition("/"), text) for name, text in self.prompts.items()]
-        return templates(protocol, {ask: text for (whose, _, ask), text in kept if whose == protocol})
+        return registry.get(protocol).prompts_with({ask: text for (whose, _, ask), text in kept if whose == protocol})
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from storage.storable import Json
+from storage.json_columns import Json
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",

@@ -10,10 +10,10 @@ from sqlalchemy import ColumnElement, Row, Select, Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.doubt import doubt
 from core.labels import Target
 from core.problems import Problem
 from core.trace import Event, TraceFailed, Verdict, VerdictReached
+from core.uncertainty import doubt
 from storage import targets
 from storage.database import insert_all
 from storage.events import event_of, event_row, opinion_row, target_of

@@ -101,8 +101,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]"
 @pytest.fixture
 def a_study(engine: "Engine") -> "Study":
     """The study "s" with the items "item 0", "item 1" and "item 2"."""
-    from storage import imports, studies
+    from storage import studies
     from storage.database import reading
+    from storage.transfer import imports
 
     imports.load(engine, "s", [ItemRecord(item=an_item(f"item {number}")) for number in range(3)])
     with reading(engine) as session:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from storage import sample
+from storage.transfer import samples
 
 
 @pytest.fixture
@@ -20,21 +20,21 @@ def run(tmp_path):
 
 @pytest.fixture
 def with_sample(run):
-    assert run("import", str(sample.path()), "--study", "tour").exit_code == 0
+    assert run("import", str(samples.path()), "--study", "tour").exit_code == 0
     return run
 
 
 def test_importing_says_what_was_added_and_the_second_time_that_nothing_was(run):
-    first = run("import", str(sample.path()), "--study", "tour", "--json")
+    first = run("import", str(samples.path()), "--study", "tour", "--json")
     assert json.loads(first.stdout)["items"] == 32
-    again = run("import", str(sample.path()), "--study", "tour")
+    again = run("import", str(samples.path()), "--study", "tour")
     assert again.exit_code == 0
     assert "nothing new" in again.stdout
 
 
 def test_a_wrong_file_is_one_sentence_and_leaves_nothing(run, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
-    wrong.write_text(sample.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')
+    wrong.write_text(samples.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')
     refused = run("import", str(wrong), "--study", "tour", "--format", "tiebreak")
     assert refused.exit_code == 2
     assert refused.stdout == ""
@@ -82,7 +82,7 @@ def test_everything_can_be_taken_away_and_brought_back(with_sample, tmp_path):
 
 
 def test_a_run_says_what_it_would_take(with_sample):
-    words = ["--settings", "docs/settings/scaleeval.yaml", "--limit", "10", "--dry-run", "--json"]
+    words = ["--settings", "core/protocols/scaleeval/examples/scaleeval.yaml", "--limit", "10", "--dry-run", "--json"]
     estimate = json.loads(with_sample("run", "--study", "tour", *words).stdout)
     assert (estimate["items"], estimate["calls_at_least"], estimate["calls_at_most"]) == (10, 30, 90)
     assert estimate["dollars"] is None  # one judge has no known price
@@ -115,10 +115,10 @@ def test_unknown_names_are_one_sentence(with_sample):
 
 
 def test_the_examples_in_the_docs_are_settings():
-    from core import settings_file
-    from core.protocols import PROTOCOLS
+    from core.protocols import settings_file
+    from core.protocols.registry import PROTOCOLS
 
-    for file in Path("docs/settings").glob("*.yaml"):
+    for file in Path("core/protocols").glob("*/examples/*.yaml"):
         name = file.stem.removesuffix("-local").removesuffix("-reasoning")
         assert settings_file.load(file, PROTOCOLS[name], [])
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from storage import sample
+from storage.transfer import samples
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def run(tmp_path):
 
 
 def test_examples_are_lines_of_json(run, tmp_path):
-    run("import", str(sample.path("refer")), "--study", "tour")
+    run("import", str(samples.path("refer")), "--study", "tour")
     file = tmp_path / "i.jsonl"
     told = run("export", "--study", "tour", "--instructions", str(file), "--json")
     assert json.loads(told.stdout) == {"study": "tour", "written": [str(file)]}
@@ -27,7 +27,7 @@ def test_examples_are_lines_of_json(run, tmp_path):
 
 
 def test_a_study_without_a_peer_review_is_told_so_and_no_file_is_made(run, tmp_path):
-    run("import", str(sample.path()), "--study", "tour")
+    run("import", str(samples.path()), "--study", "tour")
     refused = run("export", "--study", "tour", "--instructions", str(tmp_path / "i.jsonl"))
     assert refused.exit_code == 2 and "no peer review" in refused.stderr
     assert not (tmp_path / "i.jsonl").exists()

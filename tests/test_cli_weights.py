@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli import app
-from tests.formats.shared import public
+from tests.core.formats.shared import public
 
 FIGURES = {
     "faireval": {"people": 0.1169, "gpt35": 0.1516, "gpt4": 0.1492, "llama2": 0.1804, "mistral": 0.2217},

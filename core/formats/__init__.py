@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from core.problems import FileRefused, Problem
 
 if TYPE_CHECKING:
-    from core.formats.mapping import Mapping
+    from core.formats.mapping.mapping import Mapping
     from core.formats.records import Records
 
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
-    "scaleeval": "core.formats.scaleeval",
-    "chateval": "core.formats.chateval",
-    "metacritique": "core.formats.metacritique",
-    "dna-weights": "core.formats.dna_weights",
-    "table": "core.formats.table",
+    "scaleeval": "core.formats.published.scaleeval",
+    "chateval": "core.formats.published.chateval",
+    "metacritique": "core.formats.published.metacritique",
+    "dna-weights": "core.formats.published.dna_weights",
+    "table": "core.formats.mapping.table",
 }
 """Format name -> module. The first that recognises a path reads it, so the table, which takes most files, is last."""
 

@@ -12,7 +12,7 @@ from typing import TextIO
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
-from core.protocols import refer
+from core.protocols.refer import protocol as refer
 from core.templates import Templates
 from core.trace import Event, Turn, VerdictReached, turns
 

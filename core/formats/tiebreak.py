@@ -10,8 +10,8 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from core.formats.records import RECORD, Record, Records
-from core.formats.refusal import refused
 from core.formats.text import first, lines
+from core.formats.validation_errors import refused
 from core.problems import FileRefused
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")

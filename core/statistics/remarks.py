@@ -1,8 +1,8 @@
 """What a reader should know of a judge's numbers, in words for a person."""
 
-from core.statistics.estimate import Estimate
-from core.statistics.intervals import Resampled
-from core.statistics.words import FEW_GROUPS, FEW_ITEMS, few_groups, few_items, many
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.intervals import Resampled
+from core.statistics.notes import FEW_GROUPS, FEW_ITEMS, few_groups, few_items, many
 
 FEWEST_FOR_TEST = 30
 

@@ -10,15 +10,17 @@ from core.aius import Add, Change, Merge, NotAtomic, Piece, Reword, Split
 from core.items import Item
 from core.labels import Target
 from core.problems import Problem
-from pages.parts import aius as desk
-from pages.parts import labelling, resources, shell
-from pages.parts.aius import Around, Did
+from pages.label.parts import aius as desk
+from pages.label.parts import labelling
+from pages.label.parts.aius import Around, Did
+from pages.parts import resources, shell
 from pages.parts.text import plain, safe
-from storage import aius, assignments, critique_desk, critique_queue, database
+from storage import aius, database
 from storage import items as stored_items
-from storage.critique_desk import Sheet
-from storage.critique_queue import Place, Unit
 from storage.database import Session
+from storage.labelling import critique_queue, critique_workbench, queue
+from storage.labelling.critique_queue import Place, Unit
+from storage.labelling.critique_workbench import Sheet
 from storage.studies import Study
 
 
@@ -127,8 +129,8 @@ def judged(study: Study, annotator: str, scenario: str | None, places: list[Plac
     """The material above, the desk below. Who wrote the critique is not said: it should not matter."""
     here = next(index for index, place in enumerate(places) if place.unit == unit)
     with database.writing(resources.engine()) as session:
-        sheet = critique_desk.sheet(session, study, unit, annotator)
-        note = assignments.note(session, study.id, own_target(unit), annotator)
+        sheet = critique_workbench.sheet(session, study, unit, annotator)
+        note = queue.note(session, study.id, own_target(unit), annotator)
         edited = aius.last_edit(session, study.id, unit.item, annotator, unit.critique) is not None
         lacking = any(one is None or one.aius is None for one in (sheet.critique, sheet.reference))
         adopts = lacking and aius.adoptable(session, study.id, unit.item) is not None
@@ -195,23 +197,23 @@ def act(session: Session, study: Study, annotator: str, unit: Unit, did: Did) ->
     match did.action:
         case "answer":
             target = Target.model_validate_json(told["key"])
-            critique_desk.answer(session, study, unit, annotator, target, told["value"], float(told["seconds"]))
+            critique_workbench.answer(session, study, unit, annotator, target, told["value"], float(told["seconds"]))
             done().append([unit.item, unit.critique, told["key"]])
         case "split" | "merge" | "add" | "edit" | "not_atomic":
             aius.put(session, study.id, unit.item, annotator, change(did))
             done().append([unit.item, unit.critique, ""])
         case "adopt":
-            critique_desk.adopt(session, study, unit, annotator)
+            critique_workbench.adopt(session, study, unit, annotator)
         case "undo":
             undo(session, study, annotator, unit, told.get("key"))
         case "flag":
             target = Target.model_validate_json(told["key"])
-            assignments.mark(session, study.id, target, annotator, "flag", on=bool(told["on"]))
+            queue.mark(session, study.id, target, annotator, "flag", on=bool(told["on"]))
         case "skip":
-            assignments.mark(session, study.id, own_target(unit), annotator, "skip", on=bool(told["on"]))
+            queue.mark(session, study.id, own_target(unit), annotator, "skip", on=bool(told["on"]))
         case "note":
             text = str(told["text"]).strip()
-            assignments.mark(session, study.id, own_target(unit), annotator, "note", text=text, on=bool(text))
+            queue.mark(session, study.id, own_target(unit), annotator, "note", text=text, on=bool(text))
 
 
 def change(did: Did) -> Change:
@@ -241,9 +243,9 @@ def undo(session: Session, study: Study, annotator: str, unit: Unit, here: str |
     if mine:
         done().remove(mine[-1])
     key = mine[-1][2] if mine else here
-    standing = {desk.name_of(q.target): q for q in critique_desk.sheet(session, study, unit, annotator).questions}
+    standing = {desk.name_of(q.target): q for q in critique_workbench.sheet(session, study, unit, annotator).questions}
     if key and key in standing and standing[key].own is not None:
-        critique_desk.answer(session, study, unit, annotator, standing[key].target, None, 0.0)
+        critique_workbench.answer(session, study, unit, annotator, standing[key].target, None, 0.0)
     else:
         aius.undo(session, study.id, unit.item, annotator, unit.critique)
 

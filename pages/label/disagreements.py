@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from core import media
 from core.labels import Target
-from pages.parts import desk, items, labelling, resources, shell
-from pages.parts.labelling import Work
-from storage import assignments, database, runs
+from core.llm import images
+from pages.label.parts import desk, labelling
+from pages.label.parts.labelling import Work
+from pages.parts import items, resources, shell
+from storage import database, runs
 from storage import items as stored_items
-from storage.assignments import Place, Queue
+from storage.labelling import queue
+from storage.labelling.queue import Place, Queue
 from storage.studies import Study
 
 
@@ -34,7 +36,7 @@ def finished(places: list[Place], study: Study) -> None:
         st.info("No debate here needs a person: the judges agreed on all of them, or none has run yet.")
         st.page_link(shell.page("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
         return
-    tally = assignments.tally(places)
+    tally = queue.tally(places)
     st.success(f"Done: you have decided {tally.labelled} of {tally.there} disagreements.", icon=":material/check:")
     labelling.go_through_skipped(places)
     st.page_link(shell.page("results/agreement.py"), label="See the agreement", icon=":material/monitoring:")
@@ -50,7 +52,7 @@ def judged(work: Work, target: Target, places: list[Place]) -> None:
     left, right = st.columns([2, 1], gap="large")
     with left:
         labelling.place_of(item, target)
-        items.show(item, home=media.folder(work.study.name))
+        items.show(item, home=images.folder(work.study.name))
         if standing is not None and work.study.rules.reveal:
             labelling.reveal(work, target, item)
     with right:

@@ -2,16 +2,18 @@
 
 import streamlit as st
 
-from core import media
 from core.items import Criterion, Item
 from core.labels import Scale, Target
-from pages.parts import charts, desk, items, labelling, resources, shell
-from pages.parts.labelling import Work
+from core.llm import images
+from pages.label.parts import desk, labelling
+from pages.label.parts.labelling import Work
+from pages.parts import charts, items, resources, shell
 from pages.parts.text import short
-from storage import assignments, database, offers
+from storage import database
 from storage import items as stored_items
-from storage.assignments import Place, Queue
-from storage.offers import Offer
+from storage.labelling import queue, scorable_criteria
+from storage.labelling.queue import Place, Queue
+from storage.labelling.scorable_criteria import Offer
 from storage.studies import Study
 
 LONGEST = 90  # letters of a rubric line beside its key
@@ -62,7 +64,7 @@ def finished(places: list[Place], study: Study) -> None:
     if not places:
         st.info("There is no item here. Clear the scenario, or import some.")
         return
-    tally = assignments.tally(places)
+    tally = queue.tally(places)
     st.success(f"Done: you have scored {tally.labelled} of {tally.there} items.", icon=":material/check:")
     labelling.go_through_skipped(places)
     st.page_link(
@@ -82,7 +84,7 @@ def judged(work: Work, scale: Scale, target: Target, places: list[Place]) -> Non
     left, right = st.columns([2, 1], gap="large")
     with left:
         labelling.place_of(whole, target)
-        items.show(part_of(whole, target), home=media.folder(work.study.name))
+        items.show(part_of(whole, target), home=images.folder(work.study.name))
         if standing is not None and work.study.rules.reveal:
             labelling.reveal(work, target, whole)
     with right:
@@ -140,13 +142,13 @@ def _label(value: object, line: str, *, said: bool) -> str:
 study = shell.opened("Scores", "Score one response after the other, blind; then see what the judges made of it.")
 name = shell.signed_in()
 with database.reading(resources.engine()) as session:
-    there = offers.scales(session, study.id)
+    there = scorable_criteria.scales(session, study.id)
 if not there:
     nothing(study)
 else:
     (kind, on), scenario = chosen_offer(study, there)
     with database.writing(resources.engine()) as session:
-        offers.offer(session, study.id, kind, on, there[kind, on])
+        scorable_criteria.offer(session, study.id, kind, on, there[kind, on])
     labour = Work(study, name, Queue(study.id, kind, on, scenario, every=True))
     labelling.at_the_desk(
         labour,

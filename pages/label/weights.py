@@ -5,18 +5,20 @@ from typing import Any
 
 import streamlit as st
 
-from core import media
 from core.items import Item
 from core.labels import Label, Target
+from core.llm import images
 from core.problems import Problem
-from pages.parts import desk, items, labelling, resources, shell, weights
-from pages.parts.aspect_charts import letter
-from pages.parts.labelling import Work
+from pages.label.parts import desk, labelling, weights
+from pages.label.parts.labelling import Work
+from pages.parts import items, resources, shell
 from pages.parts.text import plain
-from storage import aspects, assignments, database
+from pages.watch.parts.aspect_charts import letter
+from storage import aspects, database
 from storage import items as stored_items
-from storage.assignments import Place, Queue
 from storage.database import Session
+from storage.labelling import queue
+from storage.labelling.queue import Place, Queue
 from storage.studies import Study
 
 
@@ -55,7 +57,7 @@ def finished(places: list[Place], study: Study) -> None:
         for script, label in links.items():
             st.page_link(shell.page(script), label=label, icon=icons[script], query_params={"study": study.name})
         return
-    tally = assignments.tally(places)
+    tally = queue.tally(places)
     st.success(f"Done: you have weighed {tally.labelled} of {tally.there} sets of aspects.", icon=":material/check:")
     labelling.go_through_skipped(places)
     st.page_link(
@@ -79,7 +81,7 @@ def weighed(work: Work, target: Target, places: list[Place]) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         labelling.place_of(item, target)
-        items.show(item if revealed else question_of(item), home=media.folder(work.study.name))
+        items.show(item if revealed else question_of(item), home=images.folder(work.study.name))
         listed(names, meanings)
         if revealed:
             labelling.reveal(work, target, item)

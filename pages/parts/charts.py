@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.statistics.report import Row
+from core.statistics.reports.agreement import Row
 from pages.parts import colours, numbers
 from pages.parts.text import short
 

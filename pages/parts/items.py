@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import media
 from core.items import Criterion, Item
+from core.llm import images
 from core.problems import Problem
 from pages.parts.text import plain, safe
 
@@ -58,10 +58,10 @@ def _response(item: Item, number: int, key: str, home: Path | None) -> None:
 def picture(image: str, home: Path | None) -> None:
     """An image of the study, or a sentence that says why it cannot be shown."""
     try:
-        if media.is_url(image):
-            st.image(media.checked_url(image), caption="from the web", width=WIDEST)
+        if images.is_url(image):
+            st.image(images.checked_url(image), caption="from the web", width=WIDEST)
         elif home is not None:
-            st.image(media.read(home, image).content, width=WIDEST)
+            st.image(images.read(home, image).content, width=WIDEST)
     except Problem as problem:
         st.caption(f":material/broken_image: {plain(str(problem))}")
     except (OSError, ValueError):

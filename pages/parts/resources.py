@@ -1,13 +1,11 @@
 """What all visits share: the database, and the thread that carries runs."""
 
 from core.formats import tiebreak
-from core.models import Model
-from storage import database, imports, sample, studies
+from core.llm.client import Model
+from storage import database, studies
 from storage.database import Engine
-from storage.engine import Carrier
-
-SAMPLE = next(iter(sample.STUDIES))
-"""The sample study that a newcomer sees first."""
+from storage.transfer import imports, samples
+from storage.worker.worker import Carrier
 
 
 def engine() -> Engine:
@@ -20,8 +18,8 @@ def prepare() -> None:
     database.upgrade(engine())
     with database.reading(engine()) as session:
         empty = not studies.names(session)
-    for name, file in reversed(sample.STUDIES.items()) if empty else ():
-        imports.load(engine(), name, tiebreak.read(sample.path(file)))
+    for name, protocol in reversed(samples.studies().items()) if empty else ():
+        imports.load(engine(), name, tiebreak.read(samples.path(protocol)))
 
 
 def carrier() -> Carrier:
@@ -31,6 +29,6 @@ def carrier() -> Carrier:
 
 def model() -> Model:
     """Whoever answers asks."""
-    from core.models import LiteLLM  # costs seconds: only once a run is asked for
+    from core.llm.client import LiteLLM  # costs seconds: only once a run is asked for
 
     return LiteLLM()

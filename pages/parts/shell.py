@@ -1,19 +1,18 @@
 """The frame of every page: its title, the study it is about, and who is here."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import unquote
 
 import streamlit as st
 
 from core.problems import Problem
-from pages.parts import resources
+from pages.parts import assets, resources
 from pages.parts.text import plain
-from storage import database, people, sample, studies
+from storage import annotators, database, studies
 from storage.studies import Study
+from storage.transfer import samples
 
 COOKIE = "tiebreak_annotator"
-_HERE = Path(__file__).parent
 _remember = st.components.v2.component(
     "remember",
     js="""
@@ -24,12 +23,12 @@ _remember = st.components.v2.component(
     }
     """,
 )
-_folds = st.components.v2.component("folds", js=(_HERE / "folds.js").read_text(encoding="utf-8"))
+_folds = st.components.v2.component("folds", js=assets.read("parts/folds.js"))
 
 
 def dress() -> None:
     """The looks that the theme cannot say, and who is signed in."""
-    st.html(_HERE / "style.css")
+    st.html(assets.PAGES / "parts" / "style.css")
     with st.sidebar.container(key="who"):
         name = annotator()
         if name is not None:
@@ -52,7 +51,7 @@ def annotator() -> str | None:
     if not isinstance(name, str) or not name:
         return None
     try:
-        return people.name_of(unquote(name))
+        return annotators.name_of(unquote(name))
     except Problem:
         return None
 
@@ -67,9 +66,9 @@ def signed_in() -> str:
     st.subheader("Who is labelling?")
     st.write("Labels are kept under a name. The server can only be reached from this machine, so a name is enough.")
     with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        given = st.text_input("Your name", key="your_name", max_chars=people.LONGEST_NAME, width=320)
+        given = st.text_input("Your name", key="your_name", max_chars=annotators.LONGEST_NAME, width=320)
         if st.form_submit_button("Go on", type="primary"):
-            _sign(people.name_of(given))
+            _sign(annotators.name_of(given))
     st.stop()
 
 
@@ -79,7 +78,7 @@ def _sign(name: str) -> None:
         _remember(key="forget", data={"cookie": COOKIE, "name": ""})
         return
     with database.writing(resources.engine()) as session:
-        people.annotator_id(session, name)
+        annotators.annotator_id(session, name)
     st.rerun()
 
 
@@ -107,7 +106,7 @@ def opened(title: str, sentence: str) -> Study:
 
 def offer_sample(script: str, protocol: str) -> None:
     """A way to the sample study that has something to show on this page, where it is still there."""
-    name = next(name for name, file in sample.STUDIES.items() if file == protocol)
+    name = next(name for name, shown in samples.studies().items() if shown == protocol)
     with database.reading(resources.engine()) as session:
         there = name in studies.names(session)
     if there:
@@ -131,7 +130,7 @@ def follow_address(names: Sequence[str]) -> None:
 
 def page(script: str) -> str:
     """A page's script, as links want it."""
-    return str(_HERE.parent / script)
+    return str(assets.PAGES / script)
 
 
 def asked(parameter: str) -> int | None:

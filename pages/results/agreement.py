@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import agreement_rows, charts, items_behind, numbers, resources, shell
-from pages.parts.agreement_rows import Shown
+from pages.parts import charts, numbers, resources, shell
 from pages.parts.charts import Ceiling, Series
 from pages.parts.text import plain
-from storage import agreement, database, labels, studies
-from storage.agreement import Figures, Report
-from storage.behind import Wanted
-from storage.raters import Who
+from pages.results.parts import agreement_rows, item_drilldown
+from pages.results.parts.agreement_rows import Shown
+from storage import database, labels, studies
+from storage.reports import agreement
+from storage.reports.agreement import Figures, Report
+from storage.reports.agreement_items import Wanted
+from storage.reports.opinions import Who
 from storage.studies import Study
 
 WHO: dict[str, Who] = {"People": "people", "Judges": "judges"}
@@ -43,7 +45,7 @@ def show(study: Study) -> None:
 
     @st.fragment
     def figures() -> None:
-        items_behind.settle()
+        item_drilldown.settle()
         with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
             who = between()
             found = told(str(resources.engine().url), study.id, who, version(study))
@@ -70,7 +72,7 @@ def between() -> Who:
         required=True,
         key="between",
         bind="query-params",
-        on_change=items_behind.close,
+        on_change=item_drilldown.close,
     )
     return WHO[chosen or "People"]
 
@@ -97,7 +99,7 @@ def _one_of(label: str, options: Sequence[str], key: str) -> str:
         key=key,
         bind="query-params",
         width=240,
-        on_change=items_behind.close,
+        on_change=item_drilldown.close,
     )
     return chosen or options[0]
 
@@ -135,7 +137,7 @@ def draw(study: Study, found: Report, panels: list[Figures], wanted: Wanted) -> 
             opinions = f"{STAGES[panel.stage]}: " if panel.stage else ""
             st.markdown(f":material/balance: {opinions}{plain(remark)}")
     table(stages, wanted, shown, by_scenario)
-    items_behind.show(study, wanted)
+    item_drilldown.show(study, wanted)
 
 
 def headline(panels: list[Figures], found: Report, wanted: Wanted, shown: Shown) -> None:
@@ -185,7 +187,7 @@ def scenarios(study: Study, stages: list[Figures], wanted: Wanted, shown: Shown,
             title=f"{name} by {what}",
             axis="Value and 95 % interval",
             order=order,
-            chosen=items_behind.chosen(what),
+            chosen=item_drilldown.chosen(what),
             ceiling=_ceiling(study, wanted, shown),
         )
         with st.container(height=640 if len(order) > charts.TALL else "content", border=False):
@@ -220,7 +222,7 @@ def _ceiling(study: Study, wanted: Wanted, shown: Shown) -> Ceiling | None:
 def _pointed(what: str) -> None:
     _charted()
     name = charts.clicked("points")
-    items_behind.open(**({} if name is None else {what: name}))
+    item_drilldown.open(**({} if name is None else {what: name}))
 
 
 def _charted() -> None:
@@ -240,14 +242,14 @@ def raters(stages: list[Figures], wanted: Wanted, shown: Shown) -> None:
     name = agreement_rows.NAMES[shown.two]
     title = f"{name}, {'last opinions' if len(stages) > 1 else 'pair by pair'}"
     before = found[0] if len(stages) > 1 else {}
-    figure = charts.pairs(found[-1], before, title=title, chosen=items_behind.chosen_raters())
+    figure = charts.pairs(found[-1], before, title=title, chosen=item_drilldown.chosen_raters())
     alt = "; ".join(f"{a} and {b} {numbers.estimate(row.value, None, None)}" for (a, b), row in found[-1].items())
     charts.draw(figure, "pairs", f"{title}: {alt}", _paired)
 
 
 def _paired() -> None:
     _charted()
-    items_behind.open(raters=tuple(charts.clicked("pairs") or ()))
+    item_drilldown.open(raters=tuple(charts.clicked("pairs") or ()))
 
 
 def table(stages: list[Figures], wanted: Wanted, shown: Shown, by_scenario: bool) -> None:
@@ -278,7 +280,7 @@ def _rowed(keys: list[agreement_rows.Key], key: str) -> None:
     cells = st.session_state[key].selection.cells
     if cells:
         _, criterion, scenario = keys[cells[0][0]]
-        items_behind.open(criterion=criterion, scenario=scenario)
+        item_drilldown.open(criterion=criterion, scenario=scenario)
 
 
 show(shell.opened("Agreement", "How far people agree with each other beyond chance, and judges with judges."))

@@ -4,26 +4,24 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.statistics.report import AlignmentRow
-from pages.parts import (
-    agreement_rows,
-    alignment_apart,
-    alignment_charts,
-    alignment_leanings,
-    alignment_rows,
-    charts,
-    items_behind,
-    numbers,
-    resources,
-    shell,
-)
-from pages.parts.alignment_apart import Subject
-from pages.parts.alignment_charts import Judges
-from pages.parts.alignment_rows import CHOICES, KINDS, Figures, Place
+from core.statistics.reports.agreement import AlignmentRow
+from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import plain
-from storage import alignment, database, disagreeing, judge_costs, studies
-from storage.alignment import Sides
-from storage.judge_costs import Cost
+from pages.results.parts import (
+    agreement_rows,
+    alignment_charts,
+    alignment_differences,
+    alignment_rows,
+    item_drilldown,
+    judge_biases,
+)
+from pages.results.parts.alignment_charts import Judges
+from pages.results.parts.alignment_differences import Subject
+from pages.results.parts.alignment_rows import CHOICES, KINDS, Figures, Place
+from storage import database, studies
+from storage.reports import alignment, disagreements, judge_costs
+from storage.reports.alignment import Sides
+from storage.reports.judge_costs import Cost
 from storage.studies import Study
 
 Version = tuple[int, ...]
@@ -33,7 +31,7 @@ WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a text here would be shown on 
 def version(study: Study) -> Version:
     """Changes whenever somebody saves a label, or a judge gives an opinion."""
     with database.reading(resources.engine()) as session:
-        return disagreeing.version(session, study.id)
+        return disagreements.version(session, study.id)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -70,7 +68,7 @@ def show(study: Study) -> None:
 
     @st.fragment
     def figures() -> None:
-        items_behind.settle()
+        item_drilldown.settle()
         place = (str(resources.engine().url), study.id)
         at = version(study)
         there = sides(*place, at)
@@ -90,8 +88,8 @@ def show(study: Study) -> None:
             judges = [judge for judge, _ in found]
         download(every)
         there_too = list(dict.fromkeys(judges))
-        alignment_apart.show(Subject(study, at, there, found, there_too, kind, criterion, statistic, by_scenario))
-        alignment_leanings.show(found)
+        alignment_differences.show(Subject(study, at, there, found, there_too, kind, criterion, statistic, by_scenario))
+        judge_biases.show(found)
 
     listening()
     figures()
@@ -109,7 +107,7 @@ def choices(rows: Sequence[AlignmentRow]) -> tuple[tuple[str, str, str], bool, b
             st.caption("Nothing that is measured of these values can be drawn; the download has every figure.")
             return None
         statistic = one_of("Statistic", offered, "statistic", lambda name: CHOICES[name].name)
-        by_scenario = st.toggle("By scenario", key="by_scenario", bind="query-params", on_change=items_behind.close)
+        by_scenario = st.toggle("By scenario", key="by_scenario", bind="query-params", on_change=item_drilldown.close)
         firsts = False
         if any(alignment.FIRST in row.judge for row in rows if row.kind == kind):
             firsts = st.toggle("First opinions too", key="firsts", bind="query-params")
@@ -121,7 +119,7 @@ def one_of(label: str, options: Sequence[str], key: str, named: object) -> str:
     if len(options) < 2:
         return options[0]
     words = {"format_func": named, "width": 300}
-    chosen = st.selectbox(label, options, key=key, bind="query-params", on_change=alignment_apart.close, **words)
+    chosen = st.selectbox(label, options, key=key, bind="query-params", on_change=alignment_differences.close, **words)
     return chosen or options[0]
 
 
@@ -193,7 +191,7 @@ def chart(whole: Mapping[str, Mapping[str, AlignmentRow]], statistic: str, price
 def pointed() -> None:
     """A judge was clicked: every item on which it differs from people."""
     name = charts.clicked("judges")
-    alignment_apart.open(name, **({} if name is None else {"cell": alignment_apart.DIFFER}))
+    alignment_differences.open(name, **({} if name is None else {"cell": alignment_differences.DIFFER}))
 
 
 def reading(whole: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
@@ -258,7 +256,7 @@ def rowed(order: Sequence[Place], key: str) -> None:
     if cells:
         judge, group = order[cells[0][0]]
         scenario = {} if group == "all" else {"scenario": group}
-        alignment_apart.open(judge, cell=alignment_apart.DIFFER, **scenario)
+        alignment_differences.open(judge, cell=alignment_differences.DIFFER, **scenario)
 
 
 def download(rows: Sequence[AlignmentRow]) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import charts, critique_rows, numbers, resources, shell
+from pages.parts import charts, numbers, resources, shell
 from pages.parts.charts import Series
 from pages.parts.text import plain
-from storage import aius, critiques, database, labels, studies
-from storage.critiques import Behind, Board, Row
+from pages.results.parts import critique_rows
+from storage import aius, database, labels, studies
+from storage.reports import critiques
+from storage.reports.critiques import Behind, Board, Row
 from storage.studies import Study
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}

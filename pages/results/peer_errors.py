@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from core import error_analysis
-from core.error_analysis import Case
-from core.statistics.estimate import Estimate
-from pages.parts import numbers, peer_charts, peer_review, resources, shell
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports import peer_errors as error_analysis
+from core.statistics.reports.peer_errors import Case
+from pages.parts import numbers, resources, shell
 from pages.parts.text import plain
-from storage import database, peer_errors
-from storage.peer_errors import Errors
+from pages.watch.parts import peer_charts, peer_review
+from storage import database
+from storage.reports import peer_errors
+from storage.reports.peer_errors import Errors
 from storage.runs import Run
 from storage.studies import Study
 

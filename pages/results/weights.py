@@ -6,13 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from core.statistics.estimate import Estimate
-from core.weightings import ALL, PEOPLE, Average, Compared, Measure, kendall, top_k
-from pages.parts import numbers, resources, shell, weight_charts
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports.weight_distances import ALL, PEOPLE, Average, Compared, Measure, kendall, top_k
+from pages.parts import numbers, resources, shell
 from pages.parts.text import plain, short
-from storage import database, labels, studies, weights
+from pages.results.parts import weight_charts
+from storage import database, labels, studies
+from storage.reports import weights
+from storage.reports.weights import Agreed, Behind, Quality
 from storage.studies import Study
-from storage.weights import Agreed, Behind, Quality
 
 MEASURES = {"kendall": "Kendall, ties included", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
 PENALTIES = {0.5: "½: a metric", 0.0: "0: forgiving"}

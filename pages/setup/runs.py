@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.parts import resources, run_cards, run_form, shell
+from pages.parts import resources, shell
+from pages.setup.parts import run_cards, run_form
 from storage import database, runs
 from storage.studies import Study
 

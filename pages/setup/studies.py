@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from pages.parts import import_steps, numbers, resources, shell, study_form
+from pages.parts import numbers, resources, shell
 from pages.parts.text import plain, safe, short
+from pages.setup.parts import import_steps, study_form
 from storage import database, studies
 from storage.studies import Progress, Study
 

@@ -5,22 +5,22 @@ from typing import Any
 
 import streamlit as st
 
-from core import media
 from core.items import Item
 from core.labels import Target
+from core.llm import images
+from core.protocols.protocol import Judges
+from core.protocols.registry import PROTOCOLS
 from core.trace import Event
-from pages.parts import colours, items, numbers, resources, shell, views
+from pages.parts import colours, items, numbers, resources, shell
 from pages.parts.text import plain
-from storage import database, labels, peer_reviews, runs, studies, traces
+from pages.watch.parts import views
+from storage import database, labels, runs, studies, traces
 from storage import items as stored_items
+from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
 ROWS = 50
-# Protocols that give one response a score, which people label elsewhere than a preference.
-SCORED = ("refer", "single-score")
-# Protocols that judge critiques: their traces have no preference to decide.
-CRITIQUES = ("metacritique", "metacritique-single", "metacritique-pairwise", "metacritique-refinement")
 
 
 def find(study: Study) -> None:
@@ -129,7 +129,7 @@ def watch(trace_id: int) -> None:
         study = studies.of_id(session, trace.study_id)
     head(trace, item, study, run.source)
     looked_at(trace, study)
-    items.show(item, home=media.folder(study.name))
+    items.show(item, home=images.folder(study.name))
     systems = items.systems(item)
     if systems:
         st.caption(systems)
@@ -145,15 +145,16 @@ def head(trace: Trace, item: Item, study: Study, source: str) -> None:
             st.rerun()
         parts = [f"Item {plain(trace.item)}", trace.scenario, trace.criterion, f"run “{plain(trace.run)}”"]
         st.markdown(" · ".join(part for part in parts if part), width="stretch")
-        scored = trace.protocol in SCORED or (trace.protocol == "chateval" and len(item.responses) == 1)
-        if trace.status in ("disputed", "no_verdict") and not scored and trace.protocol not in CRITIQUES:
+        judges = judged_kind(trace)
+        scored = judges in ("score", "answer") or (judges == "pair" and len(item.responses) == 1)
+        if trace.status in ("disputed", "no_verdict") and not scored and judges != "critique":
             st.page_link(
                 shell.page("label/disagreements.py"),
                 label="Decide",
                 icon=":material/balance:",
                 query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
             )
-        if trace.protocol in CRITIQUES:
+        if judges == "critique":
             st.page_link(
                 shell.page("label/aius.py"),
                 label="Judge its AIUs",
@@ -171,6 +172,11 @@ def head(trace: Trace, item: Item, study: Study, source: str) -> None:
         st.caption(":material/info: A sample: this trace was written for the tour. No model was asked.")
 
 
+def judged_kind(trace: Trace) -> Judges:
+    """What the trace's protocol judges; a pair where the protocol is not installed here."""
+    return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
+
+
 def looked_at(trace: Trace, study: Study) -> None:
     """A label given after looking is not blind: keep that in mind, and say it."""
     name = shell.annotator()
@@ -178,7 +184,7 @@ def looked_at(trace: Trace, study: Study) -> None:
         return
     with database.writing(resources.engine()) as session:
         open_to = [Target(item=trace.item, kind="preference", criterion=trace.criterion)]
-        open_here = trace.status in ("disputed", "no_verdict") and trace.protocol not in CRITIQUES
+        open_here = trace.status in ("disputed", "no_verdict") and judged_kind(trace) != "critique"
         judged = open_to if open_here else []
         scored = peer_reviews.judged(session, trace.id)
         unlabelled = [one for one in scored or judged if labels.own(session, study.id, one, name) is None]
@@ -200,7 +206,7 @@ def follow(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
         if live and now.status not in ("running", "waiting"):
             st.rerun()
         status_line(now)
-        views.show(now, item, events, settings, live=now.status == "running")
+        views.render(now, item, events, settings, live=now.status == "running")
 
     growing()
 

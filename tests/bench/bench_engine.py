@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from core.items import Criterion, Item, Response
-from core.limits import Lane, Limits
-from core.models import LiteLLM, Model, ScriptedModel
-from core.protocols import PROTOCOLS, seeded
-from core.protocols.scaleeval import Judge, Settings
+from core.llm.client import LiteLLM, Model, ScriptedModel
+from core.llm.limits import Lane, Limits
+from core.protocols.protocol import trace_random
+from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.protocol import Judge, Settings
 from core.runner import Record, carry
-from core.templates import templates
 from core.trace import Ask, Event, Spec, TurnTaken
 
 AT_ONCE = 64
@@ -64,7 +64,7 @@ async def engine(
     count: int, address: str, record: Callable[[Item], Record], model: Model | None = None
 ) -> tuple[float, list[TurnTaken]]:
     """Seconds for the whole run, and its turns."""
-    protocol, chosen, texts = PROTOCOLS["scaleeval"], settings(address), templates("scaleeval")
+    protocol, chosen, texts = PROTOCOLS["scaleeval"], settings(address), PROTOCOLS["scaleeval"].prompts
     model, limits = model or LiteLLM(), OneLane()
     turns: list[TurnTaken] = []
 
@@ -79,7 +79,7 @@ async def engine(
         return recorded
 
     start = time.perf_counter()
-    flows = [(protocol.flow(item, chosen, seeded(1, item), texts), recording(item)) for item in items(count)]
+    flows = [(protocol.flow(item, chosen, trace_random(1, item), texts), recording(item)) for item in items(count)]
     await asyncio.gather(*(carry(flow, model, store, limits=limits) for flow, store in flows))
     seconds = time.perf_counter() - start
     if len(turns) != count * 9:

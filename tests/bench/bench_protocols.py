@@ -17,13 +17,13 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from core.frozen import Frozen
 from core.items import Item
-from core.limits import Limits
-from core.models import LiteLLM
-from core.protocols import PROTOCOLS, Protocol, seeded
+from core.llm.client import LiteLLM
+from core.llm.limits import Limits
+from core.protocols.protocol import Protocol, trace_random
+from core.protocols.registry import PROTOCOLS
 from core.runner import carry
-from core.templates import templates
 from core.trace import Ask, Event, Flow
-from storage import sample
+from storage.transfer import samples as sample
 from tests.bench.bench_engine import server
 
 AT_ONCE = 64
@@ -68,7 +68,7 @@ def longest(protocol: Protocol, settings: Frozen, ask: Ask) -> Any:
 
 async def measured(protocol: Protocol, settings: Frozen, items: list[Item]) -> tuple[int, float]:
     """Calls and seconds."""
-    model, limits, texts = LiteLLM(), Limits(parallel=AT_ONCE), templates(protocol.name)
+    model, limits, texts = LiteLLM(), Limits(parallel=AT_ONCE), protocol.prompts
     calls = 0
 
     async def record(event: Event) -> None:
@@ -76,7 +76,9 @@ async def measured(protocol: Protocol, settings: Frozen, items: list[Item]) -> t
         calls += event.type in ("turn", "unreadable")
 
     start = time.perf_counter()
-    flows = [readable(protocol.flow(item, settings, seeded(1, item), texts), protocol, settings) for item in items]
+    flows = [
+        readable(protocol.flow(item, settings, trace_random(1, item), texts), protocol, settings) for item in items
+    ]
     await asyncio.gather(*(carry(flow, model, record, limits=limits) for flow in flows))
     took = time.perf_counter() - start
     await model.close()

@@ -12,12 +12,14 @@ import time
 from pathlib import Path
 
 from core.formats.records import ItemRecord
-from core.models import LiteLLM
-from core.protocols import PROTOCOLS
-from storage import imports, launch, runs, studies
+from core.llm.client import LiteLLM
+from core.protocols.registry import PROTOCOLS
+from storage import runs, studies
 from storage.database import connect, reading, upgrade, writing
-from storage.engine import carry_run, worker_name
-from storage.launch import Order
+from storage.transfer import imports
+from storage.worker import launch
+from storage.worker.launch import Order
+from storage.worker.worker import carry_run, worker_name
 from tests.bench.bench_engine import items, server, settings
 
 EACH = 21

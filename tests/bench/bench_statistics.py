@@ -22,13 +22,13 @@ from scipy import stats
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from core.labels import Scale
-from core.statistics import agreement, continuous, kernels
-from core.statistics.arrays import Floats
-from core.statistics.intervals import resample
-from core.statistics.kernels import Family
-from core.statistics.patterns import by_counts, distinct_scores, tally
-from core.statistics.ratings import Ratings, Scores
-from core.statistics.report import agreement as agreement_rows
+from core.statistics.data.arrays import Floats
+from core.statistics.data.patterns import by_counts, distinct_scores, tally
+from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.measures import agreement, continuous, kernels
+from core.statistics.measures.intervals import resample
+from core.statistics.measures.kernels import Family
+from core.statistics.reports.agreement import agreement as agreement_rows
 
 RESAMPLES = 1000
 FIVE = ("percent", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha_nominal", "krippendorff_alpha_interval")

@@ -17,14 +17,16 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from core import formats
-from core.formats.mapping import Mapping, ResponseFields, WideLabels
+from core.formats.mapping.mapping import Mapping, ResponseFields, WideLabels
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnTaken, Usage, Verdict, VerdictReached
-from storage import assignments, database, imports, labels, runs, studies, traces
+from storage import database, labels, runs, studies, traces
 from storage.database import reading, writing
+from storage.labelling import queue
 from storage.traces import Happened
+from storage.transfer import imports
 
 PEOPLE = ("ann", "bob", "cyd")
 WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
@@ -147,14 +149,14 @@ def bench_labelling(engine: Engine, targets: int, times: int) -> None:
     debates = [disputed(n) for n in range(targets)]
     imports.load(engine, "desk", [*items, RunRecord(name="r", protocol="scaleeval"), *debates])
     with reading(engine) as session:
-        wanted = assignments.Queue(studies.get(session, "desk").id)
+        wanted = queue.Queue(studies.get(session, "desk").id)
     with timed(f"assignments.queue of {targets} targets"), reading(engine) as session:
-        assert len(assignments.queue(session, wanted, "ann", 3)) == targets
+        assert len(queue.queue(session, wanted, "ann", 3)) == targets
     with timed("claim a target and label it, two transactions", "next item < 300 ms", per=times):
         for number in range(times):
             annotator = f"annotator {number % 10}"
             with writing(engine) as session:
-                target = assignments.claim(session, wanted, annotator, overlap=3, minutes=30)
+                target = queue.claim(session, wanted, annotator, overlap=3, minutes=30)
             assert target is not None
             with writing(engine) as session:
                 labels.put(session, wanted.study_id, target, annotator, 1)

@@ -4,16 +4,19 @@ import re
 
 import pytest
 
-from core import local_model
 from core.critiques import Critique, covered, factual, numbered
 from core.formats.records import ItemRecord
 from core.items import Item, Response
-from core.protocols import PROTOCOLS
-from core.protocols.metacritique import Judge, Settings
+from core.llm import local_server
+from core.protocols.metacritique.protocol import Judge, Settings
+from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from storage import aius, critique_desk, database, imports, labels, launch, studies, traces
-from storage.critique_queue import Unit
+from storage import aius, database, labels, studies, traces
+from storage.labelling import critique_workbench
+from storage.labelling.critique_queue import Unit
 from storage.traces import Filter
+from storage.transfer import imports
+from storage.worker import launch
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
@@ -141,11 +144,11 @@ def test_ratings_take_seven_steps_and_ctrl_enter_goes_on(served, visit, store) -
     page.wait_for_url(re.compile(r"of=llm"))
     engine, study = store
     with database.writing(engine) as session:
-        sheet = critique_desk.sheet(session, study, Unit("moon", "human"), "zoe")
+        sheet = critique_workbench.sheet(session, study, Unit("moon", "human"), "zoe")
     assert [one.own for one in sheet.questions if one.criterion] == [6, None, None]
 
 
-@pytest.mark.skipif(not local_model.installed(), reason="the local model is not installed")
+@pytest.mark.skipif(not local_server.installed(), reason="the local model is not installed")
 def test_a_live_run_is_watched_aiu_by_aiu(served, visit, store) -> None:
     engine, _ = store
     critique = Critique(

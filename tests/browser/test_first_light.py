@@ -19,8 +19,9 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.trace import VerdictReached
-from storage import sample, studies, traces
+from storage import studies, traces
 from storage.database import connect, reading
+from storage.transfer import samples
 
 pytestmark = pytest.mark.browser
 WITHIN = 2.0
@@ -34,7 +35,7 @@ def unlabelled(tmp_path) -> Path:
     """The sample's items and debates as a file, with one annotator's labels only and no ruling."""
     path = tmp_path / "debates.jsonl"
     with path.open("w", encoding="utf-8") as stream:
-        tiebreak.write((record for record in tiebreak.read(sample.path()) if _kept(record)), stream)
+        tiebreak.write((record for record in tiebreak.read(samples.path()) if _kept(record)), stream)
     return path
 
 
@@ -184,7 +185,7 @@ def test_text_of_an_item_does_nothing_but_show(served, visit):
 
 def test_with_two_debates_of_one_item_the_key_leads_to_the_one_that_has_a_disagreement(served, visit, tmp_path):
     """The newest run stands first; its judges agreed at once, so there is nothing to go to in it."""
-    found = list(tiebreak.read(sample.path()))
+    found = list(tiebreak.read(samples.path()))
     runs = {record.name: record for record in found if isinstance(record, RunRecord)}
     open_one, agreed = (_debate(found, runs, outcome) for outcome in ("disputed", "agreed"))
     criterion = runs[open_one.run].criterion

@@ -4,15 +4,16 @@ import re
 
 import pytest
 
-from core import local_model
 from core.aspects import part
-from core.protocols import PROTOCOLS
-from core.protocols.dna_eval import Settings
-from core.protocols.scaleeval import Judge
+from core.llm import local_server
+from core.protocols.dna_eval.protocol import Settings
+from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.protocol import Judge
 from core.trace import Spec
-from storage import aspects, database, labels, launch, studies, traces
+from storage import aspects, database, labels, studies, traces
 from storage.aspects import quality_of
 from storage.traces import Filter
+from storage.worker import launch
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: DnA-Eval"
@@ -114,7 +115,7 @@ def test_a_slider_can_be_dragged_and_a_locked_one_cannot(served, visit, store) -
 
 
 def test_a_live_run_is_watched_to_its_sums(served, visit, store) -> None:
-    if not local_model.installed():
+    if not local_server.installed():
         pytest.skip("the local model is not installed: make setup")
     engine, study = store
     settings = Settings(

@@ -1,16 +1,17 @@
 """The app as a visitor meets it, on a database of the test's own."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import Record
 from pages.parts import resources
-from storage import database, imports
+from storage import database
+from storage.transfer import imports
+from tests.paths import ROOT
 
-APP = Path(__file__).parents[2] / "app.py"
+APP = ROOT / "app.py"
 
 
 def visit(page: str, **parameters: str) -> AppTest:

@@ -5,9 +5,10 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Opinion
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnTaken, Usage, Verdict, VerdictReached
-from storage import imports, studies
-from storage.assignments import Queue
+from storage import studies
 from storage.database import reading
+from storage.labelling.queue import Queue
+from storage.transfer import imports
 from tests.conftest import an_item
 
 RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")

@@ -16,12 +16,15 @@ from core.formats.records import ItemRecord, RunRecord, StudyRecord, StudyRules,
 from core.items import Item
 from core.labels import Target
 from core.problems import Problem
-from core.templates import templates
-from storage import aius, critique_desk, critique_queue, critiques, database, exports, imports, labels, studies
-from storage.critique_queue import Unit
+from core.protocols.registry import PROTOCOLS
+from storage import aius, database, labels, studies
+from storage.labelling import critique_queue, critique_workbench
+from storage.labelling.critique_queue import Unit
+from storage.reports import critiques
 from storage.studies import Study
 from storage.tables import LeaseRow, now
-from tests.protocols.critiques import an_item, brought, play, settings, worked
+from storage.transfer import exports, imports
+from tests.core.protocols.critiques import an_item, brought, play, settings, worked
 
 UNIT = Unit("ladder", "c1")
 SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
@@ -47,7 +50,7 @@ def judged(item: Item, script: Any, run: str = "run", **fields: Any) -> list[Any
         name=run,
         protocol="metacritique",
         settings=chosen.model_dump(mode="json"),
-        prompts=templates("metacritique"),
+        prompts=PROTOCOLS["metacritique"].prompts,
     )
     return [made, TraceRecord(run=run, item=item.id, events=tuple(told.events))]
 
@@ -59,12 +62,12 @@ def put(engine: Engine, study: Study, change: Any, who: str = "ann") -> None:
 
 def label(engine: Engine, study: Study, target: Target, value: Any, who: str = "ann", unit: Unit = UNIT) -> None:
     with database.writing(engine) as session:
-        critique_desk.answer(session, study, unit, who, target, value, 1.0)
+        critique_workbench.answer(session, study, unit, who, target, value, 1.0)
 
 
-def sheet(engine: Engine, study: Study, who: str = "ann", unit: Unit = UNIT) -> critique_desk.Sheet:
+def sheet(engine: Engine, study: Study, who: str = "ann", unit: Unit = UNIT) -> critique_workbench.Sheet:
     with database.writing(engine) as session:
-        return critique_desk.sheet(session, study, unit, who)
+        return critique_workbench.sheet(session, study, unit, who)
 
 
 def answers(engine: Engine, study: Study, who: str = "ann") -> dict[str, Any]:
@@ -155,8 +158,8 @@ def test_what_a_run_wrote_can_be_taken_over_and_then_labelled(engine: Engine) ->
     unit = Unit("ladder", "model")
     assert not sheet(engine, study, unit=unit).questions
     with database.writing(engine) as session:
-        assert critique_desk.adopt(session, study, unit, "ann")
-        assert not critique_desk.adopt(session, study, unit, "ann")
+        assert critique_workbench.adopt(session, study, unit, "ann")
+        assert not critique_workbench.adopt(session, study, unit, "ann")
     asked = sheet(engine, study, unit=unit)
     kinds = [question.target.kind for question in asked.questions]
     assert kinds == ["aiu_precision"] * 7 + ["aiu_recall"] * 5 + ["likert"] * 3 and asked.answer
@@ -273,11 +276,11 @@ def test_a_critique_whose_aiu_was_split_is_given_out_again(engine: Engine, study
 
 
 def test_a_skipped_critique_comes_back_only_when_it_is_asked_for(engine: Engine, study: Study) -> None:
-    from storage import assignments
+    from storage.labelling import queue
 
     with database.writing(engine) as session:
         target = critique_ratings.of_extraction("ladder", "c1")
-        assignments.mark(session, study.id, target, "ann", "skip")
+        queue.mark(session, study.id, target, "ann", "skip")
     assert claim(engine, study, "ann") == Unit("ladder", "c2")
     with database.reading(engine) as session:
         assert [place.skipped for place in critique_queue.queue(session, study.id, "ann")] == [True, False]

@@ -9,11 +9,14 @@ from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
 from core.problems import Problem
-from core.weightings import top_k
-from storage import aspects, assignments, imports, labels, sample, studies, weights
-from storage.assignments import Queue
+from core.statistics.reports.weight_distances import top_k
+from storage import aspects, labels, studies
 from storage.database import reading, writing
+from storage.labelling import queue as assignments
+from storage.labelling.queue import Queue
+from storage.reports import weights
 from storage.studies import Study
+from storage.transfer import imports, samples
 
 GIVEN = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=part(GIVEN))
@@ -22,7 +25,7 @@ NOTE = Target(item="farewell note", kind="aspect_weights", part=part(GIVEN))
 @pytest.fixture
 def study(engine: Engine) -> Study:
     """The sample of DnA-Eval."""
-    imports.load(engine, "s", tiebreak.read(sample.path("dna_eval")))
+    imports.load(engine, "s", tiebreak.read(samples.path("dna_eval")))
     with reading(engine) as session:
         return studies.get(session, "s")
 

@@ -1,7 +1,6 @@
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, text
@@ -12,6 +11,7 @@ from storage import database, labels, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.tables import AnnotatorRow, LabelRow
 from tests.conftest import a_target
+from tests.paths import ROOT
 
 
 @pytest.fixture
@@ -153,6 +153,5 @@ def test_sqlite_writes_ahead_and_holds_references(tmp_path):
 
 def test_two_processes_may_upgrade_at_once(empty_address):
     program = "import sys; from storage import database; database.upgrade(database.connect(sys.argv[1]))"
-    root = Path(__file__).parents[2]
-    both = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=root) for _ in range(2)]
+    both = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]

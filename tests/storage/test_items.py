@@ -3,8 +3,9 @@ import pytest
 from core.formats.records import ItemRecord
 from core.items import Item, Response
 from core.problems import Problem
-from storage import imports, items
+from storage import items
 from storage.database import reading
+from storage.transfer import imports
 from tests.conftest import an_item
 
 

@@ -6,9 +6,11 @@ from core.formats.records import CriterionRecord, RunRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Scale
 from core.problems import Problem
-from storage import assignments, imports, labels, studies
+from storage import labels, studies
 from storage.database import reading, writing
+from storage.labelling import queue
 from storage.tables import LabelRow
+from storage.transfer import imports
 from tests.conftest import a_label, a_target
 from tests.storage.shared import RUN, a_trace, a_verdict
 
@@ -215,12 +217,12 @@ def test_the_frame_tells_where_each_label_stands(engine, a_study):
 def test_a_label_ends_the_draft_and_the_lease_but_only_its_own(engine, a_study):
     with writing(engine) as session:
         for annotator in ("ann", "bob"):
-            assignments.hold(session, a_study.id, a_target(), annotator, 30)
-            assignments.save_draft(session, a_study.id, a_target(), annotator, {"value": 1})
+            queue.hold(session, a_study.id, a_target(), annotator, 30)
+            queue.save_draft(session, a_study.id, a_target(), annotator, {"value": 1})
     put(engine, a_study, "ann", 1)
     with reading(engine) as session:
-        assert assignments.draft(session, a_study.id, a_target(), "ann") is None
-        assert assignments.draft(session, a_study.id, a_target(), "bob") is not None
+        assert queue.draft(session, a_study.id, a_target(), "ann") is None
+        assert queue.draft(session, a_study.id, a_target(), "bob") is not None
 
 
 def test_labels_are_never_changed_or_deleted(engine, a_study):
@@ -232,7 +234,7 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
     with writing(engine) as session:
         labels.see(session, a_study.id, a_target(), "ann")
         labels.rule(session, a_study.id, a_target(), 1, rule="expert", reason="so", adjudicator="dee")
-        assignments.mark(session, a_study.id, a_target(), "ann", "skip")
+        queue.mark(session, a_study.id, a_target(), "ann", "skip")
     imports.load(engine, "s", [a_label(0)])
     with reading(engine) as session:
         after = [row.model_dump() for row in session.query(LabelRow).order_by(LabelRow.id)]

@@ -5,11 +5,12 @@ from sqlalchemy import update
 
 from core.problems import Problem
 from core.trace import TraceFailed
-from storage import events, imports, runs, traces
+from storage import events, runs, traces
 from storage.database import reading, writing
 from storage.runs import Progress
 from storage.tables import RunRow, TraceRow
 from storage.traces import Happened, Totals
+from storage.transfer import imports
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 

@@ -4,8 +4,9 @@ from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, Stud
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.problems import Problem
-from storage import imports, labels, studies
+from storage import labels, studies
 from storage.database import reading, writing
+from storage.transfer import imports
 from tests.conftest import a_label, a_target
 from tests.storage.shared import RUN, a_trace
 

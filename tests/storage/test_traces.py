@@ -3,9 +3,10 @@ from sqlalchemy.exc import IntegrityError
 
 from core.problems import Problem
 from core.trace import CallFailed, TraceFailed
-from storage import imports, labels, runs, traces
+from storage import labels, runs, traces
 from storage.database import reading, writing
 from storage.traces import Filter, Happened, Totals
+from storage.transfer import imports
 from tests.conftest import a_target
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
 

@@ -1,0 +1,24 @@
+"""MetaCritique: precision, recall and F1 of a critique from its atomic information units."""
+
+from pathlib import Path
+
+from core.protocols.metacritique.protocol import NAME, Settings, flow, longest, shortest
+from core.protocols.protocol import Protocol
+
+PROTOCOL = Protocol(
+    name=NAME,
+    title="MetaCritique",
+    description="A critique is split into atomic information units: are they true, and do they cover a reference?",
+    paper="Sun, Li, Yuan, Yuan, Li, Liu (2024), arXiv:2401.04518",
+    settings=Settings,
+    flow=flow,
+    judges="critique",
+    longest=longest,
+    shortest=shortest,
+    reply_words=lambda settings: int(settings.words * 3 / 4),
+    folder=Path(__file__).parent,
+    examples=("metacritique", "metacritique-local"),
+    sample=True,
+    artifact="aius",
+    view="pages.watch.parts.critique",
+)

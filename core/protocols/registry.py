@@ -1,0 +1,80 @@
+"""The protocols that this installation has: those below, and those that other packages provide.
+
+A package provides a protocol with an entry point in the group `tiebreak.protocols` whose value is a `Protocol`. A
+protocol is imported when it is first asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from pkgutil import resolve_name
+
+from core.problems import Problem
+from core.protocols.protocol import Artifact, Protocol
+
+GROUP = "tiebreak.protocols"
+BUILT_IN = {
+    "scaleeval": "core.protocols.scaleeval:PROTOCOL",
+    "chateval": "core.protocols.chateval:PROTOCOL",
+    "refer": "core.protocols.refer:PROTOCOL",
+    "dna_eval": "core.protocols.dna_eval:PROTOCOL",
+    "dna_baselines": "core.protocols.dna_baselines:PROTOCOL",
+    "metacritique": "core.protocols.metacritique:PROTOCOL",
+    "metacritique-single": "core.protocols.critique_baselines:SINGLE_PROTOCOL",
+    "metacritique-pairwise": "core.protocols.critique_baselines:PAIRWISE_PROTOCOL",
+    "metacritique-refinement": "core.protocols.critique_baselines:REFINEMENT_PROTOCOL",
+    "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
+    "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",
+}
+"""Name -> where the `Protocol` is, as `module:attribute`."""
+
+
+class Registry(Mapping[str, Protocol]):
+    """Protocols by name. Listing the names imports none of them."""
+
+    def __getitem__(self, name: str) -> Protocol:
+        return _load(_locations()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_locations())
+
+    def __len__(self) -> int:
+        return len(_locations())
+
+
+PROTOCOLS = Registry()
+
+
+def get(name: str) -> Protocol:
+    """Return the protocol called `name`; raises Problem where it is not installed."""
+    if name not in PROTOCOLS:
+        raise Problem(f"The protocol {name!r} is not installed here. Installed protocols: {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[name]
+
+
+def with_artifact(artifact: Artifact) -> list[str]:
+    """The names of the protocols whose traces hold `artifact`."""
+    return [name for name, protocol in PROTOCOLS.items() if protocol.artifact == artifact]
+
+
+def _locations() -> dict[str, str]:
+    """Name -> location of every protocol; raises Problem where two have the same name."""
+    locations = dict(BUILT_IN)
+    for entry in _entry_points():
+        if entry.name in locations:
+            raise Problem(f"Two protocols are called {entry.name!r}: {locations[entry.name]} and {entry.value}.")
+        locations[entry.name] = entry.value
+    return locations
+
+
+@cache
+def _entry_points() -> tuple[metadata.EntryPoint, ...]:
+    return tuple(metadata.entry_points(group=GROUP))
+
+
+@cache
+def _load(location: str) -> Protocol:
+    loaded = resolve_name(location)
+    if not isinstance(loaded, Protocol):
+        raise Problem(f"{location} is not a Protocol.")
+    return loaded

@@ -1,0 +1,46 @@
+"""The examples of docs/mappings/README.md do what the page says."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from core.formats import read
+from core.formats.mapping.mapping import load
+from core.formats.records import ItemRecord, LabelRecord
+from tests.core.formats.shared import MAPPINGS
+
+EXAMPLE = re.compile(r"### (Long|Wide|List):[^\n]*\n\n((?: {4}[^\n]*\n)+)\n```yaml\n(.*?)```", re.DOTALL)
+EXAMPLES = {
+    name: (dedent(data), text) for name, data, text in EXAMPLE.findall((MAPPINGS / "README.md").read_text("utf-8"))
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "items", "labels"),
+    [
+        ("Long", "csv", ["q1", "q2"], [("q1", "clarity", "Ada", 5), ("q1", "clarity", "Ben", 4)]),
+        (
+            "Wide",
+            "csv",
+            ["1", "2"],
+            [("1", "politeness", "Ann", 1), ("1", "politeness", "Ben", 0), ("2", "politeness", "Ann", 1)],
+        ),
+        (
+            "List",
+            "json",
+            ["t1-1", "t1-2"],
+            [("t1-1", "natural", "rater 1", 3), ("t1-1", "natural", "rater 2", 3)]
+            + [("t1-2", "natural", f"rater {n}", value) for n, value in enumerate((1, 2, 1), 1)],
+        ),
+    ],
+)
+def test_the_example_reads_as_it_says(tmp_path: Path, name: str, suffix: str, items: list, labels: list) -> None:
+    data, text = EXAMPLES[name]
+    (tmp_path / f"data.{suffix}").write_text(data)
+    (tmp_path / "mapping.yaml").write_text(text)
+    records = list(read(tmp_path / f"data.{suffix}", mapping=load(tmp_path / "mapping.yaml")))
+    assert [record.item.id for record in records if isinstance(record, ItemRecord)] == items
+    found = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(one.target.item, one.target.criterion, one.annotator, one.value) for one in found] == labels

@@ -1,0 +1,84 @@
+"""PandaLM and Topical-Chat come in by a mapping alone, and give the figures that are known of them.
+
+acceptance rows 6, 7 and 8, by the reference implementations, from the labels that the mappings yield.
+"""
+
+from collections import Counter
+from itertools import combinations
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import fleiss_kappa
+
+from core.formats import read
+from core.formats.mapping.mapping import load
+from core.formats.records import ItemRecord, LabelRecord, Record
+from tests.core.formats.shared import MAPPINGS, public
+
+DIMENSIONS = ("Understandable", "Natural", "Maintains Context", "Engaging", "Uses Knowledge", "Overall")
+
+
+def imported(name: str, file: str) -> list[Record]:
+    return list(read(public(file), mapping=load(MAPPINGS / f"{name}.yaml")))
+
+
+def matrix(records: list[Record], criterion: str) -> np.ndarray:
+    """Annotators x items, NaN where there is no label."""
+    labels = [r.label for r in records if isinstance(r, LabelRecord) and r.label.target.criterion == criterion]
+    raters = {name: n for n, name in enumerate(sorted({label.annotator for label in labels}))}
+    places = {item: n for n, item in enumerate(dict.fromkeys(label.target.item for label in labels))}
+    found = np.full((len(raters), len(places)), np.nan)
+    for label in labels:
+        found[raters[label.annotator], places[label.target.item]] = label.value
+    return found
+
+
+def test_pandalm_gives_its_agreement() -> None:
+    records = imported("pandalm", "pandalm/testset-v1.json")
+    assert Counter(record.type for record in records)["item"] == 999
+    labels = matrix(records, "overall quality").astype(int)
+    kappas = [cohen_kappa_score(labels[a], labels[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert kappas == pytest.approx([0.8520, 0.8789, 0.8617], abs=5e-5)
+    counts = np.stack([(labels == value).sum(axis=0) for value in (0, 1, 2)], axis=1)
+    assert fleiss_kappa(counts) == pytest.approx(0.8642, abs=5e-5)
+    majority = Counter(int(counts[n].argmax()) for n in range(999) if counts[n].max() > 1)
+    assert majority == {0: 105, 1: 422, 2: 472}
+
+
+def test_pandalm_groups_the_pairs_of_one_instruction() -> None:
+    records = imported("pandalm", "pandalm/testset-v1.json")
+    assert len({record.item.group for record in records if isinstance(record, ItemRecord)}) == 170
+
+
+def test_topical_chat_gives_its_agreement_by_place_in_the_list() -> None:
+    records = imported("topical_chat", "topical_chat/usr_topical_chat.json")
+    rho, alpha = [], []
+    for dimension in DIMENSIONS:
+        labels = matrix(records, dimension)
+        assert labels.shape == (3, 360)
+        rho.append(np.mean([spearmanr(labels[a], labels[b]).statistic for a, b in combinations(range(3), 2)]))
+        alpha.append(krippendorff.alpha(reliability_data=labels, level_of_measurement="ordinal"))
+    assert rho == pytest.approx([0.5102, 0.4871, 0.5599, 0.5811, 0.7090, 0.7183], abs=5e-5)
+    assert alpha == pytest.approx([0.4828, 0.4214, 0.5191, 0.5465, 0.7090, 0.6647], abs=5e-5)
+
+
+def test_topical_chat_with_the_people_themselves_is_one_field_away() -> None:
+    """Five people, ten pairs that share items: alpha is the same, for it does not ask who said what."""
+    whole = load(MAPPINGS / "topical_chat.yaml")
+    named = [labels.model_copy(update={"annotators": (), "annotators_field": "annotators"}) for labels in whole.labels]
+    mapping = whole.model_copy(update={"labels": tuple(named)})
+    records = list(read(public("topical_chat/usr_topical_chat.json"), mapping=mapping))
+    labels = matrix(records, "Overall")
+    assert labels.shape == (5, 360)
+    assert krippendorff.alpha(reliability_data=labels, level_of_measurement="ordinal") == pytest.approx(
+        0.6647, abs=5e-5
+    )
+
+
+def test_topical_chat_groups_the_responses_of_one_dialogue() -> None:
+    records = imported("topical_chat", "topical_chat/usr_topical_chat.json")
+    groups = Counter(record.item.group for record in records if isinstance(record, ItemRecord))
+    assert set(groups.values()) == {6} and len(groups) == 60

@@ -1,0 +1,111 @@
+"""Rows of every kind of table, each with its line; what is wrong is said in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.formats.mapping.rows import SUFFIXES, rows
+from core.problems import FileRefused
+
+
+def taken(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(rows(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "a,b\n1,x\n"),
+        ("t.csv", "\ufeffa,b\r\n1,x\r\n\r\n"),
+        ("t.csv", "a;b\n1;x\n"),
+        ("t.tsv", "a\tb\n1\tx\n"),
+    ],
+)
+def test_separated_text_is_read_with_its_header(tmp_path: Path, name: str, content: str) -> None:
+    assert taken(tmp_path / name, content) == [(2, {"a": "1", "b": "x"})]
+
+
+def test_a_cell_over_several_lines_keeps_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
+    found = taken(tmp_path / "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n')
+    assert found == [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("t.json", '[{"a": 1},\n {"a": 2}]', [1, 2]),
+        ("t.jsonl", '\ufeff[\r\n{"a":\r\n1},{"a": 2}]\r\n', [2, 3]),
+        ("t.jsonl", '{"a": 1}\n\n  {"a": 2}\r\n', [1, 3]),
+        ("t.json", '{"a": 1}\n{"a": 2}', [1, 2]),
+    ],
+)
+def test_json_is_read_as_an_array_or_line_by_line(tmp_path: Path, name: str, content: str, lines: list[int]) -> None:
+    assert taken(tmp_path / name, content) == [(lines[0], {"a": 1}), (lines[1], {"a": 2})]
+
+
+def test_one_object_over_many_lines_is_one_record(tmp_path: Path) -> None:
+    assert taken(tmp_path / "t.json", '{\n"data": [\n1]}') == [(1, {"data": [1]})]
+
+
+def test_an_empty_list_has_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match=r"^t\.json has no rows$"):
+        taken(tmp_path / "t.json", " [ ] ")
+
+
+def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    them = [{"a": 1, "b": {"c": ["x"]}}, {"a": None, "b": {"c": []}}]
+    pq.write_table(pa.Table.from_pylist(them), tmp_path / "t.parquet")
+    assert list(rows(tmp_path / "t.parquet")) == [(1, them[0]), (2, them[1])]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("t.xlsx", "", f"t.xlsx is none of the tables that can be read: {', '.join(SUFFIXES)}"),
+        ("t.csv", "", "t.csv has no rows"),
+        ("t.csv", "a,b\n", "t.csv has no rows"),
+        ("t.csv", "a,b\n1,2\n1\n", "line 3: expected 2 cells, as in the header, not 1"),
+        ("t.csv", "a,b\n1,2,3\n", "line 2: expected 2 cells, as in the header, not 3"),
+        ("t.csv", "a,a\n1,2\n", "line 1, field 'a': two columns have this name"),
+        ("t.csv", 'a,b\n1,2\n1,"2\n', "line 3: expected CSV: unexpected end of data"),
+        ("t.csv", 'a,b\n1,"2"3\n', "line 2: expected CSV: ',' expected after '\"'"),
+        ("t.csv", b"a,b\n1,caf\xe9\n", "line 2: expected text in UTF-8; byte 0xE9 is not"),
+        ("t.csv", "a,b".encode("utf-16"), "line 1: expected text in UTF-8; this file is UTF-16: save it as UTF-8"),
+        ("t.json", "", "t.json has no rows"),
+        ("t.json", '[{"a": 1},\n{"a": }]', "line 2: expected JSON: Expecting value"),
+        ("t.json", '[{"a": 1}\n{"a": 2}]', "line 2: expected JSON: a comma and another record, or ]"),
+        ("t.json", '[{"a": 1},\n]', "line 1: expected JSON: a comma and another record, or ]"),
+        ("t.json", '[{"a": 1}', "line 1: expected JSON: a comma and another record, or ]"),
+        ("t.json", '[{"a": 1}]\n x', "line 2: expected nothing after the list of records"),
+        ("t.json", '{"a":\n 1} 2', "line 2: expected nothing after the first JSON value"),
+        ("t.json", "[1]", "line 1: expected a record with named fields, not 1"),
+        ("t.json", "[[1]]", "line 1: expected a record with named fields, not a list"),
+        ("t.json", '"text"', "line 1: expected a record with named fields, not text"),
+        ("t.json", '[{"a": NaN}]', "line 1: expected JSON: NaN is not a number in JSON"),
+        ("t.json", '[{"a": ' + "9" * 5000 + "}]", "line 1: expected a number of at most 15 digits"),
+        ("t.json", "[" * 100_000, "line 1: expected JSON that is not nested so deep"),
+        ("t.jsonl", '{"a": 1}\n{"a"', "line 2: expected JSON: Expecting ':' delimiter"),
+        ("t.jsonl", '{"a": 1}\n{"a": 2} {"a": 3}\n', "line 2: expected one JSON value on this line"),
+        ("t.jsonl", '{"a": 1}\n2\n', "line 2: expected a record with named fields, not 2"),
+        ("t.jsonl", b'{"a": 1}\n{"a": "\xff"}\n', "line 2: expected text in UTF-8; byte 0xFF is not"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_refused(tmp_path: Path, name: str, content: str | bytes, sentence: str) -> None:
+    with pytest.raises(FileRefused) as caught:
+        taken(tmp_path / name, content)
+    assert str(caught.value) == sentence
+
+
+def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match=r"^expected a Parquet file: "):
+        taken(tmp_path / "t.parquet", "a,b\n1,2\n")
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match=r"^t\.csv cannot be read: No such file or directory$"):
+        list(rows(tmp_path / "t.csv"))

@@ -1,0 +1,289 @@
+"""Tables become items and labels by a mapping; what does not fit is refused with its line and field."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.formats import read
+from core.formats.mapping.mapping import build
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
+from core.items import Criterion, Item, Response
+from core.labels import PREFERENCE, Label, Scale, Target
+from core.problems import FileRefused
+
+PAIR = {"id": "id", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}]}
+WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"], "values": {"A": 1, "B": 2, "tie": 0}}
+LONG = {
+    "layout": "long",
+    "kind": "score",
+    "annotator": "who",
+    "value": "score",
+    "scale": {"level": "ordinal", "categories": [1, 2, 3]},
+}
+FIVE = {"level": "interval", "low": 0, "high": 5}
+
+
+def taken(path: Path, content: str | list, **mapping: Any) -> list[Record]:
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, encoding="utf-8", newline="")
+    return list(read(path, mapping=build(mapping)))
+
+
+def refusal(path: Path, content: str | list, **mapping: Any) -> str:
+    with pytest.raises(FileRefused) as caught:
+        taken(path, content, **mapping)
+    return str(caught.value)
+
+
+def labelled(records: Iterable[Record]) -> list[tuple]:
+    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    return [(label.target.item, label.target.criterion, label.annotator, label.value) for label in labels]
+
+
+def only_items(records: Iterable[Record]) -> list[Item]:
+    return [record.item for record in records if isinstance(record, ItemRecord)]
+
+
+def test_one_column_an_annotator(tmp_path: Path) -> None:
+    found = taken(
+        tmp_path / "t.csv",
+        "id,q,a,b,sys,ann,ben\n7,Why?,yes,,x1,A,tie\n8,How?,no,so,x1,,2\n",
+        id="id",
+        prompt="q",
+        responses=[{"text": "a", "system": "sys"}, {"text": "b", "name": "ours"}],
+        labels=[{**WIDE, "criterion": "helpfulness", "definition": "Which helps more."}],
+    )
+    first = Item(id="7", prompt="Why?", responses=(Response(text="yes", system="x1"), Response(text="", system="ours")))
+    target = Target(item="7", kind="preference", criterion="helpfulness")
+    assert found[:5] == [
+        ItemRecord(item=first),
+        CriterionRecord(criterion=Criterion(name="helpfulness", definition="Which helps more.")),
+        ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE),
+        LabelRecord(label=Label(target=target, annotator="ann", value=1, blind=True, at=None)),
+        LabelRecord(label=Label(target=target, annotator="ben", value=0, blind=True, at=None)),
+    ]
+    assert labelled(found[5:]) == [("8", "helpfulness", "ben", 2)]
+
+
+def test_one_row_a_label_tells_each_item_once(tmp_path: Path) -> None:
+    found = taken(
+        tmp_path / "t.csv",
+        "id,q,a,who,aspect,score,why,sec\n1,Q,A,ann,style,3,good,2.5\n1,Q,A,ben,style,1,,\n1,Q,A,ann,facts,2,,\n"
+        "2,R,A,ann,style,,,\n",
+        id="id",
+        prompt="q",
+        responses=[{"text": "a"}],
+        labels=[{**LONG, "criterion_field": "aspect", "reason": "why", "seconds": "sec"}],
+    )
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    assert [item.id for item in only_items(found)] == ["1", "2"]
+    assert labelled(found) == [("1", "style", "ann", 3), ("1", "style", "ben", 1), ("1", "facts", "ann", 2)]
+    assert CriterionRecord(criterion=Criterion(name="facts", scale=scale)) in found
+    label = next(record.label for record in found if isinstance(record, LabelRecord))
+    assert (label.reason, label.seconds) == ("good", 2.5)
+
+
+def test_a_list_in_a_cell(tmp_path: Path) -> None:
+    block = {"layout": "list", "kind": "score", "value": "scores.overall", "scale": FIVE}
+    row = {"id": 1, "q": "Q", "a": "A", "who": ["ann", "ben"], "scores": {"overall": [4.5, None]}}
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
+    named = taken(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators_field": "who"}])
+    placed = taken(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators": ["r1", "r2"]}])
+    assert labelled(named) == [("1", "", "ann", 4.5)]
+    assert labelled(placed) == [("1", "", "r1", 4.5)]
+
+
+@pytest.mark.parametrize(("cell", "extra"), [('"[1, null, 3]"', {}), ("1; ;3", {"separator": ";"})])
+def test_a_list_that_is_written_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict) -> None:
+    block = {**LONG, "layout": "list", "value": "s", "annotators": ["x", "y", "z"], **extra}
+    block = {key: value for key, value in block.items() if key != "annotator"}
+    mapping = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
+    assert labelled(taken(tmp_path / "t.csv", f"q,a,s\nQ,A,{cell}\n", **mapping)) == [
+        ("1", "", "x", 1),
+        ("1", "", "z", 3),
+    ]
+
+
+def test_each_element_of_an_exploded_list_is_an_item_and_sees_its_row(tmp_path: Path) -> None:
+    rows = [
+        {"id": "d1", "data": {"turns": [{"id": "t1", "say": "Hi"}, {"id": "t2", "say": "Ho"}]}, "about": "cats"},
+        {"id": "d2", "data": {"turns": []}, "about": "dogs"},
+    ]
+    items = only_items(
+        taken(
+            tmp_path / "t.json",
+            rows,
+            id="{parent.id}/{id}-{row}-{element}",
+            explode="data.turns",
+            prompt="about",
+            responses=[{"text": "say"}],
+            group="parent.id",
+        )
+    )
+    assert [(item.id, item.prompt, item.group) for item in items] == [
+        ("d1/t1-1-1", "cats", "d1"),
+        ("d1/t2-1-2", "cats", "d1"),
+    ]
+    assert [item.responses[0].text for item in items] == ["Hi", "Ho"]
+
+
+def test_elements_that_are_plain_text_stand_under_the_name_of_their_list(tmp_path: Path) -> None:
+    found = taken(
+        tmp_path / "t.jsonl",
+        '{"q": "Q", "x": {"answers": ["A", "B"]}}',
+        id="{row}.{element}",
+        prompt="q",
+        explode="x.answers",
+        responses=[{"text": "answers"}],
+    )
+    assert [item.responses[0].text for item in only_items(found)] == ["A", "B"]
+
+
+def test_several_fields_make_one_text_and_a_long_group_becomes_a_short_name(tmp_path: Path) -> None:
+    rows = [{"id": n, "q": "Q " * 60, "more": more, "a": "A"} for n, more in enumerate(["", "x", "x", None])]
+    mapping = {"id": "id", "prompt": ["q", "more"], "group": ["q", "more"], "responses": [{"text": "a"}]}
+    items = only_items(taken(tmp_path / "t.json", rows, **mapping))
+    assert items[0].prompt == "Q " * 60 and items[1].prompt == f"{'Q ' * 60}\n\nx"
+    groups = [item.group for item in items]
+    assert groups[0] == groups[3] != groups[1] == groups[2]
+    assert all(len(group) <= 80 for group in groups)
+
+
+def test_a_response_that_is_optional_may_be_missing(tmp_path: Path) -> None:
+    mapping = {**PAIR, "responses": [{"text": "a"}, {"text": "b", "optional": True}, {"text": "c", "optional": True}]}
+    items = only_items(taken(tmp_path / "t.csv", "id,q,a,b,c\n1,Q,A,B,\n2,Q,A,,\n", **mapping))
+    assert [len(item.responses) for item in items] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("true", True), ("TRUE", True), (True, True), ("False", False), ("yes", True), (None, None), ("n/a", None)],
+)
+def test_truth_is_read_in_its_usual_spellings(tmp_path: Path, cell: object, value: object) -> None:
+    block = {**WIDE, "kind": "answer", "annotators": ["ann"], "values": {"yes": True, "n/a": None}}
+    block["scale"] = {"level": "nominal", "categories": [True, False]}
+    found = taken(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": cell}], **PAIR, labels=[block])
+    assert labelled(found) == ([] if value is None else [("1", "", "ann", value)])
+
+
+def test_numbers_are_read_as_they_are_spelled(tmp_path: Path) -> None:
+    block = {**LONG, "scale": {"level": "interval", "low": -10, "high": 2e6}}
+    cells = ["1", " 2.50 ", "-3", "1e3", "+4"]
+    text = "id,q,a,who,score\n" + "".join(f"{n},Q,A,ann,{cell}\n" for n, cell in enumerate(cells))
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
+    values = [label[3] for label in labelled(taken(tmp_path / "t.csv", text, **mapping))]
+    assert [repr(value) for value in values] == ["1", "2.5", "-3", "1000.0", "4"]
+
+
+def test_three_point_nought_is_the_category_three(tmp_path: Path) -> None:
+    text = "id,q,a,who,score\n1,Q,A,ann,3.0\n"
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [LONG]}
+    assert labelled(taken(tmp_path / "t.csv", text, **mapping)) == [("1", "", "ann", 3)]
+
+
+def test_a_parquet_table(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": "A", "ben": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    assert labelled(read(tmp_path / "t.parquet", mapping=build({**PAIR, "labels": [WIDE]}))) == [("1", "", "ann", 1)]
+
+
+HEAD = "id,q,a,b,ann,ben\n"
+SCORES = "id,q,a,who,score\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "sentence"),
+    [
+        (f"{HEAD}1,Q,A,B,C,A\n", {}, "line 2, field 'ann': expected one of 1, 2, 0, A, B, tie, not 'C'"),
+        (f"{HEAD}1,Q,A,B,1.5,A\n", {}, "line 2, field 'ann': expected one of 1, 2, 0, A, B, tie, not '1.5'"),
+        (f"{HEAD},Q,A,B,A,A\n", {}, "line 2, field 'id': expected a name or a number, and it is empty"),
+        (f"{HEAD}1,Q,A,B,A,A\n1,Q,A,B,A,A\n", {}, "line 3, field 'id': item '1' is already on line 2"),
+        (f"{HEAD}1,Q,,,A,A\n", {}, "line 2, field 'a': expected at least one response"),
+        (f"{HEAD}1,Q,A\x00,B,A,A\n", {}, "line 2, field 'a': expected text without NUL characters"),
+        ("id,q,a,ann,ben\n1,Q,A,A,A\n", {}, "line 1, field 'b': there is no such column; there are id, q, a, ann, ben"),
+        (f"{HEAD}1,Q,A,B,A,A\n", {"id": "{b}{c}"}, "line 1, field 'c': there is no such column; "
+         "there are id, q, a, b, ann, ben"),
+        (f"{HEAD}1,Q,,B,A,A\n", {"id": "{q}{a}"}, "line 2, field 'a': expected a name or a number, and it is empty"),
+        (f"{HEAD}1,Q,A,B,A,A\n", {"explode": "c"}, "line 1, field 'c': there is no such column; "
+         "there are id, q, a, b, ann, ben"),
+        (f"{HEAD}1,Q,A,B,A,A\n", {"explode": "b"}, "line 2, field 'b': expected a list, not 'B'"),
+        (f"{HEAD}1,Q,A,[],A,A\n", {"explode": "b"}, "field 'b': every list is empty, so there is no item"),
+    ],
+)  # fmt: skip
+def test_a_pair_that_is_wrong_is_refused(tmp_path: Path, content: str, changes: dict, sentence: str) -> None:
+    assert refusal(tmp_path / "t.csv", content, **{**PAIR, "labels": [WIDE], **changes}) == sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "sentence"),
+    [
+        (f"{SCORES}1,Q,A,ann,4\n", {}, "line 2, field 'score': expected one of 1, 2, 3, not '4'"),
+        (f"{SCORES}1,Q,A,,3\n", {}, "line 2, field 'who': expected a name or a number, and it is empty"),
+        (f"{SCORES}1,Q,A,ann,1\n1,R,A,ben,1\n", {}, "line 3: expected item '1' to say the same as on line 2, "
+         "and it differs"),
+        (f"{SCORES}1,Q,A,ann,1\n1,Q,A,ann,2\n", {}, "line 3, field 'score': expected one label, "
+         "and 'ann' already gave one for item '1'"),
+        (f"{SCORES}1,Q,A,ann,6\n", {"scale": FIVE}, "line 2, field 'score': expected a number from 0 to 5, not '6'"),
+        (f"{SCORES}1,Q,A,ann,many\n", {"scale": FIVE}, "line 2, field 'score': expected a number from 0 to 5, "
+         "not 'many'"),
+        (f"{SCORES}1,Q,A,ann,\"3,5\"\n", {"scale": FIVE}, "line 2, field 'score': expected a number from 0 to 5, "
+         "not '3,5'"),
+        (f"{SCORES}1,Q,A,ann,nan\n", {"scale": FIVE}, "line 2, field 'score': expected a number from 0 to 5, "
+         "not 'nan'"),
+        (f"{SCORES}1,Q,A,ann,1e999\n", {"scale": FIVE}, "line 2, field 'score': "
+         "expected a number of at most 15 digits, not inf"),
+        (f"{SCORES}1,Q,A,ann,{'9' * 5000}\n", {"scale": FIVE}, "line 2, field 'score': "
+         "expected a number of at most 15 digits, not inf"),
+        (f"{SCORES}1,Q,A,ann,1\n", {"seconds": "q"}, "line 2, field 'q': expected seconds, not 'Q'"),
+    ],
+)  # fmt: skip
+def test_a_score_that_is_wrong_is_refused(tmp_path: Path, content: str, changes: dict, sentence: str) -> None:
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [{**LONG, **changes}]}
+    assert refusal(tmp_path / "t.csv", content, **mapping) == sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"id": None}, "line 1, field 'id': expected a name or a number, and it is empty"),
+        ({"id": ["x"]}, "line 1, field 'id': expected text or a number, not a list"),
+        ({"q": {"x": 1}}, "line 1, field 'q': expected text or a number, not named fields"),
+        ({"q": "\ud800"}, "line 1, field 'q': expected text without half of a surrogate pair"),
+        ({"a": None}, "line 1, field 'a': expected the text of a response"),
+        ({"s": [1, 2, 3]}, "line 1, field 's': expected as many labels as annotators, 2, not 3"),
+        ({"s": {"x": 1}}, "line 1, field 's': expected a list, not named fields"),
+        ({"s": [[1], 2]}, "line 1, field 's': expected one of 1, 2, 3, not [1]"),
+        ({"s": [True, 2]}, "line 1, field 's': expected one of 1, 2, 3, not True"),
+        ({"s": [10**400, 2]}, "line 1, field 's': expected a number of at most 15 digits, not 1000000000000000000000000"
+         "000000000000000…"),
+        ({"who": ["ann"]}, "line 1, field 's': expected as many labels as annotators, 1, not 2"),
+        ({"who": ["ann", "ann"]}, "line 1, field 's': expected one label, and 'ann' already gave one for item '1'"),
+        ({"who": ["ann", ""]}, "line 1, field 'who': expected a name or a number, and it is empty"),
+    ],
+)  # fmt: skip
+def test_json_that_is_wrong_is_refused(tmp_path: Path, change: dict, sentence: str) -> None:
+    block = {"layout": "list", "kind": "score", "value": "s", "annotators_field": "who", "scale": LONG["scale"]}
+    row = {"id": 1, "q": "Q", "a": "A", "s": [1, 2], "who": ["ann", "ben"], **change}
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
+    assert refusal(tmp_path / "t.json", [row], **mapping) == sentence
+
+
+def test_a_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path) -> None:
+    rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": 1}, {"id": 2, "q": "Q", "a": "A", "b": "B"}]
+    sentence = "field 'ben': no record of the file has this field"
+    assert refusal(tmp_path / "t.json", rows, **PAIR, labels=[WIDE]) == sentence
+    assert refusal(tmp_path / "t.json", rows, **{**PAIR, "explode": "c"}) == (
+        "line 1, field 'c': this field is missing, and its elements are the items"
+    )
+
+
+def test_two_blocks_cannot_hold_the_same_label(tmp_path: Path) -> None:
+    twice = [{**WIDE, "annotators": {"ann": "x"}}, {**WIDE, "annotators": {"ben": "x"}}]
+    sentence = "line 2, field 'ben': expected one label, and 'x' already gave one for item '1'"
+    assert refusal(tmp_path / "t.csv", f"{HEAD}1,Q,A,B,A,A\n", **PAIR, labels=twice) == sentence

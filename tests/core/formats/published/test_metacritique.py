@@ -1,0 +1,147 @@
+"""MetaCritique's published annotations become items with critiques, and labels of their AIUs."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import formats
+from core.formats.published.metacritique import ANNOTATOR
+from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
+from core.items import Item
+from core.labels import TRUTH
+from core.problems import FileRefused
+from tests.core.formats.shared import public
+
+ENTRY: dict[str, Any] = {
+    "shepherd_id": 7,
+    "dataset": "toys",
+    "question": "Which is round?",
+    "response": "The cube.",
+    "index": 0,
+    "gpt4_answer": "The ball.",
+    "gpt4_critique": {"critique": "Wrong: the ball is.", "aius": ["The answer is wrong.", "The ball is round."]},
+    "human_critique": {
+        "critique": "No.",
+        "aius": ["The answer is wrong."],
+        "precision_labels": [True],
+        "recall_labels": [True, False],
+        "f1_score": 0.67,
+    },
+    "llm1_critique": {
+        "model": "m1",
+        "critique": "A cube is round.",
+        "aius": ["A cube is round.", "The answer is right."],
+        "precision_labels": [False, False],
+        "recall_labels": [False, False],
+    },
+    "llm2_critique": {
+        "model": "m2",
+        "critique": "",
+        "aius": [],
+        "precision_labels": [],
+        "recall_labels": [False, False],
+    },
+}
+
+
+def a_file(folder: Path, *entries: object) -> Path:
+    path = folder / "annotation_data.json"
+    path.write_text(json.dumps(list(entries or [ENTRY]), indent=4))
+    return path
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    entry = copy.deepcopy(ENTRY)
+    for name, value in fields.items():
+        inner, _, last = name.rpartition("__")
+        (entry[inner] if inner else entry)[last] = value
+    return entry
+
+
+def items(records: list[Record]) -> list[Item]:
+    return [record.item for record in records if isinstance(record, ItemRecord)]
+
+
+def labels(records: list[Record]) -> dict[tuple[str, str], object]:
+    return {(r.label.target.kind, r.label.target.part): r.label.value for r in records if isinstance(r, LabelRecord)}
+
+
+def test_it_is_recognised_by_its_beginning(tmp_path: Path) -> None:
+    assert formats.detect(a_file(tmp_path)) == "metacritique"
+
+
+def test_an_item_has_its_references_and_three_critiques_to_judge(tmp_path: Path) -> None:
+    (item,) = items(list(formats.read(a_file(tmp_path))))
+    assert (item.id, item.scenario, item.reference) == ("toys 7", "toys", "The ball.")
+    assert [(c.id, c.author, c.source, c.role) for c in item.critiques] == [
+        ("human", "human", "people", "hypothesis"),
+        ("llm1", "m1", "llm", "hypothesis"),
+        ("llm2", "m2", "llm", "hypothesis"),
+        ("reference", "gpt-4", "llm", "reference"),
+    ]
+    assert [aiu.id for aiu in item.critiques[1].aius or ()] == ["llm1.1", "llm1.2"]
+
+
+def test_every_aiu_has_a_label_and_the_references_one_for_each_critique(tmp_path: Path) -> None:
+    records = list(formats.read(a_file(tmp_path)))
+    assert labels(records) == {
+        ("aiu_precision", "human.1"): True,
+        ("aiu_precision", "llm1.1"): False,
+        ("aiu_precision", "llm1.2"): False,
+        ("aiu_recall", "reference.1@human"): True,
+        ("aiu_recall", "reference.2@human"): False,
+        ("aiu_recall", "reference.1@llm1"): False,
+        ("aiu_recall", "reference.2@llm1"): False,
+        ("aiu_recall", "reference.1@llm2"): False,
+        ("aiu_recall", "reference.2@llm2"): False,
+    }
+    assert {r.label.annotator for r in records if isinstance(r, LabelRecord)} == {ANNOTATOR}
+    assert [(r.kind, r.scale) for r in records if isinstance(r, ScaleRecord)] == [
+        ("aiu_precision", TRUTH),
+        ("aiu_recall", TRUTH),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"llm1_critique__precision_labels": [True]},
+            "field '0.llm1_critique.precision_labels': expected 2 labels, one for each AIU of the critique, and there "
+            "are 1",
+        ),
+        (
+            {"human_critique__recall_labels": [True]},
+            "field '0.human_critique.recall_labels': expected 2 labels, one for each AIU of the reference critique, "
+            "and there are 1",
+        ),
+        (
+            {"human_critique__recall_labels": [True, "perhaps"]},
+            "field '0.human_critique.recall_labels.1': expected true or false",
+        ),
+        ({"gpt4_answer": None}, "field '0.gpt4_answer': expected text"),
+        ({"question": "\ud800"}, "field '0.question': expected text without half of a surrogate pair"),
+    ],
+)
+def test_a_record_that_is_wrong_is_named_with_its_field(tmp_path: Path, fields: dict, sentence: str) -> None:
+    with pytest.raises(FileRefused) as refusal:
+        list(formats.read(a_file(tmp_path, changed(**fields)), "metacritique"))
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize("text", ["{}", "[", "[1]", "[" * 100_000, '[{"shepherd_id": 1}]'])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "annotation_data.json"
+    path.write_text(text)
+    with pytest.raises(FileRefused):
+        list(formats.read(path, "metacritique"))
+
+
+def test_the_published_file_has_2653_aius() -> None:
+    records = list(formats.read(public("metacritique/annotation_data.json")))
+    there = [critique for item in items(records) for critique in item.critiques]
+    assert (len(items(records)), sum(len(one.aius or ()) for one in there)) == (100, 2653)
+    assert sum(isinstance(record, LabelRecord) for record in records) == 331 + 702 + 1620 + 1404
