@@ -39,7 +39,7 @@ class _Failed(Problem):
     """The trace cannot go on now."""
 
 
-async def carry(
+async def run_flow(
     flow: Flow, model: Model, record: Record, *, stored: Sequence[Event] = (), limits: Limits | None = None
 ) -> Verdict | None:
     """Carry a trace to its end, from whatever is stored of it.
@@ -118,7 +118,7 @@ class _Carrier:
         results = await asyncio.gather(*answers, return_exceptions=True)
         troubles = [result for result in results if isinstance(result, BaseException)]
         if troubles:
-            raise min(troubles, key=_gravity)
+            raise min(troubles, key=_priority)
         return [result for result in results if isinstance(result, Turn)]
 
     def draws(self, asks: Sequence[Ask], first: int) -> "dict[int, _Draw]":
@@ -178,7 +178,7 @@ class _Carrier:
             except Permanent:
                 replies = []
             if not any(reply.finish == "refused" for reply in replies):
-                self.limits.lane(ask.spec).one_by_one = len(replies) < ask.samples
+                self.limits.concurrency_limit(ask.spec).one_by_one = len(replies) < ask.samples
             self.pay(replies)
             return replies
 
@@ -193,7 +193,7 @@ class _Carrier:
         if wait is None:
             raise _Failed(f"{ask.speaker} could not be asked: {trouble}")
         if isinstance(trouble, Temporary) and trouble.after:
-            self.limits.lane(ask.spec).close(trouble.after)
+            self.limits.concurrency_limit(ask.spec).close(trouble.after)
         await self.limits.pause(wait)
 
 
@@ -215,7 +215,7 @@ class _Draw:
 
     async def _drawn(self) -> list[Reply]:
         carrier, model = self._carrier, self._carrier.model
-        if not isinstance(model, Sampler) or carrier.limits.lane(self._ask.spec).one_by_one:
+        if not isinstance(model, Sampler) or carrier.limits.concurrency_limit(self._ask.spec).one_by_one:
             return []
         posed = replace(self._ask, samples=len(self.numbers))
         return await carrier.tried(self.numbers[0], self._ask, lambda: carrier.sample(model, posed))
@@ -265,6 +265,6 @@ def _misfit(turn: Turn, ask: Ask) -> str:
     return ""
 
 
-def _gravity(trouble: BaseException) -> int:
+def _priority(trouble: BaseException) -> int:
     """What to raise when several asks of a round went wrong: bugs before a failed call before a clean stop."""
     return 2 if isinstance(trouble, Stopped) else 1 if isinstance(trouble, Problem) else 0

@@ -38,14 +38,14 @@ class Limits:
         self.patience = patience
         self.budget = budget
         self.cancelled = cancelled
-        self._lanes: dict[tuple[str, str | None], Lane] = {}
+        self._lanes: dict[tuple[str, str | None], ConcurrencyLimit] = {}
 
-    def lane(self, spec: Spec) -> "Lane":
+    def concurrency_limit(self, spec: Spec) -> "ConcurrencyLimit":
         """The way to one model at one address."""
         way = (spec.model, spec.address)
         if way not in self._lanes:
             local = spec.model == local_server.NAME and spec.address is None
-            self._lanes[way] = Lane(min(self.parallel, local_server.SLOTS) if local else self.parallel)
+            self._lanes[way] = ConcurrencyLimit(min(self.parallel, local_server.SLOTS) if local else self.parallel)
         return self._lanes[way]
 
     def wait(self, failures: int, trouble: Temporary) -> float | None:
@@ -73,7 +73,7 @@ class Limits:
     @asynccontextmanager
     async def turn(self, ask: Ask) -> AsyncIterator[None]:
         """Hold a place on the model's lane and the money for one call; raises Stopped instead of starting it."""
-        lane = self.lane(ask.spec)
+        lane = self.concurrency_limit(ask.spec)
         async with lane.places:
             while (left := lane.closed_for()) > 0:
                 await self.pause(left)
@@ -88,7 +88,7 @@ class Limits:
                 await self.budget.release(reserved)
 
 
-class Lane:
+class ConcurrencyLimit:
     """At most `parallel` calls at once, and none while the provider asked everybody to wait."""
 
     def __init__(self, parallel: int) -> None:

@@ -25,7 +25,7 @@ from core.llm.limits import Budget, Limits
 from core.problems import Problem, Stopped
 from core.protocols import registry
 from core.protocols.protocol import trace_random
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Event
 from storage import events, items, runs, studies, traces
 from storage.database import reading, writing
@@ -47,14 +47,14 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
-class Keeper:
+class EventWriter:
     """Keeps events. Those that happen together are committed together, and each waits until it is safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._arriving: asyncio.Queue[tuple[Happened, asyncio.Future[None]]] = asyncio.Queue()
 
-    async def keep(self, happened: Happened) -> None:
+    async def append(self, happened: Happened) -> None:
         """Return when the event is in the database."""
         safe: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._arriving.put_nowait((happened, safe))
@@ -94,7 +94,7 @@ class _Carried:
     model: Model
     worker: str
     limits: Limits
-    keeper: Keeper
+    keeper: EventWriter
     stopped: str = ""
     ended: int = 0
     failed: int = 0
@@ -126,11 +126,11 @@ class _Carried:
         sequence = iter(range(first, 1_000_000_000))
 
         async def record(event: Event) -> None:
-            await self.keeper.keep(Happened(trace_id, next(sequence), event))
+            await self.keeper.append(Happened(trace_id, next(sequence), event))
 
         flow = protocol.flow(item, settings, trace_random(self.run.seed, item), self.run.prompts)
         try:
-            verdict = await carry(flow, self.model, record, stored=stored, limits=self.limits)
+            verdict = await run_flow(flow, self.model, record, stored=stored, limits=self.limits)
         except Stopped as end:
             self.stopped = self.stopped or str(end)
             return
@@ -165,9 +165,9 @@ async def carry_run(engine: Engine, run_id: int, model: Model, *, worker: str) -
     budget = Budget(run.ceiling, costs.most, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
-    async with _working(Keeper(engine)) as keeper:
+    async with _working(EventWriter(engine)) as keeper:
         carried = _Carried(engine, run, Seeing(model, home), worker, limits, keeper)
-        async with _signs_of_life(engine, run_id, worker, cancelled):
+        async with _heartbeat(engine, run_id, worker, cancelled):
             state, problem = await _outcome(carried, cancelled)
     with writing(engine) as session:
         runs.release(session, run_id, worker, state, problem)
@@ -187,13 +187,13 @@ async def _outcome(carried: _Carried, cancelled: threading.Event) -> tuple[str |
 
 
 @asynccontextmanager
-async def _working(keeper: Keeper) -> AsyncIterator[Keeper]:
+async def _working(keeper: EventWriter) -> AsyncIterator[EventWriter]:
     async with _beside(keeper.work()):
         yield keeper
 
 
 @asynccontextmanager
-async def _signs_of_life(engine: Engine, run_id: int, worker: str, cancelled: threading.Event) -> AsyncIterator[None]:
+async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: threading.Event) -> AsyncIterator[None]:
     """Renew the claims while the run is carried, and notice when it was cancelled or taken away."""
 
     def renew() -> bool:

@@ -23,11 +23,11 @@ from contextlib import contextmanager
 
 from core.items import Criterion, Item, Response
 from core.llm.client import LiteLLM, Model, ScriptedModel
-from core.llm.limits import Lane, Limits
+from core.llm.limits import ConcurrencyLimit, Limits
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import Judge, Settings
-from core.runner import Record, carry
+from core.runner import Record, run_flow
 from core.trace import Ask, Event, Spec, TurnTaken
 
 AT_ONCE = 64
@@ -40,9 +40,9 @@ class OneLane(Limits):
 
     def __init__(self) -> None:
         super().__init__()
-        self._one = Lane(AT_ONCE)
+        self._one = ConcurrencyLimit(AT_ONCE)
 
-    def lane(self, spec: Spec) -> Lane:
+    def lane(self, spec: Spec) -> ConcurrencyLimit:
         return self._one
 
 
@@ -80,7 +80,7 @@ async def engine(
 
     start = time.perf_counter()
     flows = [(protocol.flow(item, chosen, trace_random(1, item), texts), recording(item)) for item in items(count)]
-    await asyncio.gather(*(carry(flow, model, store, limits=limits) for flow, store in flows))
+    await asyncio.gather(*(run_flow(flow, model, store, limits=limits) for flow, store in flows))
     seconds = time.perf_counter() - start
     if len(turns) != count * 9:
         raise RuntimeError(f"{len(turns)} turns where {count * 9} should be: something is wrong with the server")

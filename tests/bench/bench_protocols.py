@@ -21,7 +21,7 @@ from core.llm.client import LiteLLM
 from core.llm.limits import Limits
 from core.protocols.protocol import Protocol, trace_random
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Flow
 from storage.transfer import samples as sample
 from tests.bench.bench_engine import server
@@ -79,7 +79,7 @@ async def measured(protocol: Protocol, settings: Frozen, items: list[Item]) -> t
     flows = [
         readable(protocol.flow(item, settings, trace_random(1, item), texts), protocol, settings) for item in items
     ]
-    await asyncio.gather(*(carry(flow, model, record, limits=limits) for flow in flows))
+    await asyncio.gather(*(run_flow(flow, model, record, limits=limits) for flow in flows))
     took = time.perf_counter() - start
     await model.close()
     return calls, took

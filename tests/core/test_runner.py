@@ -8,7 +8,7 @@ import pytest
 from core.llm.client import Answer, Model, Reply, ScriptedModel
 from core.llm.limits import Budget, Limits
 from core.problems import Permanent, Stopped, Temporary
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import (
     Ask,
     CallFailed,
@@ -52,7 +52,7 @@ def carried(
 ) -> tuple[Verdict | None, Ledger, ScriptedModel]:
     model, ledger = ScriptedModel(script), Ledger()
     flow = flow or a_flow(settings(rounds=1))
-    verdict = asyncio.run(carry(flow, model, ledger.record, stored=tuple(stored), limits=limits or quick()))
+    verdict = asyncio.run(run_flow(flow, model, ledger.record, stored=tuple(stored), limits=limits or quick()))
     return verdict, ledger, model
 
 
@@ -80,7 +80,7 @@ def test_turns_are_recorded_before_the_flow_goes_on() -> None:
         seen.append((ask.round, ledger.told().count("TurnTaken")))
         return "120"["abc".index(ask.speaker)]
 
-    asyncio.run(carry(a_flow(settings(rounds=2)), ScriptedModel(script), ledger.record))
+    asyncio.run(run_flow(a_flow(settings(rounds=2)), ScriptedModel(script), ledger.record))
     assert [stored for number, stored in seen if number == 1] == [3, 3, 3]
 
 
@@ -95,7 +95,7 @@ def test_a_round_is_asked_all_at_once() -> None:
         under_way -= 1
         return "1"
 
-    asyncio.run(carry(a_flow(settings(rounds=1)), ScriptedModel(answer), Ledger().record))
+    asyncio.run(run_flow(a_flow(settings(rounds=1)), ScriptedModel(answer), Ledger().record))
     assert most == 3
 
 
@@ -196,7 +196,9 @@ def test_one_model_is_asked_so_many_at_once_and_no_more() -> None:
 
     async def run() -> None:
         model, limits = ScriptedModel(answer), quick(parallel=2)
-        await asyncio.gather(*(carry(a_flow(settings("ab")), model, Ledger().record, limits=limits) for _ in range(6)))
+        await asyncio.gather(
+            *(run_flow(a_flow(settings("ab")), model, Ledger().record, limits=limits) for _ in range(6))
+        )
 
     asyncio.run(run())
     assert most == {"model-a": 2, "model-b": 2}
@@ -209,7 +211,7 @@ def priced(ask: Ask) -> Reply:
 def test_a_ceiling_stops_before_the_call_that_would_pass_it() -> None:
     budget, ledger = Budget(1.00, lambda ask: 0.30), Ledger()
     with pytest.raises(Stopped, match=r"The ceiling of \$1\.00 is reached\."):
-        asyncio.run(carry(a_flow(settings()), ScriptedModel(priced), ledger.record, limits=quick(budget=budget)))
+        asyncio.run(run_flow(a_flow(settings()), ScriptedModel(priced), ledger.record, limits=quick(budget=budget)))
     assert budget.spent == pytest.approx(0.90)
     assert ledger.told() == ["TurnTaken"] * 3
 
@@ -237,7 +239,7 @@ def test_cancelling_starts_no_new_call_and_keeps_those_under_way() -> None:
     ledger = Ledger()
     limits = quick(cancelled=lambda: bool(answered))
     with pytest.raises(Stopped, match="cancelled"):
-        asyncio.run(carry(a_flow(settings()), ScriptedModel(answer), ledger.record, limits=limits))
+        asyncio.run(run_flow(a_flow(settings()), ScriptedModel(answer), ledger.record, limits=limits))
     assert len(answered) == 3 and ledger.told() == ["TurnTaken"] * 3
 
 
@@ -246,7 +248,7 @@ def test_cancelling_does_not_wait_for_a_back_off() -> None:
         stop = asyncio.Event()
         asyncio.get_running_loop().call_later(0.05, stop.set)
         limits = Limits(cancelled=stop.is_set)
-        await asyncio.wait_for(carry(a_flow(settings()), model, Ledger().record, limits=limits), 2)
+        await asyncio.wait_for(run_flow(a_flow(settings()), model, Ledger().record, limits=limits), 2)
 
     with pytest.raises(Stopped):
         asyncio.run(run(ScriptedModel(failing([Temporary("busy", after=60)]))))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.llm.client import Answer, Reply, ScriptedModel
 from core.protocols.scaleeval.protocol import Settings
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import EVENT, Ask, CallFailed, Event, ReplyUnreadable, TraceFailed, TurnTaken, Verdict
 from tests.core.protocols.debates import a_flow, following, settings
 
@@ -32,7 +32,7 @@ def _run(chosen: Settings, seed: int, stored: list[Event]) -> tuple[Verdict | No
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, seed=seed), model, record, stored=stored))
+    verdict = asyncio.run(run_flow(a_flow(chosen, seed=seed), model, record, stored=stored))
     return verdict, events, [f"{ask.speaker}: {ask.prompt}" for ask in model.asked]
 
 
@@ -68,7 +68,7 @@ def resumed(stored: list[Event], chosen: Settings) -> tuple[Verdict | None, list
     async def record(event: Event) -> None:
         events.append(event)
 
-    return asyncio.run(carry(a_flow(chosen), model, record, stored=stored)), events, model
+    return asyncio.run(run_flow(a_flow(chosen), model, record, stored=stored)), events, model
 
 
 def stored_turns(chosen: Settings) -> list[Event]:

@@ -10,7 +10,7 @@ from core.llm import costs
 from core.llm.client import LiteLLM, Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.problems import Permanent, Temporary
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, TurnTaken, Usage, Verdict
 from tests.core.protocols.reviews import a_flow, settings
 from tests.openai_server import serving
@@ -49,7 +49,7 @@ def run(
         events.append(event)
 
     limits = limits or Limits(backoff=0)
-    return asyncio.run(carry(a_flow(settings(samples=n)), model, record, stored=stored, limits=limits)), events
+    return asyncio.run(run_flow(a_flow(settings(samples=n)), model, record, stored=stored, limits=limits)), events
 
 
 def samples(events: Sequence[Event]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from core.llm.client import LiteLLM, Reply
 from core.llm.limits import Limits
 from core.problems import Permanent, Temporary
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import CallFailed, Event, Spec
 from tests.core.llm.asking import an_ask, answered
 from tests.openai_server import Server, serving
@@ -118,7 +118,7 @@ def test_a_debate_goes_through_every_passing_fault(server: Server) -> None:
     async def run() -> object:
         model = LiteLLM()
         try:
-            return await carry(a_flow(chosen), model, record, limits=Limits(backoff=0.01, tries=8))
+            return await run_flow(a_flow(chosen), model, record, limits=Limits(backoff=0.01, tries=8))
         finally:
             await model.close()
 

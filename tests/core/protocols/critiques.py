@@ -11,7 +11,7 @@ from core.llm.client import Answer, ScriptedModel
 from core.protocols.metacritique.protocol import Judge, Settings
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Spec, Turn, Verdict, turns
 
 QUESTION = "Ada needs a longer ladder than Ben, because ___ lives on the ground floor. Options: (A) Ada; (B) Ben."
@@ -110,7 +110,7 @@ def play(
         events.append(event)
 
     flow = PROTOCOLS[protocol].flow(item, chosen, trace_random(seed, item), PROTOCOLS[protocol].prompts)
-    verdict = asyncio.run(carry(flow, model, record, stored=stored or []))
+    verdict = asyncio.run(run_flow(flow, model, record, stored=stored or []))
     return Told(verdict, [*(stored or []), *events], model.asked)
 
 

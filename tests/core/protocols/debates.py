@@ -10,7 +10,7 @@ from core.llm.client import Answer, ScriptedModel
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import Judge, Settings
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Flow, Spec, Turn, Verdict, turns
 
 RUBRIC = (
@@ -66,7 +66,7 @@ def play(script: Callable[[Ask], Answer], chosen: Settings, item: Item | None = 
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, item, seed), model, record))
+    verdict = asyncio.run(run_flow(a_flow(chosen, item, seed), model, record))
     return Debate(verdict, events, model.asked)
 
 

@@ -11,7 +11,7 @@ from core.llm.client import Answer, ScriptedModel
 from core.protocols.protocol import trace_random
 from core.protocols.refer.protocol import Reviewer, Settings
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Flow, Spec, Turn, Verdict, turns
 
 ENGAGING = Criterion(
@@ -80,7 +80,7 @@ def play(
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, item), model, record, stored=stored))
+    verdict = asyncio.run(run_flow(a_flow(chosen, item), model, record, stored=stored))
     return Review(verdict, events, model.asked)
 
 

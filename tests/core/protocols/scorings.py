@@ -12,7 +12,7 @@ from core.protocols.dna_eval.protocol import Settings
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import Judge
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Flow, Spec, Turn, Verdict, turns
 
 TABLE_11 = {
@@ -74,7 +74,7 @@ def play(
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, item, seed), model, record, stored=stored))
+    verdict = asyncio.run(run_flow(a_flow(chosen, item, seed), model, record, stored=stored))
     return Scoring(verdict, events, model.asked)
 
 

@@ -11,7 +11,7 @@ from core.llm.client import Answer, ScriptedModel
 from core.protocols.chateval.protocol import Persona, Settings
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, Flow, Spec, Turn, Verdict, turns
 
 ROLES = {"a": "You love the sea.", "b": "You love the hills.", "c": "You love the rain."}
@@ -75,7 +75,7 @@ def play(
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, item), model, record, stored=stored))
+    verdict = asyncio.run(run_flow(a_flow(chosen, item), model, record, stored=stored))
     return Talk(verdict, events, model.asked)
 
 

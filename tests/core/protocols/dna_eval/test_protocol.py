@@ -204,12 +204,12 @@ def interrupted(script, events) -> None:
     import asyncio
 
     from core.llm.client import ScriptedModel
-    from core.runner import carry
+    from core.runner import run_flow
 
     async def record(event) -> None:
         events.append(event)
 
-    asyncio.run(carry(a_flow(settings()), ScriptedModel(script), record))
+    asyncio.run(run_flow(a_flow(settings()), ScriptedModel(script), record))
 
 
 @pytest.mark.parametrize(

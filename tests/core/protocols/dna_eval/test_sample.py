@@ -10,7 +10,7 @@ from core.formats.records import ItemRecord, LabelRecord, RunRecord, StudyRecord
 from core.llm.client import Reply, ScriptedModel
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, ReplyUnreadable, TurnTaken, VerdictReached
 from storage.transfer import samples
 
@@ -53,7 +53,7 @@ def test_a_trace_is_what_the_protocol_makes_of_its_replies(trace: TraceRecord) -
         events.append(event)
 
     flow = PROTOCOLS[run.protocol].flow(item, settings, trace_random(run.seed, item), run.prompts)
-    asyncio.run(carry(flow, ScriptedModel(answer), record))
+    asyncio.run(run_flow(flow, ScriptedModel(answer), record))
     told = [
         event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": ""})})
         if isinstance(event, TurnTaken | ReplyUnreadable)

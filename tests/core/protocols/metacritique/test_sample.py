@@ -13,7 +13,7 @@ from core.llm.client import Reply, ScriptedModel
 from core.protocols.metacritique.protocol import Settings
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, ReplyUnreadable, TurnTaken, VerdictReached
 from storage import database
 from storage.transfer import imports, samples
@@ -52,7 +52,7 @@ def test_a_trace_is_what_the_protocol_makes_of_its_replies(trace):
 
     item = ITEMS[trace.item]
     flow = PROTOCOLS["metacritique"].flow(item, SETTINGS, trace_random(RUN.seed, item), RUN.prompts)
-    asyncio.run(carry(flow, ScriptedModel(answer), record))
+    asyncio.run(run_flow(flow, ScriptedModel(answer), record))
     assert [without_prompt(event) for event in events] == list(trace.events)
 
 

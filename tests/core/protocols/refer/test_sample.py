@@ -11,7 +11,7 @@ from core.llm.client import Reply, ScriptedModel
 from core.protocols.protocol import trace_random
 from core.protocols.refer.protocol import Settings
 from core.protocols.registry import PROTOCOLS
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import Ask, Event, ReplyUnreadable, TurnTaken, VerdictReached
 from storage import database
 from storage.transfer import imports, samples
@@ -52,7 +52,7 @@ def test_a_review_is_what_the_protocol_makes_of_its_replies(trace):
 
     item = ITEMS[trace.item]
     asyncio.run(
-        carry(
+        run_flow(
             PROTOCOLS["refer"].flow(item, SETTINGS, trace_random(0, item), RUN.prompts), ScriptedModel(answer), record
         )
     )

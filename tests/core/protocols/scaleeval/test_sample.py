@@ -27,7 +27,7 @@ from core.problems import Unreadable
 from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import Settings, own_order
-from core.runner import carry
+from core.runner import run_flow
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimates
 from core.trace import Ask, Event, ReplyUnreadable, Turn, TurnTaken, Verdict, VerdictReached, turns
@@ -155,7 +155,7 @@ def test_a_debate_is_what_the_protocol_makes_of_its_replies(trace):
         events.append(event)
 
     flow = PROTOCOLS[run.protocol].flow(item, settings, trace_random(run.seed, item), run.prompts)
-    asyncio.run(carry(flow, ScriptedModel(answer), record))
+    asyncio.run(run_flow(flow, ScriptedModel(answer), record))
     assert without_prompts(events) == list(trace.events)
     assert not any(stored.values())
 

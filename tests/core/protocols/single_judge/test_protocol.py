@@ -17,7 +17,7 @@ from core.protocols.protocol import trace_random
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import Judge
 from core.protocols.single_judge.protocol import PAIR, SCORE, Pair, Score
-from core.runner import carry
+from core.runner import run_flow
 from core.trace import EVENT, Ask, Event, Flow, Spec, Turn, Verdict, turns
 from tests.core.protocols.talks import NATURAL, an_item, one_response
 from tests.golden.files import golden
@@ -55,7 +55,7 @@ def play(
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(carry(a_flow(chosen, seed=seed), model, record, stored=stored))
+    verdict = asyncio.run(run_flow(a_flow(chosen, seed=seed), model, record, stored=stored))
     assert verdict is not None
     return verdict, events, model.asked
 
