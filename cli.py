@@ -1,37 +1,85 @@
-"""The same work without a browser: import, run, agreement, export.
+"""Tiebreak on the command line: import, run, statistics, export and backup.
 
-With --json a command prints one JSON value on standard output and nothing else there. It exits 0, or 2 with one
-sentence on standard error.
+A command exits with 0, or with 2 and one sentence on standard error. With --json it prints one JSON value on standard
+output, and nothing else there. Modules are imported by the commands that need them, so that `--help` is fast.
 """
 
-import asyncio
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, TypeVar
 
 import typer
-from sqlalchemy import Engine
+from typer.core import TyperGroup
 
-from core.formats.columns import columns
 from core.problems import Problem
 
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.runs import Progress, Run
+    from storage.studies import Study
+
+Record = TypeVar("Record")
+ShowProgress = Callable[[int, int], None]
+"""Called with the number of records that are done, and of all records."""
+LINE_SECONDS = 5.0
+"""Interval between two lines of progress where there is no terminal."""
+INTERRUPTED = 130
+"""The exit code by which Typer reports Ctrl+C."""
+
+
+class OneSentenceErrors(TyperGroup):
+    """Reports every expected error as one sentence with exit code 2, instead of a usage text in a box."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command, or print the help without one, and exit."""
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        try:
+            code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
+        except (Problem, typer.TyperException) as error:
+            fail(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+        if code == INTERRUPTED:
+            fail("Interrupted. Everything that was stored is still there.")
+        sys.exit(code)
+
+
+def fail(message: str) -> NoReturn:
+    """Print a message as one sentence, and exit with 2."""
+    sentence = " ".join(message.replace("Value error, ", "").split())  # a phrase of pydantic's
+    typer.echo(sentence if sentence.endswith((".", "!", "?")) else f"{sentence}.", err=True)
+    sys.exit(2)
+
+
 app = typer.Typer(
-    help="Tiebreak on the command line.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=OneSentenceErrors,
+    help="Tiebreak on the command line.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-Database = Annotated[
+DatabaseUrl = Annotated[
     str | None, typer.Option("--database", help="Database URL; else TIEBREAK_DATABASE_URL, else sqlite:///tiebreak.db.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
 
 
-class By(StrEnum):
-    """What the rows of an agreement report are split by."""
+class AgreementSplit(StrEnum):
+    """How the rows of the agreement are split."""
 
     all = "all"
     scenario = "scenario"
@@ -39,112 +87,225 @@ class By(StrEnum):
     raters = "raters"
 
 
-class Compared(StrEnum):
-    """What the rows of an alignment report are split by."""
+class AlignmentSplit(StrEnum):
+    """How the rows of the alignment are split."""
 
     all = "all"
     scenario = "scenario"
     criterion = "criterion"
 
 
-def one_sentence(command: Callable[..., None]) -> Callable[..., None]:
-    """Trouble is one sentence on standard error, and exit code 2."""
+@app.command("import")
+def import_file(
+    path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
+    study: StudyName,
+    format: Annotated[str | None, typer.Option(help="The format, such as tiebreak, scaleeval or table.")] = None,
+    map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Import a file into a study. A second import adds nothing; a file with an error is refused whole."""
+    from core.formats.mapping import mapping
+    from core.formats.registry import read_records
+    from storage.transfer import import_records
 
-    @wraps(command)
-    def guarded(*args: Any, **named: Any) -> None:
-        try:
-            command(*args, **named)
-        except Problem as problem:
-            typer.echo(str(problem), err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            typer.echo("Stopped; what was done is kept.", err=True)
-            raise typer.Exit(2) from None
-
-    return guarded
+    records = read_records(path, format, mapping.load_mapping(map) if map else None)
+    with progress_bar("Importing", "records", quiet=as_json) as show:
+        counts = import_records(open_database(database), study, records, show)
+    print_result(asdict(counts) | {"study": study}, f"{study}: {counts.summary()}", as_json)
 
 
-def opened(url: str | None) -> Engine:
-    """The database, brought to this version."""
+@app.command()
+def run(
+    study: StudyName,
+    protocol: Annotated[str, typer.Option(help="The protocol, such as scaleeval.")] = "scaleeval",
+    settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run over the first items only, this many.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name; else that of the settings file.")] = None,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
+    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = 8,
+    ceiling: Annotated[float | None, typer.Option(min=0, help="Dollars at which the run stops.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the estimate.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
+    from storage.worker import ceiling_warning, create_run, estimate_run, request_from_file, resume_run
+
+    engine = open_database(database)
+    if resume is not None:
+        run_id = resume_run(engine, find_study(engine, study), resume)
+    else:
+        options = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "limit": limit}
+        request = request_from_file(engine, find_study(engine, study), protocol, settings, name, **options)
+        estimate = estimate_run(engine, request)
+        if dry_run:
+            return print_result(asdict(estimate), estimate.summary(), as_json)
+        typer.echo("\n".join(filter(None, (estimate.summary(), ceiling_warning(request, estimate)))), err=True)
+        run_id = create_run(engine, request)
+    ended, progress = execute(engine, run_id, quiet=as_json)
+    state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
+    print_result(state | asdict(progress), progress.summary(), as_json)
+    if ended.state != "finished" or progress.failed:
+        raise Problem(ended.problem or f"The run is not complete; continue with --resume {ended.name!r}.")
+
+
+def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":
+    """Execute a run until it ends, with a progress bar on a terminal, else with a line for each change."""
+    import asyncio
+
+    from storage.worker import execute_here
+
+    with progress_bar("Running", "traces", quiet=quiet or not sys.stderr.isatty()) as show:
+
+        def report(_: "Run", progress: "Progress") -> None:
+            if not quiet and not sys.stderr.isatty():
+                typer.echo(progress.summary(), err=True)
+            show(progress.done + progress.failed, progress.traces)
+
+        return asyncio.run(execute_here(engine, run_id, report))
+
+
+@app.command()
+def agreement(
+    study: StudyName,
+    by: Annotated[AgreementSplit, typer.Option(help="Split the rows.")] = AgreementSplit.all,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
+    from storage.reports import agreement as report
+
+    engine = open_database(database)
+    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value)]
+    print_result(rows, format_table(rows, "No labels yet."), as_json)
+
+
+@app.command()
+def alignment(
+    study: StudyName,
+    by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each judge's alignment with the annotators. The agreement between annotators is printed beside it."""
+    from storage.reports import alignment as report
+
+    engine = open_database(database)
+    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value)]
+    print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
+
+
+@app.command()
+def weights(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
+    from storage.reports import weights as report
+
+    engine = open_database(database)
+    rows = [
+        {
+            "rater_a": row.rater_a,
+            "rater_b": row.rater_b,
+            "distance": row.distance.value,
+            "distance_undefined_as_zero": row.distance_undefined_as_zero,
+            "items": row.units,
+            "undefined": row.undefined,
+        }
+        for row in report.rows(engine, find_study(engine, study), resamples=0)
+    ]
+    print_result(rows, format_table(rows, "No weights yet."), as_json)
+
+
+@app.command()
+def critiques(
+    study: StudyName,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Compare two critiques by models, by F1.")] = False,
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="Compare each judge with the gold labels.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
+    from storage.reports import critiques as report
+
+    engine = open_database(database)
+    board = report.leaderboard(engine, find_study(engine, study))
+    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
+    columns = [{name: cell for name, cell in row.items() if not name.endswith(("interval", "reason"))} for row in rows]
+    print_result(rows, format_table(columns, "No critique has been judged yet."), as_json)
+
+
+@app.command()
+def export(
+    study: StudyName,
+    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
+    everything: Annotated[Path | None, typer.Option(help="Write the whole study to this JSON lines file.")] = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
+    ] = None,
+    every_sample: Annotated[
+        bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Export gold labels or a whole study. Area chairs' analyses are exported for instruction tuning."""
+    from core.formats import gold as gold_file
+    from core.formats import instruction_tuning, tiebreak
+    from storage import labels, runs
+    from storage.database import reading
+    from storage.transfer import count_records, export_records, instruction_examples
+
+    if gold is None and everything is None and instructions is None:
+        raise Problem("Name a file to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")
+    engine = open_database(database)
+    source = find_study(engine, study)
+    if gold is not None:
+        with reading(engine) as session, open_output(gold) as stream:
+            gold_file.write_csv(labels.gold_labels(session, source.id), stream)
+    if everything is not None:
+        with reading(engine) as session:
+            for note in runs.uninstalled_protocol_notes(session, source.id):
+                typer.echo(f"{note} It is exported as it is stored.", err=True)
+        with progress_bar("Exporting", "records", quiet=as_json) as show, open_output(everything) as stream:
+            tiebreak.write(track(export_records(engine, source), count_records(engine, source), show), stream)
+    if instructions is not None:
+        examples = instruction_examples(engine, source, every=every_sample)
+        first = next(examples, None)  # raises Problem, where there are none, before a file is created
+        with open_output(instructions) as stream:
+            instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
+    written = [str(path) for path in (gold, everything, instructions) if path is not None]
+    print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="The new file: a SQLite database, or an archive for pg_restore.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the database to a new file. Others can write to it meanwhile."""
+    from storage import database as databases
+    from storage.backup import back_up
+
+    engine = databases.connect(databases.database_url(database))
+    if databases.is_empty(engine):
+        raise Problem("There is nothing to back up: the database has no tables.")
+    back_up(engine, file)
+    print_result({"written": [str(file)]}, f"Wrote {file}", as_json)
+
+
+def open_database(url: str | None) -> "Engine":
+    """Connect to the database, and migrate it to this version."""
     from storage import database
 
-    engine = database.connect(database.address(url))
+    engine = database.connect(database.database_url(url))
     database.upgrade(engine)
     return engine
 
 
-@app.command("import")
-@one_sentence
-def import_file(
-    path: Annotated[Path, typer.Argument(help="A file, or the folder of released debates.")],
-    study: StudyName,
-    format: Annotated[str | None, typer.Option(help="tiebreak, scaleeval or table.")] = None,
-    map: Annotated[Path | None, typer.Option(help="What a table's fields mean: see docs/mappings.")] = None,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """Take a file into a study. Taking it again adds nothing; a file that is wrong is refused whole."""
-    from core import formats
-    from core.formats.mapping import mapping
-    from storage.transfer import imports
-
-    records = formats.read(path, format, mapping.load(map) if map else None)
-    shown = sys.stderr.isatty() and not as_json
-    with typer.progressbar(length=1000, label="Importing", file=sys.stderr, hidden=not shown) as bar:
-        added = imports.load(
-            opened(database), study, records, lambda done, there: bar.update(1000 * done // max(there, 1) - bar.pos)
-        )
-    say(asdict(added) | {"study": study}, f"{study}: {added.sentence()}", as_json)
-
-
-@app.command()
-@one_sentence
-def run(
-    study: StudyName,
-    protocol: Annotated[str, typer.Option(help="The method, such as scaleeval.")] = "scaleeval",
-    settings: Annotated[Path | None, typer.Option(help="Its settings, as YAML or JSON.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many items.")] = None,
-    resume: Annotated[str | None, typer.Option(help="Go on with the run of that name instead.")] = None,
-    name: Annotated[str | None, typer.Option(help="The run's name; else the settings file's.")] = None,
-    seed: Annotated[int, typer.Option(help="What is random follows from it.")] = 0,
-    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Calls at once to one model.")] = 8,
-    ceiling: Annotated[float | None, typer.Option(min=0, help="Dollars at which the run stops.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """Run a protocol over a study's items, here and now; stop it with Ctrl+C and go on with --resume."""
-    from storage.database import writing
-    from storage.runs import resume as ask_for
-    from storage.worker import launch
-
-    engine = opened(database)
-    if resume is not None:
-        run_id = launch.named(engine, study_of(engine, study), resume).id
-        with writing(engine) as session:
-            ask_for(session, run_id)
-    else:
-        more = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "limit": limit}
-        order = launch.from_file(engine, study_of(engine, study), protocol, settings, name, **more)
-        estimate = launch.estimate(engine, order)
-        if dry_run:
-            return say(asdict(estimate), estimate.sentence(), as_json)
-        typer.echo("\n".join(filter(None, (estimate.sentence(), launch.not_held(order, estimate)))), err=True)
-        run_id = launch.make(engine, order)
-    ended, progress = asyncio.run(
-        launch.carry_here(engine, run_id, told if not as_json else lambda run, progress: None)
-    )
-    say(
-        {"run": ended.name, "state": ended.state, "problem": ended.problem} | asdict(progress),
-        progress.sentence(),
-        as_json,
-    )
-    if ended.state != "finished" or progress.failed:
-        raise Problem(ended.problem or f"The run did not come to its end; go on with --resume {ended.name!r}.")
-
-
-def study_of(engine: Engine, name: str) -> Any:
-    """The study called `name`."""
+def find_study(engine: "Engine", name: str) -> "Study":
+    """Return the study called `name`."""
     from storage import studies
     from storage.database import reading
 
@@ -152,136 +313,73 @@ def study_of(engine: Engine, name: str) -> Any:
         return studies.get(session, name)
 
 
-def told(run: Any, progress: Any) -> None:
-    """How far the run is, on one line that is written over."""
-    line = progress.sentence()
-    typer.echo(f"\r\033[K{line}" if sys.stderr.isatty() else line, err=True, nl=not sys.stderr.isatty())
+@contextmanager
+def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress]:
+    """Yield a function that shows progress on standard error: a bar on a terminal, else a line now and then."""
+    if quiet:
+        yield lambda done, total: None
+    elif not sys.stderr.isatty():
+        yield line_printer(label, unit)
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+            task = bar.add_task(label, total=None, rate="")
+
+            def show(done: int, total: int) -> None:
+                speed = bar.tasks[0].speed
+                bar.update(task, completed=done, total=total, rate=f"{speed:,.1f} {unit}/s" if speed else "")
+
+            yield show
 
 
-@app.command()
-@one_sentence
-def agreement(
-    study: StudyName,
-    by: Annotated[By, typer.Option(help="What to split the rows by.")] = By.all,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """Agreement between people, and between the judges' first and last opinions."""
-    from storage.reports import agreement as report
+def line_printer(label: str, unit: str) -> ShowProgress:
+    """Return a function that prints progress as a line, at most one every LINE_SECONDS and one at the end."""
+    next_line = time.monotonic() + LINE_SECONDS
 
-    engine = opened(database)
-    rows = report.rows(engine, study_of(engine, study), by.value)
-    say([asdict(row) for row in rows], columns([asdict(row) for row in rows], "No labels yet."), as_json)
+    def show(done: int, total: int) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line or done >= total:
+            typer.echo(f"{label}: {done:,} of {total:,} {unit}", err=True)
+            next_line = time.monotonic() + LINE_SECONDS
+
+    return show
 
 
-@app.command()
-@one_sentence
-def alignment(
-    study: StudyName,
-    by: Annotated[Compared, typer.Option(help="What to split the rows by.")] = Compared.all,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """How well each judge agrees with people, beside how well people agree with each other."""
-    from storage.reports import alignment as report
-
-    engine = opened(database)
-    rows = [asdict(row) for row in report.rows(engine, study_of(engine, study), by.value)]
-    say(rows, columns(rows, "No judge has given an opinion yet."), as_json)
+def track(records: Iterable[Record], total: int, show: ShowProgress) -> Iterator[Record]:
+    """Yield the records, and show how many are done after every hundred."""
+    done = 0
+    for done, record in enumerate(records, 1):
+        yield record
+        if done % 100 == 0:
+            show(done, max(total, done))
+    show(done, done)
 
 
-@app.command()
-@one_sentence
-def weights(study: StudyName, database: Database = None, as_json: Json = False) -> None:
-    """How far people's aspect weights are apart by rank, and each judge's from theirs (Kendall's distance)."""
-    from storage.reports import weights as report
+def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
+    """Return rows as a text table: floats with three decimals, None as a dash; `empty` where there are no rows."""
+    from tabulate import tabulate
 
-    engine = opened(database)
-    rows = [
-        {
-            "rater_a": one.rater_a,
-            "rater_b": one.rater_b,
-            "distance": one.distance.value,
-            "distance_undefined_as_zero": one.distance_undefined_as_zero,
-            "items": one.items,
-            "undefined": one.undefined,
-        }
-        for one in report.rows(engine, study_of(engine, study), resamples=0)
-    ]
-    say(rows, columns(rows, "No weights yet."), as_json)
+    if not rows:
+        return empty
+    # tabulate would turn names such as "007" and "1e3" into numbers.
+    names = [index for index, column in enumerate(rows[0]) if any(isinstance(row[column], str) for row in rows)]
+    cells = [list(row.values()) for row in rows]
+    return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names)
 
 
-@app.command()
-@one_sentence
-def critiques(
-    study: StudyName,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Which of two critiques by models is better, by F1.")] = False,
-    accuracy: Annotated[bool, typer.Option("--accuracy", help="How often each judge says what people say.")] = False,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """Precision, recall and F1 of each author's critiques, as people and judges see them (MetaCritique)."""
-    from storage.reports import critiques as report
-
-    engine = opened(database)
-    board = report.board(engine, study_of(engine, study))
-    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
-    shown = [{name: cell for name, cell in row.items() if not name.endswith(("interval", "reason"))} for row in rows]
-    say(rows, columns(shown, "No critique has been judged yet."), as_json)
-
-
-@app.command()
-@one_sentence
-def export(
-    study: StudyName,
-    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
-    everything: Annotated[Path | None, typer.Option(help="Write the whole study as JSON lines.")] = None,
-    instructions: Annotated[
-        Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
-    ] = None,
-    every_sample: Annotated[
-        bool, typer.Option("--every-sample", help="All of a chair's samples, not only the one that stands for them.")
-    ] = False,
-    database: Database = None,
-    as_json: Json = False,
-) -> None:
-    """Take away the gold labels, everything a study holds, or what its area chairs can teach."""
-    from core.formats import gold as gold_file
-    from core.formats import instruction_tuning, tiebreak
-    from storage import labels
-    from storage.database import reading
-    from storage.transfer import exports
-    from storage.transfer import instructions as taught
-
-    if gold is None and everything is None and instructions is None:
-        raise Problem("Say what to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")
-    engine = opened(database)
-    found = study_of(engine, study)
-    if gold is not None:
-        with reading(engine) as session, writable(gold) as stream:
-            gold_file.write(labels.golds(session, found.id), stream)
-    if everything is not None:
-        with writable(everything) as stream:
-            tiebreak.write(exports.records(engine, found), stream)
-    if instructions is not None:
-        found_examples = taught.of_study(engine, found, every=every_sample)
-        first = next(found_examples, None)  # what cannot be had is said before a file is made
-        with writable(instructions) as stream:
-            instruction_tuning.write([first, *found_examples] if first is not None else [], stream)
-    written = [str(path) for path in (gold, everything, instructions) if path is not None]
-    say({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
-
-
-def writable(path: Path) -> Any:
-    """A text file to write, with the same bytes on every system."""
+def open_output(path: Path) -> TextIO:
+    """Open a text file for writing, with the same line ends on every system."""
     try:
         return path.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise Problem(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def say(value: Any, sentence: str, as_json: bool) -> None:
-    """One JSON value for programs, a sentence or a table for people."""
+def print_result(value: Any, sentence: str, as_json: bool) -> None:
+    """Print one JSON value, or the sentence or table."""
     typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)
 
 

@@ -1,4 +1,4 @@
-"""The domain of Tiebreak: what is judged, by whom, how, and how far it can be trusted.
+"""The domain of Tiebreak: items, judges, protocols, labels and statistics.
 
-Knows no screen and no database.
+It imports neither Streamlit nor a database.
 """

@@ -1,35 +1,48 @@
-"""Where an AIU stands in its critique: the shortest stretch of the text that says most of its words.
+"""The span of a critique that an AIU restates, for highlighting.
 
-AIUs are written anew by whoever extracts them, so they are seldom in the text word for word. A place that a person has
-named is kept; an AIU that resembles nothing has no place.
+Models rewrite AIUs when they extract them, so an AIU seldom occurs in its critique word for word. The span is the
+stretch of one sentence whose content words are most similar to the AIU's, in any order and inflection. A span that the
+AIU itself names is used as it is; an AIU that resembles no part of the text has no span.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rapidfuzz import fuzz, process
+
 from core.critiques import Aiu, Critique
 
+Span = tuple[int, int]
+"""Character offsets into the critique: start and end, the end excluded."""
+
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
-_END = re.compile(r"(?<=[.!?;])[\"'”’)\]]*\s+|\n+")
-_COMMON = """
-    a an and are as at be been but by can could did do does for from had has have he her his if in into is it its may
-    might more no not of on or out should so such than that the their them then there these they this to too was were
-    which while who why will with would you your answer model generated correct critique reference
-"""
-_LEAST = 0.25
-"""The share of an AIU's telling words that a stretch has to have."""
-_GAP = 0.12
-"""What a word of the stretch costs that the AIU does not have, as a share of one that it has."""
-_FORWARD = 0.05
-"""What it is worth to stand after the AIU before: extraction mostly follows the text."""
-Place = tuple[int, int]
+_SENTENCE_END = re.compile(r"(?<=[.!?;])[\"'”’)\]]*\s+|\n+")
+_STOP_WORDS = frozenset(
+    _WORD.findall(
+        """
+        a an and are as at be been but by can could did do does for from had has have he her his if in into is it its
+        may might more no not of on or out should so such than that the their them then there these they this to too
+        was were which while who why will with would you your
+        answer model generated correct critique reference
+        """
+    )
+)
+"""English function words, and the nouns that nearly every AIU about an answer begins with."""
+_CONJUNCTIONS = frozenset(("and", "or", "but", "that", "as", "if", "while"))
+"""A span never begins with one of these: they join it to what comes before."""
+_MIN_SIMILARITY = 50
+"""Percent. Below it, related and unrelated sentences can no longer be distinguished."""
+_SAME_WORD = 65
+"""Percent from which two words count as forms of one: "confuses" and "confused" have 88, "ends" and "ended" 67."""
+_ORDER_BONUS = 5
+"""Percent for a span after the previous AIU's: extraction mostly follows the text."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a critique, and the AIUs that stand in it."""
+    """A stretch of a critique and the ids of the AIUs whose spans cover it."""
 
     start: int
     end: int
@@ -38,95 +51,83 @@ class Segment:
 
 @dataclass(frozen=True)
 class _Word:
-    stem: str
+    text: str
     start: int
     end: int
 
 
-def places(critique: Critique) -> dict[str, Place]:
-    """AIU -> where it stands, from letter to letter."""
-    sentences = _sentences(critique.text)
-    found: dict[str, Place] = {}
-    before = 0
+def locate_aius(critique: Critique) -> dict[str, Span]:
+    """Return the span of each AIU by its id; AIUs without a span are left out."""
+    sentences = _split_sentences(critique.text)
+    spans: dict[str, Span] = {}
+    previous_start = 0
     for aiu in critique.aius or ():
-        place = aiu.at if _fits(aiu, critique.text) else _best(aiu.text, sentences, before)
-        if place is not None:
-            found[aiu.id] = place
-            before = place[0]
-    return found
+        span = aiu.at if _is_valid(aiu, critique.text) else _most_similar_span(aiu.text, sentences, previous_start)
+        if span is not None:
+            spans[aiu.id] = span
+            previous_start = span[0]
+    return spans
 
 
-def segments(text: str, there: Mapping[str, Place]) -> list[Segment]:
-    """The whole text, cut wherever an AIU begins or ends."""
-    cuts = sorted({0, len(text), *(edge for place in there.values() for edge in place)})
+def split_text(text: str, spans: Mapping[str, Span]) -> list[Segment]:
+    """Return the whole text in segments, cut at every start and end of a span."""
+    cuts = sorted({0, len(text), *(edge for span in spans.values() for edge in span)})
     return [
-        Segment(start, end, tuple(aiu for aiu, (first, last) in there.items() if first <= start and end <= last))
+        Segment(start, end, tuple(aiu for aiu, (first, last) in spans.items() if first <= start and end <= last))
         for start, end in pairwise(cuts)
     ]
 
 
-def _fits(aiu: Aiu, text: str) -> bool:
+def _is_valid(aiu: Aiu, text: str) -> bool:
     return aiu.at is not None and 0 <= aiu.at[0] < aiu.at[1] <= len(text)
 
 
-def _best(aiu: str, sentences: Sequence[Sequence[_Word]], before: int) -> Place | None:
-    """The stretch of one sentence with the best balance of what it has and what it has too much."""
-    spoken = {word.stem for word in _words(aiu, 0)}
-    wanted = spoken - _IDLE or spoken
-    best, place = 0.0, None
-    for words in sentences:
-        for first in (index for index, word in enumerate(words) if word.stem in wanted):
-            worth, last = _stretch(words, first, wanted)
-            worth += _FORWARD * (words[first].start >= before)
-            if last is not None and worth > best + 1e-9:
-                best, place = worth, _widened(words, first, last, spoken)
-    return place
+def _most_similar_span(aiu: str, sentences: Sequence[Sequence[_Word]], previous_start: int) -> Span | None:
+    words = [word.text for word in _words(aiu, 0)]
+    content = [word for word in words if word not in _STOP_WORDS] or words
+    best_score, best_span = 0.0, None
+    for sentence in sentences:
+        for first, last, similarity in _compare_windows(content, sentence):
+            score = similarity + _ORDER_BONUS * (sentence[first].start >= previous_start)
+            if score > best_score:
+                best_score, best_span = score, _extend(sentence, first, last, frozenset(words))
+    return best_span if best_score >= _MIN_SIMILARITY else None
 
 
-def _stretch(words: Sequence[_Word], first: int, wanted: set[str]) -> tuple[float, int | None]:
-    """The best stretch that begins with a word, by the number of its last."""
-    had: set[str] = set()
-    extra, best, end = 0, 0.0, None
-    for last, word in enumerate(words[first:], first):
-        if word.stem in wanted and word.stem not in had:
-            had.add(word.stem)
-            worth = (len(had) - _GAP * extra) / len(wanted)
-            if len(had) / len(wanted) >= _LEAST and worth > best:
-                best, end = worth, last
-        elif word.stem not in _IDLE | wanted:
-            extra += 1
-    return best, end
+def _compare_windows(content: Sequence[str], sentence: Sequence[_Word]) -> Iterator[tuple[int, int, float]]:
+    """Yield (first word, last word, similarity in percent) of the windows that begin and end with a word of `content`.
+
+    Words are sorted before they are compared, so that their order does not matter. Only words related to the AIU can
+    be edges and a window has at most twice its words, which keeps a long sentence without punctuation affordable.
+    """
+    candidates = [n for n, word in enumerate(sentence) if word.text in content or word.text not in _STOP_WORDS]
+    if not content or not candidates:
+        return
+    word_similarities = process.cdist([sentence[n].text for n in candidates], content, score_cutoff=_SAME_WORD)
+    edges = [place for place, scores in enumerate(word_similarities) if scores.any()]
+    windows = [(a, b) for n, a in enumerate(edges) for b in edges[n : n + len(content)] if b - a < 2 * len(content)]
+    texts = [" ".join(sorted(sentence[n].text for n in candidates[a : b + 1])) for a, b in windows]
+    if texts:
+        similarities = process.cdist([" ".join(sorted(content))], texts, scorer=fuzz.ratio)[0]
+        for (a, b), similarity in zip(windows, similarities, strict=True):
+            yield candidates[a], candidates[b], float(similarity)
 
 
-def _widened(words: Sequence[_Word], first: int, last: int, spoken: set[str]) -> Place:
-    """The stretch with the words around it that the AIU says too, as far as they belong to it."""
-    while first > 0 and words[first - 1].stem in spoken - _JOINING:
+def _extend(sentence: Sequence[_Word], first: int, last: int, words: frozenset[str]) -> Span:
+    """Return the window's span, extended by the adjacent words that also occur in the AIU."""
+    while first > 0 and sentence[first - 1].text in words - _CONJUNCTIONS:
         first -= 1
     end = last
-    while end + 1 < len(words) and words[end + 1].stem in spoken:
+    while end + 1 < len(sentence) and sentence[end + 1].text in words:
         end += 1
-        last = last if words[end].stem in _IDLE else end
-    return words[first].start, words[last].end
+        last = last if sentence[end].text in _STOP_WORDS else end
+    return sentence[first].start, sentence[last].end
 
 
-def _sentences(text: str) -> list[list[_Word]]:
-    starts = [0, *(match.end() for match in _END.finditer(text)), len(text)]
+def _split_sentences(text: str) -> list[list[_Word]]:
+    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     return [_words(text[start:end], start) for start, end in pairwise(starts)]
 
 
 def _words(text: str, offset: int) -> list[_Word]:
-    return [
-        _Word(_stem(match[0].lower()), offset + match.start(), offset + match.end()) for match in _WORD.finditer(text)
-    ]
-
-
-def _stem(word: str) -> str:
-    """Singular and plural, present and past are one word: enough to find a sentence again."""
-    for ending in ("'s", "’s", "ing", "ies", "ed", "es", "ly", "s", "e", "y"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
-_IDLE = frozenset(word.stem for word in _words(_COMMON, 0))
-_JOINING = frozenset(("and", "or", "but", "that", "as", "if", "while"))
+    return [_Word(match[0].lower(), offset + match.start(), offset + match.end()) for match in _WORD.finditer(text)]

@@ -1,12 +1,14 @@
-"""How people change AIUs. Edits are only ever added, and what stands is found by going through them from the first.
+"""Edits of AIUs by annotators. Edits are append-only; the current AIUs are computed by applying them in order.
 
-A label speaks of an AIU by its id, and an id never gets other words: whoever splits, merges or edits makes AIUs with
-new ids. So nobody's label moves; labels of an AIU that no longer stands are kept, and count again when it is undone.
+A label refers to an AIU by its id, and the text of an id never changes: splitting, merging or rewording creates AIUs
+with new ids. Labels therefore never move to another text. Labels of an AIU that an edit replaced are stored, and count
+again when the edit is undone.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from string import ascii_lowercase
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,27 +18,28 @@ from core.frozen import Frozen
 from core.items import Item
 from core.problems import Problem
 
-Words = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
-Place = tuple[int, int] | None
+AiuText = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
 
 
 class Piece(Frozen):
-    """The words of a new AIU, and where it stands in the critique, where that was said."""
+    """The text of a new AIU and, where the annotator marked it, its span in the critique."""
 
-    text: Words
-    at: Place = None
+    text: AiuText
+    at: tuple[int, int] | None = None
+    """Character offsets: start and end, the end excluded."""
 
 
 class Split(Frozen):
-    """One AIU said several things."""
+    """Replace an AIU by several."""
 
     type: Literal["split"] = "split"
     aiu: str
-    into: tuple[Piece, ...] = Field(min_length=2, max_length=26)
+    into: tuple[Piece, ...] = Field(min_length=2, max_length=len(ascii_lowercase))
+    """The new ids end in one letter each."""
 
 
 class Merge(Frozen):
-    """Several AIUs say one thing."""
+    """Replace several AIUs of one critique by one."""
 
     type: Literal["merge"] = "merge"
     aius: tuple[str, ...] = Field(min_length=2)
@@ -44,7 +47,7 @@ class Merge(Frozen):
 
 
 class Add(Frozen):
-    """The critique says something that no AIU holds."""
+    """Append an AIU to a critique."""
 
     type: Literal["add"] = "add"
     critique: str
@@ -52,7 +55,7 @@ class Add(Frozen):
 
 
 class Reword(Frozen):
-    """An AIU in other words."""
+    """Replace an AIU by one with another text."""
 
     type: Literal["edit"] = "edit"
     aiu: str
@@ -60,7 +63,7 @@ class Reword(Frozen):
 
 
 class NotAtomic(Frozen):
-    """An AIU says more than one thing, or cannot stand alone; it stays until somebody splits it."""
+    """Mark an AIU that states more than one thing or depends on its context, until it is split; `on=False` unmarks."""
 
     type: Literal["not_atomic"] = "not_atomic"
     aiu: str
@@ -68,7 +71,7 @@ class NotAtomic(Frozen):
 
 
 class Adopt(Frozen):
-    """What a run wrote and extracted becomes what people label, where the item brought nothing."""
+    """Use the critiques, AIUs and reference answer that a run generated, where the item has none of its own."""
 
     type: Literal["adopt"] = "adopt"
     run: str
@@ -77,7 +80,7 @@ class Adopt(Frozen):
 
 
 class Undo(Frozen):
-    """Takes an edit back. An undo can be undone too."""
+    """Undo an edit. An undo can be undone too."""
 
     type: Literal["undo"] = "undo"
     edit: int
@@ -87,7 +90,7 @@ Change = Annotated[Split | Merge | Add | Reword | NotAtomic | Adopt | Undo, Fiel
 
 
 class Edit(Frozen):
-    """A change as it was made; `number` counts an item's edits from 1."""
+    """A change with its author and time; `number` counts an item's edits from 1."""
 
     number: int = Field(ge=1)
     annotator: str
@@ -96,145 +99,154 @@ class Edit(Frozen):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What people label of an item now."""
+class EditedAius:
+    """An item's critiques and reference answer after its edits."""
 
     critiques: tuple[Critique, ...]
     answer: str | None
     """The reference answer."""
     not_atomic: frozenset[str] = frozenset()
+    """Ids of the AIUs marked as not atomic."""
     applied: tuple[int, ...] = ()
-    """The edits that hold, in order."""
-    of: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """New AIU -> the AIUs that it was made from; none for one that was added."""
+    """The numbers of the edits in effect, in order."""
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """New AIU -> the AIUs it replaced; empty for one that was added."""
 
     def aius(self) -> dict[str, Aiu]:
-        """Every AIU that stands, by its id."""
+        """Every current AIU by its id."""
         return {aiu.id: aiu for critique in self.critiques for aiu in critique.aius or ()}
 
     def critique_of(self, aiu: str) -> Critique:
-        """The critique that an AIU stands in; raises Problem where it stands in none."""
+        """The critique that contains an AIU; raises Problem when an edit has replaced the AIU."""
         for critique in self.critiques:
-            if any(one.id == aiu for one in critique.aius or ()):
+            if any(current.id == aiu for current in critique.aius or ()):
                 return critique
-        raise Problem("This AIU was changed meanwhile; look at it again.")
+        raise Problem("This AIU was changed in the meantime; look at it again.")
 
 
-def standing(item: Item, edits: Sequence[Edit]) -> Standing:
-    """What the item brings, changed by every edit that was not taken back."""
-    now = Standing(item.critiques, item.reference)
-    for edit in sorted(effective(edits), key=lambda one: one.number):
+def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
+    """Return the item's AIUs after every edit that is not undone."""
+    state = EditedAius(item.critiques, item.reference)
+    for edit in sorted(active_edits(edits), key=lambda edit: edit.number):
         try:
-            now = applied(now, edit)
+            state = apply_edit(state, edit)
         except Problem:
-            continue  # what it changed no longer stands
-    return now
+            continue  # an undo removed the AIU that this edit changes
+    return state
 
 
-def effective(edits: Sequence[Edit]) -> list[Edit]:
-    """The edits that were not taken back, without the undoing itself."""
+def active_edits(edits: Sequence[Edit]) -> list[Edit]:
+    """Return the edits that are not undone, without the undo edits themselves."""
     undone: set[int] = set()
-    for edit in sorted(edits, key=lambda one: -one.number):
+    for edit in sorted(edits, key=lambda edit: -edit.number):  # newest first: an undone undo has no effect
         if isinstance(edit.change, Undo) and edit.number not in undone:
             undone.add(edit.change.edit)
     return [edit for edit in edits if edit.number not in undone and not isinstance(edit.change, Undo)]
 
 
-def checked(item: Item, edits: Sequence[Edit], change: Change) -> None:
-    """Refuse, in a sentence, a change that cannot be made to what stands now."""
-    now = standing(item, edits)
+def validate_change(item: Item, edits: Sequence[Edit], change: Change) -> None:
+    """Raise Problem when a change cannot be applied after `edits`."""
+    state = apply_edits(item, edits)
     trial = Edit(number=len(edits) + 1, annotator="", change=change)
     if not isinstance(change, Undo):
-        applied(now, trial)
+        apply_edit(state, trial)
         return
-    if change.edit not in now.applied:
-        raise Problem("This edit does not stand any more, so it cannot be taken back.")
-    lost = set(now.applied) - set(standing(item, [*edits, trial]).applied) - {change.edit}
-    if lost:
-        raise Problem("A later edit builds on this one: take that back first.")
+    if change.edit not in state.applied:
+        raise Problem("This edit is no longer in effect, so it cannot be undone.")
+    after = apply_edits(item, [*edits, trial]).applied
+    if set(state.applied) - set(after) - {change.edit}:
+        raise Problem("A later edit builds on this one: undo that one first.")
 
 
-def last(item: Item, edits: Sequence[Edit], annotator: str, critique: str) -> int | None:
-    """The newest standing edit that the annotator made to a critique; None where there is none."""
-    now = standing(item, edits)
-    mine = [one for one in edits if one.annotator == annotator and one.number in now.applied]
-    about = [one for one in mine if critique in touched(item, edits, one)]
-    return about[-1].number if about else None
+def latest_edit(item: Item, edits: Sequence[Edit], annotator: str, critique: str) -> int | None:
+    """Return the number of the annotator's newest effective edit of a critique; None where there is none."""
+    applied = apply_edits(item, edits).applied
+    candidates = [edit for edit in edits if edit.annotator == annotator and edit.number in applied]
+    numbers = [edit.number for edit in candidates if critique in edited_critiques(item, edits, edit)]
+    return numbers[-1] if numbers else None
 
 
-def touched(item: Item, edits: Sequence[Edit], edit: Edit) -> set[str]:
-    """The critiques that an edit changed."""
-    before = standing(item, [one for one in edits if one.number < edit.number])
+def edited_critiques(item: Item, edits: Sequence[Edit], edit: Edit) -> set[str]:
+    """Return the ids of the critiques that an edit changed."""
+    state = apply_edits(item, [earlier for earlier in edits if earlier.number < edit.number])
     match edit.change:
         case Add(critique=critique):
             return {critique}
         case Split(aiu=aiu) | Reword(aiu=aiu) | NotAtomic(aiu=aiu):
-            return {before.critique_of(aiu).id}
+            return {state.critique_of(aiu).id}
         case Merge(aius=aius):
-            return {before.critique_of(aius[0]).id}
+            return {state.critique_of(aius[0]).id}
         case Adopt(critiques=critiques):
             return {critique.id for critique in critiques}
     return set()
 
 
-def applied(now: Standing, edit: Edit) -> Standing:
-    """What stands after one more edit; raises Problem where what it changes does not stand."""
-    done = replace(now, applied=(*now.applied, edit.number))
+def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
+    """Return the state after one more edit; raises Problem when an AIU it changes does not exist."""
+    edited = replace(state, applied=(*state.applied, edit.number))
     match edit.change:
         case Split(aiu=aiu, into=pieces):
-            ids = [f".e{edit.number}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-            return _replaced(done, (aiu,), pieces, ids)
+            ids = [f".e{edit.number}{letter}" for letter in ascii_lowercase]
+            return _replace_aius(edited, (aiu,), pieces, ids)
         case Merge(aius=aius, piece=piece):
-            return _replaced(done, aius, (piece,), [f".e{edit.number}"])
+            return _replace_aius(edited, aius, (piece,), [f".e{edit.number}"])
         case Reword(aiu=aiu, piece=piece):
-            return _replaced(done, (aiu,), (piece,), [f".e{edit.number}"])
+            return _replace_aius(edited, (aiu,), (piece,), [f".e{edit.number}"])
         case Add(critique=critique, piece=piece):
-            return _added(done, critique, piece, f"{critique}.e{edit.number}")
+            return _add_aiu(edited, critique, piece, f"{critique}.e{edit.number}")
         case NotAtomic(aiu=aiu, on=on):
-            now.critique_of(aiu)
-            return replace(done, not_atomic=now.not_atomic | {aiu} if on else now.not_atomic - {aiu})
+            state.critique_of(aiu)  # raises Problem when the AIU was replaced
+            return replace(edited, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})
         case Adopt(critiques=critiques, answer=answer):
-            return _adopted(done, critiques, answer)
-    raise TypeError(f"an undo is not applied: {edit.change!r}")
+            return _adopt(edited, critiques, answer)
+    raise TypeError(f"an undo cannot be applied: {edit.change!r}")
 
 
-def _replaced(now: Standing, old: tuple[str, ...], pieces: Sequence[Piece], ids: Sequence[str]) -> Standing:
-    critique = now.critique_of(old[0])
-    if len(set(old)) < len(old) or any(now.critique_of(aiu) is not critique for aiu in old):
+def _replace_aius(
+    state: EditedAius, old: tuple[str, ...], pieces: Sequence[Piece], id_endings: Sequence[str]
+) -> EditedAius:
+    """Replace AIUs of one critique by new ones, at the position of the first."""
+    critique = state.critique_of(old[0])
+    if len(set(old)) < len(old) or any(state.critique_of(aiu) is not critique for aiu in old):
         raise Problem("Only different AIUs of one critique can be merged.")
     new = [
-        Aiu(id=f"{critique.id}{id}", text=piece.text.strip(), at=piece.at)
-        for piece, id in zip(pieces, ids, strict=False)
+        Aiu(id=f"{critique.id}{ending}", text=piece.text.strip(), at=piece.at)
+        for piece, ending in zip(pieces, id_endings, strict=False)
     ]
 
     def change(aius: tuple[Aiu, ...]) -> tuple[Aiu, ...]:
-        place = next(index for index, aiu in enumerate(aius) if aiu.id in old)
+        position = next(index for index, aiu in enumerate(aius) if aiu.id in old)
         rest = [aiu for aiu in aius if aiu.id not in old]
-        return (*rest[:place], *new, *rest[place:])
+        return (*rest[:position], *new, *rest[position:])
 
-    made = now.of | {aiu.id: old for aiu in new}
-    return replace(_with(now, critique.id, change), of=made, not_atomic=now.not_atomic - set(old))
+    origins = state.origins | {aiu.id: old for aiu in new}
+    return replace(_change_aius(state, critique.id, change), origins=origins, not_atomic=state.not_atomic - set(old))
 
 
-def _added(now: Standing, critique: str, piece: Piece, id: str) -> Standing:
-    if all(one.id != critique for one in now.critiques):
+def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedAius:
+    if all(current.id != critique for current in state.critiques):
         raise Problem(f"There is no critique {critique!r} here.")
-    new = Aiu(id=id, text=piece.text.strip(), at=piece.at)
-    return replace(_with(now, critique, lambda aius: (*aius, new)), of=now.of | {id: ()})
+    aiu = Aiu(id=id, text=piece.text.strip(), at=piece.at)
+    return replace(_change_aius(state, critique, lambda aius: (*aius, aiu)), origins=state.origins | {id: ()})
 
 
-def _adopted(now: Standing, critiques: Sequence[Critique], answer: str | None) -> Standing:
-    """Only what is missing is taken."""
-    there = {one.id: one for one in now.critiques}
-    for one in critiques:
-        known = there.get(one.id)
-        if known is None or known.aius is None:
-            there[one.id] = one if known is None else known.model_copy(update={"aius": one.aius})
-    return replace(now, critiques=tuple(there.values()), answer=now.answer if now.answer is not None else answer)
+def _adopt(state: EditedAius, critiques: Sequence[Critique], answer: str | None) -> EditedAius:
+    """Add the critiques, AIUs and answer that are missing; what exists is not overwritten."""
+    by_id = {critique.id: critique for critique in state.critiques}
+    for critique in critiques:
+        existing = by_id.get(critique.id)
+        if existing is None:
+            by_id[critique.id] = critique
+        elif existing.aius is None:
+            by_id[critique.id] = existing.model_copy(update={"aius": critique.aius})
+    return replace(state, critiques=tuple(by_id.values()), answer=state.answer if state.answer is not None else answer)
 
 
-def _with(now: Standing, critique: str, change: Callable[[tuple[Aiu, ...]], tuple[Aiu, ...]]) -> Standing:
-    changed = [
-        one.model_copy(update={"aius": change(one.aius or ())}) if one.id == critique else one for one in now.critiques
+def _change_aius(
+    state: EditedAius, critique_id: str, change: Callable[[tuple[Aiu, ...]], tuple[Aiu, ...]]
+) -> EditedAius:
+    critiques = [
+        critique.model_copy(update={"aius": change(critique.aius or ())}) if critique.id == critique_id else critique
+        for critique in state.critiques
     ]
-    return replace(now, critiques=tuple(changed))
+    return replace(state, critiques=tuple(critiques))

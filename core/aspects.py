@@ -1,7 +1,7 @@
-"""The arithmetic of aspects: weights that sum to 100, weighted sums, and where another weight would turn the verdict.
+"""Arithmetic of aspect weights: normalisation, weighted sums, and the weights at which the verdict changes.
 
-DnA-Eval's "external calculation module" (Li et al. 2024, arXiv:2405.15329, Eq. 3 and 4). Pure functions: the flow, the
-view, the desk and the replay of a recorded trace all call these, so a figure is the same wherever it is shown.
+DnA-Eval's "external calculation module" (Li et al. 2024, arXiv:2405.15329, Eqs. 3 and 4). The protocol, the pages and
+the import of published weights all call these functions, so a figure is the same wherever it is shown.
 """
 
 import hashlib
@@ -9,139 +9,155 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-WHOLE = 100.0
-"""Percent."""
-TIE = 1e-9
-"""Overall scores closer than this are equal: 0.1 + 0.2 is not quite 0.3 in a computer."""
+TOTAL = 100.0
+"""Weights are percentages."""
+TOLERANCE = 1e-9
+"""Overall scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3."""
 
 Weights = Mapping[str, float]
-"""Aspect -> percent of the whole."""
+"""Aspect -> weight in percent."""
 Scores = Mapping[str, float]
 """Aspect -> one response's score."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """The weight of one aspect at which another response comes out on top."""
+    """The weight of one aspect beyond which another response has the highest overall score."""
 
     aspect: str
     at: float
     """Percent."""
     side: Literal["under", "over"]
     to: int
-    """The response that wins beyond it; where it has company there, the first of them."""
+    """The number of the response that wins beyond it; the lowest number where several are equal."""
 
 
-def normalised(raw: Sequence[float]) -> tuple[float, ...]:
-    """Weights as percent that sum to 100, in the same proportions; raises ValueError where there are none.
+def normalize_weights(raw: Sequence[float]) -> tuple[float, ...]:
+    """Return weights in the same proportions that sum to 100; raises ValueError for a negative weight or a sum of 0.
 
-    Weights that sum to 100 already are left as they are, to the last digit.
+    Weights that already sum to 100 are returned unchanged, to the last digit.
     """
     total = sum(raw)
     if min(raw, default=0) < 0:
         raise ValueError("a weight is negative")
     if total <= 0:
         raise ValueError("all weights are 0")
-    return tuple(float(weight) if total == WHOLE else weight * WHOLE / total for weight in raw)
+    return tuple(float(weight) if total == TOTAL else weight * TOTAL / total for weight in raw)
 
 
-def equal(aspects: Sequence[str]) -> dict[str, float]:
-    """The same weight for each aspect."""
-    return {aspect: WHOLE / len(aspects) for aspect in aspects}
+def equal_weights(aspects: Sequence[str]) -> dict[str, float]:
+    """Return the same weight for each aspect."""
+    return {aspect: TOTAL / len(aspects) for aspect in aspects}
 
 
-def mean(given: Sequence[Weights]) -> dict[str, float]:
-    """The mean weight of each aspect over people; it sums to 100 again."""
-    return {aspect: sum(weights[aspect] for weights in given) / len(given) for aspect in given[0]} if given else {}
+def mean_weights(weightings: Sequence[Weights]) -> dict[str, float]:
+    """Return each aspect's mean weight over several annotators' weightings; the means sum to 100."""
+    if not weightings:
+        return {}
+    return {aspect: sum(weights[aspect] for weights in weightings) / len(weightings) for aspect in weightings[0]}
 
 
-def contributions(weights: Weights, scores: Scores) -> dict[str, float]:
-    """What each aspect adds to the overall score: weight x score, w_ij S_ij of Eq. 3."""
-    return {aspect: weight * scores[aspect] / WHOLE for aspect, weight in weights.items()}
+def weighted_scores(weights: Weights, scores: Scores) -> dict[str, float]:
+    """Return each aspect's contribution to the overall score, w_ij S_ij of Eq. 3."""
+    return {aspect: weight * scores[aspect] / TOTAL for aspect, weight in weights.items()}
 
 
-def overall(weights: Weights, scores: Scores) -> float:
-    """Eq. 3: the weighted sum of a response's scores, on the scale of the scores."""
-    return sum(weight * scores[aspect] for aspect, weight in weights.items()) / WHOLE
+def overall_score(weights: Weights, scores: Scores) -> float:
+    """Return the weighted sum of a response's scores (Eq. 3), on the scale of the scores."""
+    # Divided once at the end: sums of whole weights times whole scores are exact, their hundredths are not.
+    return sum(weight * scores[aspect] for aspect, weight in weights.items()) / TOTAL
 
 
-def best(overalls: Sequence[float]) -> tuple[int, ...]:
-    """The numbers, from 1, of the responses that nobody beats: several where they are equal."""
-    top = max(overalls)
-    return tuple(number for number, value in enumerate(overalls, start=1) if top - value < TIE)
+def best_responses(overall_scores: Sequence[float]) -> tuple[int, ...]:
+    """Return the numbers, from 1, of the responses with the highest overall score: several where they are equal."""
+    highest = max(overall_scores)
+    return tuple(number for number, score in enumerate(overall_scores, start=1) if highest - score < TOLERANCE)
 
 
-def preferred(overalls: Sequence[float]) -> int:
-    """Eq. 4 for any number of responses: the best one, 0 where the best are equal."""
-    winners = best(overalls)
-    return winners[0] if len(winners) == 1 else 0
+def preferred_response(overall_scores: Sequence[float]) -> int:
+    """Return the number of the best response (Eq. 4, for any number of responses); 0 where the best are equal."""
+    best = best_responses(overall_scores)
+    return best[0] if len(best) == 1 else 0
 
 
-def ranking(overalls: Sequence[float]) -> tuple[int, ...]:
-    """The place of each response, 1 for the best; equal ones share the better place (1, 1, 3)."""
-    return tuple(1 + sum(other - value >= TIE for other in overalls) for value in overalls)
+def rank_responses(overall_scores: Sequence[float]) -> tuple[int, ...]:
+    """Return the rank of each response, 1 for the best; equal scores share the better rank (1, 1, 3)."""
+    return tuple(1 + sum(other - score >= TOLERANCE for other in overall_scores) for score in overall_scores)
 
 
-def reweighted(weights: Weights, aspect: str, percent: float) -> dict[str, float]:
-    """The weights with one aspect at `percent`, the others in their old proportions (equal, where all were 0)."""
-    others = WHOLE - weights[aspect]
-    share = (WHOLE - percent) / others if others > TIE else 0.0
-    alike = (WHOLE - percent) / max(len(weights) - 1, 1)
+def set_weight(weights: Weights, aspect: str, percent: float) -> dict[str, float]:
+    """Return the weights with one aspect at `percent` and the others rescaled to sum to 100.
+
+    The others keep their proportions; where all of them are 0 they share the remainder equally.
+    """
+    others = TOTAL - weights[aspect]
+    factor = (TOTAL - percent) / others if others > TOLERANCE else 0.0
+    equal_share = (TOTAL - percent) / max(len(weights) - 1, 1)
     return {
-        name: percent if name == aspect else weight * share if others > TIE else alike
+        name: percent if name == aspect else weight * factor if others > TOLERANCE else equal_share
         for name, weight in weights.items()
     }
 
 
-def flips(weights: Weights, scores: Sequence[Scores], aspect: str) -> list[Flip]:
-    """Where the verdict turns as one aspect gains or loses weight: at most one place below and one above.
+def find_flips(weights: Weights, scores: Sequence[Scores], aspect: str) -> list[Flip]:
+    """Return the weights of one aspect at which the verdict changes: at most one below the current weight, one above.
 
-    The lead of a response over another is linear in that weight, so each crossing is one division. Nothing where the
-    best are equal already, or where no weight of this aspect changes who wins.
+    The difference of two responses' overall scores is linear in that weight, so each crossing takes one division.
+    Empty where the best responses are already equal, or where no weight of this aspect changes the verdict.
     """
-    winner = preferred([overall(weights, one) for one in scores])
-    if not winner or len(weights) < 2:
+    best = preferred_response([overall_score(weights, response) for response in scores])
+    if not best or len(weights) < 2:
         return []
-    none, whole = reweighted(weights, aspect, 0), reweighted(weights, aspect, WHOLE)
+    at_zero, at_total = set_weight(weights, aspect, 0), set_weight(weights, aspect, TOTAL)
     crossings = []
     for other in range(1, len(scores) + 1):
-        at = _crossing(none, whole, scores[winner - 1], scores[other - 1])
-        if other != winner and at is not None:
-            crossings.append((at, other))
-    now = weights[aspect]
-    below = max(((at, -other) for at, other in crossings if at < now), default=None)
-    above = min(((at, other) for at, other in crossings if at > now), default=None)
-    found = [Flip(aspect, below[0], "under", -below[1])] if below and below[0] > TIE else []
-    return found + ([Flip(aspect, above[0], "over", above[1])] if above and WHOLE - above[0] > TIE else [])
+        percent = _crossing(at_zero, at_total, scores[best - 1], scores[other - 1])
+        if other != best and percent is not None:
+            crossings.append((percent, other))
+    current = weights[aspect]
+    below = max(((percent, -other) for percent, other in crossings if percent < current), default=None)
+    above = min(((percent, other) for percent, other in crossings if percent > current), default=None)
+    flips = []
+    if below and below[0] > TOLERANCE:  # a crossing at exactly 0 % or 100 % is a tie there, not a change
+        flips.append(Flip(aspect, below[0], "under", -below[1]))
+    if above and TOTAL - above[0] > TOLERANCE:
+        flips.append(Flip(aspect, above[0], "over", above[1]))
+    return flips
 
 
-def _crossing(none: Weights, whole: Weights, leader: Scores, other: Scores) -> float | None:
-    """The percent at which two responses are equal, from their distance at 0 and at 100 %; None where there is none."""
-    at_none = overall(none, leader) - overall(none, other)
-    at_whole = overall(whole, leader) - overall(whole, other)
-    if abs(at_none - at_whole) < TIE:
-        return None
-    at = WHOLE * at_none / (at_none - at_whole)
-    return at if 0 <= at <= WHOLE else None
+def _crossing(at_zero: Weights, at_total: Weights, best: Scores, other: Scores) -> float | None:
+    """Return the weight in percent at which two responses are equal; None where no weight from 0 to 100 is.
 
-
-def tops(first: Weights, second: Weights, k: int) -> tuple[list[float], list[float]]:
-    """Two rankings cut to their k heaviest aspects, over the aspects that either keeps; the rest is tied at the bottom.
-
-    Without ties they are Fagin's top-k lists; an aspect that weighs as much as the k-th stays in, so that ties are
-    never broken.
+    `at_zero` and `at_total` are the weightings with the aspect at 0 % and at 100 %.
     """
-    cut = [_heaviest(first, k), _heaviest(second, k)]
-    kept = [aspect for aspect in first if any(aspect in one for one in cut)]
-    return [cut[0].get(aspect, -1.0) for aspect in kept], [cut[1].get(aspect, -1.0) for aspect in kept]
+    lead_at_zero = overall_score(at_zero, best) - overall_score(at_zero, other)
+    lead_at_total = overall_score(at_total, best) - overall_score(at_total, other)
+    if abs(lead_at_zero - lead_at_total) < TOLERANCE:
+        return None
+    percent = TOTAL * lead_at_zero / (lead_at_zero - lead_at_total)
+    return percent if 0 <= percent <= TOTAL else None
+
+
+def truncate_rankings(first: Weights, second: Weights, k: int) -> tuple[list[float], list[float]]:
+    """Return two weightings restricted to their k heaviest aspects, over the aspects that either list contains.
+
+    An aspect missing from one list gets the weight -1 there, so that all of those are tied at the bottom. Without
+    ties the lists are Fagin's top-k lists; an aspect as heavy as the k-th is included, so that ties are never broken.
+    """
+    top_first, top_second = _heaviest(first, k), _heaviest(second, k)
+    aspects = [aspect for aspect in first if aspect in top_first or aspect in top_second]
+    return [top_first.get(aspect, -1.0) for aspect in aspects], [top_second.get(aspect, -1.0) for aspect in aspects]
 
 
 def _heaviest(weights: Weights, k: int) -> dict[str, float]:
-    least = sorted(weights.values(), reverse=True)[min(k, len(weights)) - 1]
-    return {aspect: weight for aspect, weight in weights.items() if weight >= least}
+    threshold = sorted(weights.values(), reverse=True)[min(k, len(weights)) - 1]
+    return {aspect: weight for aspect, weight in weights.items() if weight >= threshold}
 
 
-def part(aspects: Sequence[str]) -> str:
-    """What tells a set of aspects from another of the same item, in any order: weights of the two do not compare."""
-    told = "\n".join(sorted(aspects))
-    return f"aspects {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+def aspect_set_id(aspects: Sequence[str]) -> str:
+    """Return the part of a target that identifies a set of aspects, independent of their order.
+
+    Weights of two different sets of aspects of the same item are not comparable, so they are different targets.
+    """
+    names = "\n".join(sorted(aspects))
+    return f"aspects {hashlib.sha256(names.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
-"""Critiques of a response and their atomic information units, as MetaCritique has them (Sun et al. 2024, Section 2).
+"""Critiques of a response and their atomic information units (AIUs), after MetaCritique (Sun et al. 2024, Section 2).
 
-A hypothesis critique is what is evaluated; the reference critique is what it is held against. An AIU is the smallest
-piece of information that can stand without its context.
+Hypothesis critiques are evaluated; the reference critique is what they are compared with. An AIU is the smallest piece
+of information that is understandable without its context.
 """
 
 import re
@@ -15,106 +15,110 @@ from pydantic import Field, model_validator
 from core.frozen import Frozen
 from core.labels import Target
 
-Author = Literal["people", "llm"]
-Role = Literal["hypothesis", "reference"]
-Name = Annotated[str, Field(max_length=120, pattern=r"^[\w.\- ]*$")]
-"""What parts of targets are made of: letters, digits, "_", ".", "-" and blanks."""
-IN = "@"
-"""Between an AIU of the reference critique and the critique that covers it, or does not."""
+CritiqueSource = Literal["people", "llm"]
+CritiqueRole = Literal["hypothesis", "reference"]
+PartName = Annotated[str, Field(max_length=120, pattern=r"^[\w.\- ]*$")]
+"""A component of `Target.part`: letters, digits, "_", ".", "-" and spaces, so never RECALL_SEPARATOR."""
+RECALL_SEPARATOR = "@"
+"""Joins an AIU of the reference critique and a hypothesis critique in the part of a recall target."""
 
 
 class Aiu(Frozen):
-    """One atomic information unit. Its id is its own in the whole item, and stays when others are split or merged."""
+    """One atomic information unit. Its id is unique in the item and does not change when other AIUs are edited."""
 
-    id: Name = Field(min_length=1)
+    id: PartName = Field(min_length=1)
     text: str = Field(min_length=1)
     at: tuple[int, int] | None = None
-    """Where it stands in the critique, from letter to letter, where somebody said so."""
+    """Its span in the critique's text as character offsets, the end excluded; None where it was not marked."""
 
 
 class Critique(Frozen):
-    """Somebody's critique of a response."""
+    """A critique of one response, written by a person or a model."""
 
-    id: Name = ""
-    """Its own in the item; where it is left out, its author's name."""
+    id: PartName = ""
+    """Unique in the item; by default derived from the author."""
     author: str
-    """The person or the model that wrote it."""
-    source: Author = "llm"
-    role: Role = "hypothesis"
+    """The person's or the model's name."""
+    source: CritiqueSource = "llm"
+    role: CritiqueRole = "hypothesis"
     text: str
     aius: tuple[Aiu, ...] | None = None
-    """None where nobody has extracted them yet; () where there are none."""
+    """None where they have not been extracted yet; () where the critique has none."""
     of: int = Field(default=1, ge=1)
-    """Which response it is about, from 1."""
+    """The number of the response it is about, from 1."""
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_its_author(cls, told: object) -> object:
-        if isinstance(told, dict) and not told.get("id"):
-            return told | {"id": name_of(str(told.get("author", "")))}
-        return told
+    def _default_id(cls, data: object) -> object:
+        if isinstance(data, dict) and not data.get("id"):
+            return data | {"id": critique_id_from_author(str(data.get("author", "")))}
+        return data
 
     @model_validator(mode="after")
-    def _has_a_name(self) -> Self:
+    def _require_id(self) -> Self:
         if not self.id:
             raise ValueError("a critique needs an id or an author")
         return self
 
 
-def name_of(author: str) -> str:
-    """An author's name as the id of a critique."""
+def critique_id_from_author(author: str) -> str:
+    """Return an author's name with every character that ids do not allow replaced."""
     return re.sub(r"[^\w.\- ]+", "-", author).strip()[:60]
 
 
-def written(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
-    """AIUs from a model's list. The id follows from the words: two runs that say the same speak of the same AIU."""
-    kept = dict.fromkeys(" ".join(text.split()) for text in texts)
-    return tuple(Aiu(id=f"{critique}.{_digest(text)}", text=text) for text in kept if text)
+def aius_with_text_ids(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
+    """Return AIUs from a model's list, with ids derived from their texts; empty and repeated texts are dropped.
+
+    Two runs that extract the same text thus refer to the same AIU.
+    """
+    unique = dict.fromkeys(" ".join(text.split()) for text in texts)
+    return tuple(Aiu(id=f"{critique}.{_digest(text)}", text=text) for text in unique if text)
 
 
-def numbered(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
-    """AIUs as a file lists them: their ids are their places, from 1."""
-    return tuple(Aiu(id=f"{critique}.{place}", text=text) for place, text in enumerate(texts, 1))
+def aius_with_numbers(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
+    """Return AIUs from a file's list, with their positions from 1 as ids."""
+    return tuple(Aiu(id=f"{critique}.{position}", text=text) for position, text in enumerate(texts, 1))
 
 
-def twice(critiques: Sequence[Critique]) -> str | None:
-    """The first id that two critiques, or two AIUs, of an item share."""
+def first_duplicate_id(critiques: Sequence[Critique]) -> str | None:
+    """Return the first id that two critiques, or two AIUs, of an item share; None where all are unique."""
     seen: set[tuple[str, str]] = set()
-    for kind, name in _names(critiques):
-        if (kind, name) in seen:
-            return name
-        seen.add((kind, name))
+    for kind, id in _ids(critiques):
+        if (kind, id) in seen:
+            return id
+        seen.add((kind, id))
     return None
 
 
-def reference(critiques: Iterable[Critique]) -> Critique | None:
-    """The reference critique, where there is one."""
-    return next((one for one in critiques if one.role == "reference"), None)
+def reference_critique(critiques: Iterable[Critique]) -> Critique | None:
+    """Return the reference critique; None where there is none."""
+    return next((critique for critique in critiques if critique.role == "reference"), None)
 
 
-def hypotheses(critiques: Iterable[Critique]) -> tuple[Critique, ...]:
-    """The critiques that are evaluated."""
-    return tuple(one for one in critiques if one.role == "hypothesis")
+def hypothesis_critiques(critiques: Iterable[Critique]) -> tuple[Critique, ...]:
+    """Return the critiques that are evaluated."""
+    return tuple(critique for critique in critiques if critique.role == "hypothesis")
 
 
-def factual(item: str, aiu: str) -> Target:
-    """Precision: whether an AIU of a hypothesis critique is true."""
+def precision_target(item: str, aiu: str) -> Target:
+    """Return the target for precision: is an AIU of a hypothesis critique true?"""
     return Target(item=item, kind="aiu_precision", part=aiu)
 
 
-def covered(item: str, aiu: str, critique: str) -> Target:
-    """Recall: whether a hypothesis critique says an AIU of the reference critique."""
-    return Target(item=item, kind="aiu_recall", part=f"{aiu}{IN}{critique}")
+def recall_target(item: str, aiu: str, critique: str) -> Target:
+    """Return the target for recall: does a hypothesis critique cover an AIU of the reference critique?"""
+    return Target(item=item, kind="aiu_recall", part=f"{aiu}{RECALL_SEPARATOR}{critique}")
 
 
-def targets(item: str, critique: Critique, reference: Critique | None) -> list[Target]:
-    """Everything that is judged of a hypothesis critique: first its own AIUs, then the reference's."""
-    own = [factual(item, aiu.id) for aiu in critique.aius or ()]
-    return own + [covered(item, aiu.id, critique.id) for aiu in (reference.aius or () if reference else ())]
+def critique_targets(item: str, critique: Critique, reference: Critique | None) -> list[Target]:
+    """Return every target of a hypothesis critique: precision of its own AIUs, then recall of the reference's."""
+    precision = [precision_target(item, aiu.id) for aiu in critique.aius or ()]
+    reference_aius = reference.aius or () if reference else ()
+    return precision + [recall_target(item, aiu.id, critique.id) for aiu in reference_aius]
 
 
 @dataclass(frozen=True)
-class Score:
+class CritiqueScore:
     """A critique's precision, recall and F1, from 0 to 1; None where undefined."""
 
     precision: float | None
@@ -122,22 +126,20 @@ class Score:
     f1: float | None
 
 
-def score(factual: Iterable[bool | None], covered: Iterable[bool | None]) -> Score:
-    """Eqs. 1, 3 and 5. A judgement that could not be read (None) is left out; without any the score is undefined."""
+def score_critique(factual: Iterable[bool | None], covered: Iterable[bool | None]) -> CritiqueScore:
+    """Return precision, recall and F1 (Eqs. 1, 3 and 5). Unreadable judgements (None) are left out."""
+    # Imported here: every module that handles critiques would otherwise load numpy.
     import numpy as np
 
-    from core.statistics.measures.critiques import Critiques
+    from core.statistics.measures.critiques import AiuCounts
 
-    counts = [[(said.count(True), len(said))] for said in (_read(factual), _read(covered))]
-    one = Critiques(("",), *(np.array(count, float) for count in counts))
-    return Score(*(None if np.isnan(value[0]) else float(value[0]) for value in (one.precision, one.recall, one.f1)))
-
-
-def _read(said: Iterable[bool | None]) -> list[bool]:
-    return [value for value in said if value is not None]
+    judgements = [[judgement for judgement in judged if judgement is not None] for judged in (factual, covered)]
+    counts = AiuCounts(("",), *(np.array([(known.count(True), len(known))], float) for known in judgements))
+    scores = (counts.precision[0], counts.recall[0], counts.f1[0])
+    return CritiqueScore(*(None if np.isnan(score) else float(score) for score in scores))
 
 
-def _names(critiques: Sequence[Critique]) -> Iterable[tuple[str, str]]:
+def _ids(critiques: Sequence[Critique]) -> Iterable[tuple[str, str]]:
     for critique in critiques:
         yield "critique", critique.id
         for aiu in critique.aius or ():

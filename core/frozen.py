@@ -1,9 +1,9 @@
-"""Values are frozen: what was judged, asked or said never changes after the fact."""
+"""The base of all domain values: immutable, so that a stored judgement, request or reply cannot change later."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """A value without identity: equal when its fields are, refused when a field is unknown."""
+    """An immutable value: equal when its fields are equal; an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

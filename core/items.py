@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from core.critiques import Critique, twice
+from core.critiques import Critique, first_duplicate_id
 from core.frozen import Frozen
 from core.labels import Scale
 
@@ -27,7 +27,7 @@ class Response(Frozen):
     text: str
     system: str | None = None
     image: str | None = None
-    """Path inside the study's media folder, or a URL."""
+    """A path inside the study's media folder, or a URL."""
 
 
 class Item(Frozen):
@@ -40,24 +40,25 @@ class Item(Frozen):
     reference: str | None = None
     scenario: str | None = None
     group: str | None = None
-    """The document or dialogue that the item is part of: such items are not independent."""
-    image: str | None = Field(default=None, exclude_if=lambda there: there is None)
-    """Belongs to the prompt: a path inside the study's media folder, or a URL; left out of files where none is."""
-    critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda there: not there)
-    """What was said of the responses, where critiques are judged; left out of files and the database where none is."""
+    """The document or dialogue the item is part of; items of one group are not statistically independent."""
+    image: str | None = Field(default=None, exclude_if=lambda image: image is None)
+    """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only where
+    present, so that files and fingerprints of items without images are the same as before the field existed."""
+    critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
+    """Critiques of the responses, where critiques are evaluated. Serialised only where present, as `image` is."""
 
     @model_validator(mode="after")
-    def _ids_differ(self) -> Self:
-        if self.critiques and (name := twice(self.critiques)):
-            raise ValueError(f"two critiques, or two of their AIUs, have the id {name!r}")
+    def _require_unique_ids(self) -> Self:
+        if self.critiques and (id := first_duplicate_id(self.critiques)):
+            raise ValueError(f"two critiques, or two of their AIUs, have the id {id!r}")
         return self
 
 
 class Criterion(Frozen):
-    """What a judgement looks at: a definition, and rubric lines from the lowest level to the highest."""
+    """What responses are judged by: a definition, and rubric lines from the lowest level to the highest."""
 
     name: str
     definition: str = ""
     rubric: tuple[str, ...] = ()
     scale: Scale | None = None
-    """The scale of a score on this criterion; a preference always has its own."""
+    """The scale of a score on this criterion; a preference always has PREFERENCE."""

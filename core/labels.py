@@ -1,9 +1,11 @@
-"""What people say of targets, and what stands as gold."""
+"""Labels of annotators, opinions of judges, adjudications, and the gold values that follow from them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
+
+from pydantic import Field
 
 from core.frozen import Frozen
 
@@ -23,7 +25,7 @@ Source = Literal["adjudicated", "unanimous", "majority", "unresolved", "judges"]
 
 
 class Scale(Frozen):
-    """The values that may occur, declared before anybody labels."""
+    """The values that labels may have, declared before labelling starts."""
 
     level: Level
     categories: tuple[bool | int | float | str, ...] = ()
@@ -31,28 +33,29 @@ class Scale(Frozen):
     low: float | None = None
     high: float | None = None
 
-    def holds(self, value: object) -> bool:
-        """Whether `value` lies on this scale; True is not 1 here."""
+    def contains(self, value: object) -> bool:
+        """Whether `value` is on this scale. True does not count as 1."""
         if self.categories:
             return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in self.categories)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
-    def spans(self, value: object) -> bool:
-        """Whether `value` lies on this scale or, as a mean does, between two of its numbers."""
-        ends = [one for one in self.categories if isinstance(one, int | float) and not isinstance(one, bool)]
-        if self.holds(value) or len(ends) < max(len(self.categories), 1):
-            return self.holds(value)
-        return isinstance(value, int | float) and not isinstance(value, bool) and min(ends) <= value <= max(ends)
+    def covers(self, value: object) -> bool:
+        """Whether `value` is on this scale or between two of its numbers, as a mean of labels can be."""
+        numbers = [c for c in self.categories if isinstance(c, int | float) and not isinstance(c, bool)]
+        if self.contains(value) or len(numbers) < max(len(self.categories), 1):
+            return self.contains(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and min(numbers) <= value <= max(numbers)
 
 
 PREFERENCE = Scale(level="nominal", categories=(1, 2, 0))
+"""The number of the better response; 0 for a tie."""
 TRUTH = Scale(level="nominal", categories=(True, False))
 
 
 class Target(Frozen):
-    """The thing that a person and a protocol can both judge."""
+    """What an annotator and a protocol can both judge."""
 
     item: str
     kind: Kind
@@ -61,21 +64,21 @@ class Target(Frozen):
 
 
 class Label(Frozen):
-    """A person's value for a target. Labels are only ever added; the newest stands."""
+    """An annotator's value for a target. Labels are append-only; the newest counts."""
 
     target: Target
     annotator: str
     value: Value | None
-    """None takes the earlier label back."""
+    """None withdraws the earlier label."""
     blind: bool = True
-    """Given before the annotator could see other people's labels or the judges' verdict."""
+    """Whether the annotator labelled before seeing other labels or the judges' verdict."""
     reason: str = ""
     seconds: float | None = None
     at: datetime | None = None
 
 
-class Ruling(Frozen):
-    """An adjudicator's decision on a target."""
+class Adjudication(Frozen):
+    """An adjudicator's decision on a target; it takes precedence over the labels."""
 
     target: Target
     value: Value
@@ -93,79 +96,89 @@ class Opinion(Frozen):
     judge: str
     stage: Literal["first", "last", "verdict"]
     value: Value | None
-    """None: no verdict, and `problem` says why."""
+    """None where there is none, for the reason in `problem`."""
     criterion: str = ""
     part: str = ""
     problem: str = ""
+    reason: str = Field(default="", exclude_if=lambda reason: not reason)
+    """The judge's explanation of `value`, where the protocol separates it from the reply. Serialised only where
+    present, so that traces recorded before the field existed are exported unchanged."""
 
 
 class Gold(Frozen):
-    """What stands for a target, and where it comes from."""
+    """The gold value of a target and where it comes from."""
 
     target: Target
     value: Value | None
     source: Source
     annotators: int
+    """How many annotators have a label in effect."""
     distribution: tuple[tuple[Value, int], ...]
-    """(value, how many standing labels), most frequent first."""
+    """(value, number of labels), most frequent first."""
     reason: str
 
 
-def gold(
+def resolve_gold(
     target: Target,
     labels: Mapping[str, Value],
-    ruling: Ruling | None = None,
+    adjudication: Adjudication | None = None,
     verdicts: Sequence[Value] = (),
 ) -> Gold:
-    """Adjudicated, else unanimous, else majority, else unresolved; the judges' agreed verdict where nobody labelled.
+    """Return the gold value: adjudicated, else unanimous, else majority, else unresolved.
 
-    `labels` holds each annotator's standing value. A tie is never broken: it is unresolved until somebody rules.
+    `labels` holds each annotator's newest value. A tie is never broken: it is unresolved until an adjudicator decides.
+    `verdicts` are agreed verdicts of judges; they count only for a target without any label.
     """
-    distribution = _distribution(labels)
-    value, source, reason = _standing(distribution, len(labels), ruling, verdicts)
+    distribution = _count_values(labels)
+    value, source, reason = _resolve(distribution, len(labels), adjudication, verdicts)
     return Gold(
         target=target, value=value, source=source, annotators=len(labels), distribution=distribution, reason=reason
     )
 
 
-def _distribution(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
+def _count_values(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
     counts = Counter(_hashable(value) for value in labels.values())
-    spread = sorted(counts.items(), key=lambda pair: (-pair[1], repr(pair[0])))
-    return tuple((_plain(value), count) for value, count in spread)
+    # The representation breaks ties of frequency, so that exports do not depend on the order of the labels.
+    most_frequent_first = sorted(counts.items(), key=lambda pair: (-pair[1], repr(pair[0])))
+    return tuple((_from_hashable(value), count) for value, count in most_frequent_first)
 
 
-def _standing(
-    distribution: tuple[tuple[Value, int], ...], voters: int, ruling: Ruling | None, verdicts: Sequence[Value]
+def _resolve(
+    distribution: tuple[tuple[Value, int], ...],
+    annotators: int,
+    adjudication: Adjudication | None,
+    verdicts: Sequence[Value],
 ) -> tuple[Value | None, Source, str]:
-    if ruling is not None:
-        return ruling.value, "adjudicated", f"{ruling.rule}: {ruling.reason}" if ruling.reason else ruling.rule
-    if not voters:
-        return _from_judges(verdicts)
-    top, most = distribution[0]
-    if most == voters:
-        return top, "unanimous", f"{most} of {voters}"
-    if most * 2 > voters:
-        return top, "majority", f"{most} of {voters}"
-    return None, "unresolved", f"no majority among {voters} annotators"
+    if adjudication is not None:
+        rule, reason = adjudication.rule, adjudication.reason
+        return adjudication.value, "adjudicated", f"{rule}: {reason}" if reason else rule
+    if not annotators:
+        return _resolve_by_judges(verdicts)
+    value, count = distribution[0]
+    if count == annotators:
+        return value, "unanimous", f"{count} of {annotators}"
+    if count * 2 > annotators:
+        return value, "majority", f"{count} of {annotators}"
+    return None, "unresolved", f"no majority among {annotators} annotators"
 
 
-def _from_judges(verdicts: Sequence[Value]) -> tuple[Value | None, Source, str]:
-    agreed = {_hashable(verdict) for verdict in verdicts}
-    if not agreed:
+def _resolve_by_judges(verdicts: Sequence[Value]) -> tuple[Value | None, Source, str]:
+    distinct = {_hashable(verdict) for verdict in verdicts}
+    if not distinct:
         return None, "unresolved", "no label, and no verdict that the judges agreed on"
-    if len(agreed) > 1:
+    if len(distinct) > 1:
         return None, "unresolved", "no label, and the runs' verdicts differ"
     return verdicts[0], "judges", "the judges agreed; nobody labelled it"
 
 
 def _hashable(value: Value) -> Any:
-    """Weights become sorted pairs; True stays apart from 1."""
+    """Return weights as sorted pairs, and booleans tagged: in Python True equals 1 and would be counted with it."""
     if isinstance(value, dict):
         return tuple(sorted(value.items()))
     return (bool, value) if isinstance(value, bool) else value
 
 
-def _plain(value: Any) -> Value:
+def _from_hashable(value: Any) -> Value:
     if isinstance(value, tuple) and value and value[0] is bool:
         return bool(value[1])
     return dict(value) if isinstance(value, tuple) else value

@@ -1,42 +1,42 @@
-"""What can go wrong, in words for a person.
+"""Exceptions whose message is written for the user.
 
-Problem                 one clear sentence, shown as it is on a page and on the command line
+Problem                 one clear sentence, shown unchanged on a page and on the command line
 ├── FileRefused         a file that cannot be read: line, field and what was expected
-├── Unreadable          a model's reply that is not a verdict
-├── Temporary           a provider's trouble that may pass: it is tried again
-├── Permanent           a provider's trouble that will not pass: wrong key, unknown model
-└── Stopped             a run that ends early because it was told to: cancelled, or at its ceiling on money
+├── Unreadable          a model's reply that does not contain the expected answer
+├── TemporaryFailure    a provider's error that may pass: the call is retried
+├── PermanentFailure    a provider's error that will not pass: wrong key, unknown model
+└── RunStopped          a run that ends early on request: cancelled, or at its cost limit
 """
 
 
 class Problem(Exception):
-    """Shown to a person as one sentence; never a stack trace."""
+    """Shown to the user as one sentence, without a stack trace."""
 
 
 class FileRefused(Problem):
-    """A file that is wrong is refused whole."""
+    """A file with an error; none of it is imported."""
 
     def __init__(self, expected: str, *, line: int | None = None, field: str | None = None) -> None:
-        where = [f"line {line}" if line is not None else "", f"field {field!r}" if field else ""]
-        place = ", ".join(part for part in where if part)
-        super().__init__(f"{place}: {expected}" if place else expected)
+        parts = [f"line {line}" if line is not None else "", f"field {field!r}" if field else ""]
+        location = ", ".join(filter(None, parts))
+        super().__init__(f"{location}: {expected}" if location else expected)
 
 
 class Unreadable(Problem):
-    """A reply that cannot be read is not a verdict."""
+    """A reply that cannot be read; it does not count as a verdict."""
 
 
-class Temporary(Problem):
-    """The provider may answer later; `after` is the wait it asked for, in seconds."""
+class TemporaryFailure(Problem):
+    """A failed call that may succeed later; `retry_after` is the wait in seconds that the provider requested."""
 
-    def __init__(self, sentence: str, after: float | None = None) -> None:
-        super().__init__(sentence)
-        self.after = after
-
-
-class Permanent(Problem):
-    """Asking again would not help."""
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
-class Stopped(Problem):
-    """Nothing went wrong: the run was cancelled or reached its ceiling, and can be resumed."""
+class PermanentFailure(Problem):
+    """A failed call that would fail again."""
+
+
+class RunStopped(Problem):
+    """A run that was cancelled or reached its cost limit; it can be resumed."""

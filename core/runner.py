@@ -1,7 +1,7 @@
-"""Drives one flow to its verdict: asks models, reads replies, and tells everything that happens as events.
+"""Runs one flow to its verdict: sends its asks, reads the replies, and records every event.
 
-Resuming is replay: the turns already stored are handed back to the flow, and only the rest is asked. An event is
-recorded before the flow goes on, so what was paid for is never lost and never paid twice.
+Resuming is replay: stored turns are passed to the flow again, and only the missing asks are sent. Each event is stored
+before the flow continues, so a paid reply is never lost and never paid for twice.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from core.llm.client import Model, Reply, Sampler
 from core.llm.limits import Limits
-from core.problems import Permanent, Problem, Stopped, Temporary, Unreadable
+from core.problems import PermanentFailure, Problem, RunStopped, TemporaryFailure, Unreadable
 from core.trace import (
     Ask,
     CallFailed,
@@ -20,39 +20,40 @@ from core.trace import (
     ReplyUnreadable,
     TraceFailed,
     Turn,
-    TurnTaken,
+    TurnCompleted,
     Verdict,
     VerdictReached,
 )
 
 T = TypeVar("T")
 Record = Callable[[Event], Awaitable[None]]
-"""Stores an event; returns when it is safe. Called from several asks of one round at the same time."""
+"""Stores an event and returns once it is stored. Called concurrently by the asks of one round."""
 
-_PROBLEMS = {
+_INCOMPLETE = {
     "cut off": "the reply was cut off at the limit of {limit} tokens",
     "refused": "the model refused to answer",
 }
+"""Why a reply with this `finish` is not parsed: a cut-off reply can end in something that looks like an answer."""
 
 
-class _Failed(Problem):
-    """The trace cannot go on now."""
+class _TraceCannotContinue(Problem):
+    """Ends the trace without a verdict."""
 
 
 async def run_flow(
     flow: Flow, model: Model, record: Record, *, stored: Sequence[Event] = (), limits: Limits | None = None
 ) -> Verdict | None:
-    """Carry a trace to its end, from whatever is stored of it.
+    """Run a trace to its end, starting from the stored events.
 
-    Returns its verdict, or None when it failed (the last event says why). Raises Stopped when the run was cancelled or
-    reached its ceiling; calls that were under way are finished and recorded first.
+    Returns its verdict, or None when it failed; the last event then states the reason. Raises RunStopped when the run
+    was cancelled or reached its cost limit; calls in progress are completed and recorded first.
     """
-    known = _Stored.of(stored)
+    known = _StoredTurns.of(stored)
     if known.verdict is not None:
         return known.verdict
     try:
-        return await _Carrier(model, record, known, limits or Limits()).drive(flow)
-    except Stopped:
+        return await _TraceRunner(model, record, known, limits or Limits()).run(flow)
+    except RunStopped:
         raise
     except Problem as problem:
         await record(TraceFailed(problem=str(problem)))
@@ -62,182 +63,195 @@ async def run_flow(
 
 
 @dataclass
-class _Stored:
-    """What a trace already knows."""
+class _StoredTurns:
+    """The turns and the verdict of a trace's stored events, by the number of the ask."""
 
-    turns: dict[int, Turn] = field(default_factory=dict)
+    completed: dict[int, Turn] = field(default_factory=dict)
     unreadable: dict[int, Turn] = field(default_factory=dict)
     verdict: Verdict | None = None
 
     @classmethod
-    def of(cls, events: Sequence[Event]) -> "_Stored":
+    def of(cls, events: Sequence[Event]) -> "_StoredTurns":
         known = cls()
         for event in events:
             match event:
-                case TurnTaken(ask=number, turn=turn):
-                    known.turns[number] = turn
+                case TurnCompleted(ask=number, turn=turn):
+                    known.completed[number] = turn
                 case ReplyUnreadable(ask=number, turn=turn):
                     known.unreadable[number] = turn
                 case VerdictReached(verdict=verdict):
                     known.verdict = verdict
         return known
 
-    def check(self, number: int, ask: Ask) -> None:
-        """Fail, before anything is paid for, when what is stored does not answer this ask.
+    def __contains__(self, number: int) -> bool:
+        return number in self.completed or number in self.unreadable
 
-        A turn without a stored prompt or model is taken at its word.
+    def check(self, number: int, ask: Ask) -> None:
+        """Raise before anything is paid for when a stored turn belongs to a different ask.
+
+        A turn without a stored prompt, model or criterion is accepted without that comparison.
         """
-        for turn in (self.turns.get(number), self.unreadable.get(number)):
-            if turn is not None and (problem := _misfit(turn, ask)):
-                raise _Failed(f"What is stored does not fit this run: {problem}.")
+        for turn in (self.completed.get(number), self.unreadable.get(number)):
+            if turn is not None and (difference := _difference(turn, ask)):
+                raise _TraceCannotContinue(f"The stored events do not match this run: {difference}.")
 
 
 @dataclass
-class _Carrier:
+class _TraceRunner:
     model: Model
     record: Record
-    known: _Stored
+    known: _StoredTurns
     limits: Limits
 
-    async def drive(self, flow: Flow) -> Verdict:
-        asks, verdict = _step(flow, None)
+    async def run(self, flow: Flow) -> Verdict:
+        asks, verdict = _advance(flow, None)
         first = 0
         while verdict is None:
-            turns = await self.round(asks, first)
+            turns = await self.run_round(asks, first)
             first += len(asks)
-            asks, verdict = _step(flow, turns)
+            asks, verdict = _advance(flow, turns)
         await self.record(VerdictReached(verdict=verdict))
         return verdict
 
-    async def round(self, asks: Sequence[Ask], first: int) -> list[Turn]:
-        """The turns of one round in the order of its asks. When one fails, the others are still heard out."""
+    async def run_round(self, asks: Sequence[Ask], first: int) -> list[Turn]:
+        """Return the turns of one round in the order of its asks.
+
+        When one ask fails, the others are completed and recorded before the error is raised: they are paid for.
+        """
         for number, ask in enumerate(asks, start=first):
             self.known.check(number, ask)
-        draws = self.draws(asks, first)
-        answers = [self.answer(number, ask, draws.get(number)) for number, ask in enumerate(asks, start=first)]
-        results = await asyncio.gather(*answers, return_exceptions=True)
-        troubles = [result for result in results if isinstance(result, BaseException)]
-        if troubles:
-            raise min(troubles, key=_priority)
+        batches = self.group_samples(asks, first)
+        pending = [self.complete_turn(number, ask, batches.get(number)) for number, ask in enumerate(asks, start=first)]
+        results = await asyncio.gather(*pending, return_exceptions=True)
+        errors = [result for result in results if isinstance(result, BaseException)]
+        if errors:
+            raise min(errors, key=_priority)
         return [result for result in results if isinstance(result, Turn)]
 
-    def draws(self, asks: Sequence[Ask], first: int) -> "dict[int, _Draw]":
-        """The asks of a round that are samples of one prompt, drawn together; what is stored is not drawn again."""
-        alike: dict[int, list[int]] = {}
+    def group_samples(self, asks: Sequence[Ask], first: int) -> "dict[int, _SampleBatch]":
+        """Return a batch for each ask that the flow yielded several times; stored asks are left out."""
+        same_ask: dict[int, list[int]] = {}
         for number, ask in enumerate(asks, start=first):
-            if number not in self.known.turns and number not in self.known.unreadable:
-                alike.setdefault(id(ask), []).append(number)
-        drawn = [_Draw(self, asks[numbers[0] - first], numbers) for numbers in alike.values() if len(numbers) > 1]
-        return {number: draw for draw in drawn for number in draw.numbers}
+            if number not in self.known:
+                same_ask.setdefault(id(ask), []).append(number)
+        groups = [numbers for numbers in same_ask.values() if len(numbers) > 1]
+        batches = [_SampleBatch(self, asks[numbers[0] - first], numbers) for numbers in groups]
+        return {number: batch for batch in batches for number in batch.numbers}
 
-    async def answer(self, number: int, ask: Ask, draw: "_Draw | None" = None) -> Turn:
-        """The turn for one ask: as stored, else asked; a reply that cannot be read is asked for once more."""
-        if number in self.known.turns:
-            return self.known.turns[number]
+    async def complete_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None" = None) -> Turn:
+        """Return the turn of one ask, stored or new; an unreadable reply is requested a second time."""
+        if number in self.known.completed:
+            return self.known.completed[number]
         if number not in self.known.unreadable:
-            reply = await draw.reply(number) if draw else None
-            reply = reply or await self.reply(number, ask, ask.prompt)
-            turn = _taken(ask, reply, ask.prompt)
+            reply = await batch.reply(number) if batch else None
+            reply = reply or await self.request(number, ask, ask.prompt)
+            turn = _make_turn(ask, reply, ask.prompt)
+            # A refusal or a cut-off would only be repeated: the second attempt is for unreadable answers.
             if not turn.problem or reply.finish != "stop":
-                return await self.settle(number, turn)
+                return await self.record_turn(number, turn)
             await self.record(ReplyUnreadable(ask=number, turn=turn))
-        prompt = ask.again or ask.prompt
-        return await self.settle(number, _taken(ask, await self.reply(number, ask, prompt), prompt))
+        prompt = ask.retry_prompt or ask.prompt
+        return await self.record_turn(number, _make_turn(ask, await self.request(number, ask, prompt), prompt))
 
-    async def settle(self, number: int, turn: Turn) -> Turn:
-        await self.record(TurnTaken(ask=number, turn=turn))
+    async def record_turn(self, number: int, turn: Turn) -> Turn:
+        await self.record(TurnCompleted(ask=number, turn=turn))
         return turn
 
-    async def reply(self, number: int, ask: Ask, prompt: str) -> Reply:
-        """The model's reply."""
-        posed = ask if prompt == ask.prompt else ask.asking(prompt)
-        return await self.tried(number, ask, lambda: self.call(posed))
+    async def request(self, number: int, ask: Ask, prompt: str) -> Reply:
+        sent = ask if prompt == ask.prompt else ask.with_prompt(prompt)
+        return await self.with_retries(number, ask, lambda: self.call(sent))
 
-    async def tried(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
-        """What a call brings, tried again while the provider's trouble may pass."""
-        for failures in range(1, self.limits.tries + 1):
+    async def with_retries(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a call, retried after temporary failures."""
+        for failures in range(1, self.limits.max_tries + 1):
             try:
                 return await call()
-            except Temporary as trouble:
-                await self.failed(number, ask, trouble, self.limits.wait(failures, trouble))
-            except Permanent as trouble:
-                await self.failed(number, ask, trouble, None)
-        raise AssertionError("a call that is not answered has failed")
+            except TemporaryFailure as error:
+                await self.handle_failure(number, ask, error, self.limits.wait_before_retry(failures, error))
+            except PermanentFailure as error:
+                await self.handle_failure(number, ask, error, None)
+        raise AssertionError("handle_failure raises after the last attempt")
 
     async def call(self, ask: Ask) -> Reply:
-        async with self.limits.turn(ask):
-            reply = await self.model.ask(ask)
-            self.pay([reply])
+        async with self.limits.acquire(ask):
+            reply = await self.model.complete(ask)
+            self.add_cost([reply])
             return reply
 
     async def sample(self, model: Sampler, ask: Ask) -> list[Reply]:
-        """As many samples as one call brings. A provider that refuses `n` is asked for one at a time from now on."""
-        async with self.limits.turn(ask):
+        """Return as many replies as one call yields, possibly none.
+
+        A provider that returns fewer than requested, or rejects `n`, gets single requests for the rest of the run.
+        """
+        async with self.limits.acquire(ask):
             try:
                 replies = await model.sample(ask)
-            except Permanent:
+            except PermanentFailure:
                 replies = []
-            if not any(reply.finish == "refused" for reply in replies):
-                self.limits.concurrency_limit(ask.spec).one_by_one = len(replies) < ask.samples
-            self.pay(replies)
+            if not any(reply.finish == "refused" for reply in replies):  # a refusal says nothing about `n`
+                self.limits.concurrency_limit(ask.spec).single_samples = len(replies) < ask.samples
+            self.add_cost(replies)
             return replies
 
-    def pay(self, replies: Sequence[Reply]) -> None:
+    def add_cost(self, replies: Sequence[Reply]) -> None:
         if self.limits.budget is not None:
             for reply in replies:
-                self.limits.budget.pay(reply.usage.dollars)
+                self.limits.budget.add_spent(reply.usage.dollars)
 
-    async def failed(self, number: int, ask: Ask, trouble: Temporary | Permanent, wait: float | None) -> None:
-        """Tell of a call that failed, then wait for the next try or give up."""
-        await self.record(CallFailed(ask=number, speaker=ask.speaker, problem=str(trouble), wait=wait))
+    async def handle_failure(
+        self, number: int, ask: Ask, error: TemporaryFailure | PermanentFailure, wait: float | None
+    ) -> None:
+        """Record a failed call, then wait for the next attempt or end the trace."""
+        await self.record(CallFailed(ask=number, speaker=ask.speaker, problem=str(error), wait=wait))
         if wait is None:
-            raise _Failed(f"{ask.speaker} could not be asked: {trouble}")
-        if isinstance(trouble, Temporary) and trouble.after:
-            self.limits.concurrency_limit(ask.spec).close(trouble.after)
+            raise _TraceCannotContinue(f"The call to {ask.speaker} failed: {error}")
+        if isinstance(error, TemporaryFailure) and error.retry_after:
+            self.limits.concurrency_limit(ask.spec).pause(error.retry_after)
         await self.limits.pause(wait)
 
 
-class _Draw:
-    """Samples of one prompt: one call for all of them, and whatever it does not bring is left to be asked for."""
+class _SampleBatch:
+    """Several samples of one ask, requested in one call; samples that the call does not return are requested singly."""
 
-    def __init__(self, carrier: _Carrier, ask: Ask, numbers: Sequence[int]) -> None:
+    def __init__(self, runner: _TraceRunner, ask: Ask, numbers: Sequence[int]) -> None:
         self.numbers = list(numbers)
-        self._carrier, self._ask = carrier, ask
+        self._runner, self._ask = runner, ask
         self._replies: asyncio.Task[list[Reply]] | None = None
 
     async def reply(self, number: int) -> Reply | None:
-        """The reply to this ask of the draw; None where the call did not bring so many."""
-        if self._replies is None:
-            self._replies = asyncio.ensure_future(self._drawn())
+        """Return the reply for one ask of the batch; None where the call returned too few."""
+        if self._replies is None:  # the first ask of the batch makes the call, the others wait for it
+            self._replies = asyncio.ensure_future(self._request())
         replies = await self._replies
-        place = self.numbers.index(number)
-        return replies[place] if place < len(replies) else None
+        position = self.numbers.index(number)
+        return replies[position] if position < len(replies) else None
 
-    async def _drawn(self) -> list[Reply]:
-        carrier, model = self._carrier, self._carrier.model
-        if not isinstance(model, Sampler) or carrier.limits.concurrency_limit(self._ask.spec).one_by_one:
+    async def _request(self) -> list[Reply]:
+        runner, model = self._runner, self._runner.model
+        if not isinstance(model, Sampler) or runner.limits.concurrency_limit(self._ask.spec).single_samples:
             return []
-        posed = replace(self._ask, samples=len(self.numbers))
-        return await carrier.tried(self.numbers[0], self._ask, lambda: carrier.sample(model, posed))
+        ask = replace(self._ask, samples=len(self.numbers))
+        return await runner.with_retries(self.numbers[0], self._ask, lambda: runner.sample(model, ask))
 
 
-def _step(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdict | None]:
+def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdict | None]:
+    """Return the flow's next round of asks and no verdict, or no asks and its verdict."""
     try:
         return (next(flow) if turns is None else flow.send(turns)), None
     except StopIteration as end:
         return (), end.value
 
 
-def _taken(ask: Ask, reply: Reply, prompt: str) -> Turn:
-    """The reply as a turn, with its reading or with the reason why there is none."""
+def _make_turn(ask: Ask, reply: Reply, prompt: str) -> Turn:
+    """Return the reply as a turn, with its reading or with the reason why it has none."""
     reading, problem = None, ""
     if reply.finish == "stop":
         try:
             reading = ask.read(reply.text)
-        except Unreadable as trouble:
-            problem = str(trouble)
+        except Unreadable as error:
+            problem = str(error)
     else:
-        problem = _PROBLEMS[reply.finish].format(limit=ask.spec.max_tokens)
+        problem = _INCOMPLETE[reply.finish].format(limit=ask.spec.max_tokens)
     return Turn(
         speaker=ask.speaker,
         step=ask.step,
@@ -249,22 +263,26 @@ def _taken(ask: Ask, reply: Reply, prompt: str) -> Turn:
         shown=ask.shown,
         usage=reply.usage,
         prompt=prompt,
+        criterion=ask.criterion,
     )
 
 
-def _misfit(turn: Turn, ask: Ask) -> str:
-    """Why a stored turn is no answer to this ask; empty when it is one."""
+def _difference(turn: Turn, ask: Ask) -> str:
+    """Return why a stored turn does not answer this ask; empty when it does."""
     if (turn.speaker, turn.step, turn.round) != (ask.speaker, ask.step, ask.round):
-        return f"{turn.speaker}'s {turn.step} in round {turn.round} stands where {ask.speaker}'s {ask.step} should"
+        return (
+            f"the stored turn is {turn.speaker}'s {turn.step} in round {turn.round}, "
+            f"the run expects {ask.speaker}'s {ask.step}"
+        )
+    if turn.criterion not in ("", ask.criterion):
+        return f"{turn.speaker}'s {turn.step} was about {turn.criterion}, the run expects {ask.criterion or 'none'}"
     if turn.model not in ("", ask.spec.model):
         return f"{turn.speaker} was {turn.model}, and is {ask.spec.model} now"
-    if turn.prompt not in ("", ask.prompt, ask.again):
-        return (
-            f"{turn.speaker}'s prompt in round {turn.round} is another now, so settings, prompts or item have changed"
-        )
+    if turn.prompt not in ("", ask.prompt, ask.retry_prompt):
+        return f"{turn.speaker}'s prompt in round {turn.round} differs, so settings, prompts or item have changed"
     return ""
 
 
-def _priority(trouble: BaseException) -> int:
-    """What to raise when several asks of a round went wrong: bugs before a failed call before a clean stop."""
-    return 2 if isinstance(trouble, Stopped) else 1 if isinstance(trouble, Problem) else 0
+def _priority(error: BaseException) -> int:
+    """Order the errors of one round, most important first: bugs, then failed calls, then a clean stop."""
+    return 2 if isinstance(error, RunStopped) else 1 if isinstance(error, Problem) else 0

@@ -1,57 +1,57 @@
-"""Who held what, when: a debate seen as a grid of judges and rounds."""
+"""The stances of a debate: each judge's value in each round, and where judges change or contradict each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.labels import Value
-from core.trace import Event, TurnTaken
+from core.trace import Event, TurnCompleted
 
 
 @dataclass(frozen=True)
 class Stance:
-    """One judge's stance in one round; `seq` is the number of the event that told it."""
+    """One judge's value in one round; `seq` is the number of its event in the trace."""
 
     seq: int
     judge: str
     round: int
     value: Value | None
     problem: str
-    before: Value | None
-    """The judge's last readable stance before this one; None where there was none."""
+    previous_value: Value | None
+    """The judge's last readable value before this one; None where there is none."""
 
     @property
     def changed(self) -> bool:
-        """Whether the judge changed its mind here."""
-        return self.value is not None and self.before is not None and self.value != self.before
+        """Whether the judge's value differs from its previous one."""
+        return self.value is not None and self.previous_value is not None and self.value != self.previous_value
 
 
-def stances(events: Sequence[tuple[int, Event]]) -> list[Stance]:
-    """Every stance of a debate, in the order in which the judges spoke."""
-    held: dict[str, Value] = {}
-    found = []
-    for seq, event in sorted(events, key=_place):
-        if isinstance(event, TurnTaken):
+def list_stances(events: Sequence[tuple[int, Event]]) -> list[Stance]:
+    """Return every stance of a debate in the order of its turns; `events` are (number, event) pairs."""
+    latest_values: dict[str, Value] = {}
+    stances = []
+    for seq, event in sorted(events, key=_turn_order):
+        if isinstance(event, TurnCompleted):
             turn = event.turn
-            before = held.get(turn.speaker)
-            found.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, before))
+            previous_value = latest_values.get(turn.speaker)
+            stances.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, previous_value))
             if turn.reading is not None:
-                held[turn.speaker] = turn.reading
-    return found
+                latest_values[turn.speaker] = turn.reading
+    return stances
 
 
-def disputes(talk: Sequence[Stance]) -> list[int]:
-    """The numbers of the events where somebody changes sides or contradicts the speaker before."""
-    found, last = [], None
-    for stance in talk:
+def find_disagreements(stances: Sequence[Stance]) -> list[int]:
+    """Return the event numbers of the stances that change a judge's value or contradict the previous speaker."""
+    numbers, previous = [], None
+    for stance in stances:
         if stance.value is None:
             continue
-        if stance.changed or (last is not None and stance.value != last):
-            found.append(stance.seq)
-        last = stance.value
-    return found
+        if stance.changed or (previous is not None and stance.value != previous):
+            numbers.append(stance.seq)
+        previous = stance.value
+    return numbers
 
 
-def _place(told: tuple[int, Event]) -> tuple[int, int]:
-    """Turns in the order of the flow, whatever order their replies came in; the rest as it was told."""
-    seq, event = told
-    return (event.ask, seq) if isinstance(event, TurnTaken) else (-1, seq)
+def _turn_order(numbered_event: tuple[int, Event]) -> tuple[int, int]:
+    """Sort turns by their asks: the replies of one round arrive, and are stored, in any order."""
+    seq, event = numbered_event
+    return (event.ask, seq) if isinstance(event, TurnCompleted) else (-1, seq)

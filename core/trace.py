@@ -1,66 +1,74 @@
-"""What happens to one item in a run, told once and in order: asks, turns, trouble, the verdict.
+"""A trace: the events of one item in a run, and the asks, turns and verdict they consist of.
 
-A protocol is a generator with no I/O (the shape of httpx's `auth_flow`): it yields a round of asks, is sent their
-turns, and returns a verdict. What may go in parallel is one yield; what must wait is the next.
+A protocol is a generator without I/O (like httpx's `auth_flow`): it yields a round of asks, receives their turns, and
+returns a verdict. Asks of one yield may run in parallel; whatever depends on their replies is a later yield.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from core.frozen import Frozen
 from core.labels import Opinion, Value
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
+OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
+"""Most in need of an annotator first."""
 
 
 class Spec(Frozen):
-    """Which model answers, and how it is asked. Keys are never here: they come from the environment."""
+    """A model and the parameters of its calls. Keys are never part of it: they come from the environment."""
 
     model: str
-    """Any litellm model name, or "local" for the model that needs no key."""
+    """A litellm model name such as "openai/gpt-5.4-mini"; "local" for the model on this machine that needs no key."""
     address: str | None = None
-    """The base address of an OpenAI-compatible server (vLLM, Ollama, llama.cpp)."""
+    """The base URL of an OpenAI-compatible server (vLLM, Ollama, llama.cpp); None for the model's own provider."""
     key_variable: str | None = None
-    """The environment variable that holds the key for `address`; its name ends in _API_KEY."""
+    """The environment variable with the key for `address`; its name ends in _API_KEY. None sends no key."""
     temperature: float = 0.0
+    """Sampling temperature; dropped for models that do not accept one."""
     max_tokens: int = 1024
+    """The longest reply in tokens; a longer one is cut off and counts as unreadable."""
     timeout: float = 120.0
+    """Seconds until a call is given up and retried."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One question put to one model."""
+    """One request to one model."""
 
     speaker: str
     step: str
-    """The template that made the prompt: "opinion", "reply"..."""
+    """The template of the prompt: "opinion", "reply"..."""
     round: int
     spec: Spec
     prompt: str
     read: Callable[[str], Value]
-    """The value in a reply, in the item's own order; raises Unreadable."""
+    """Returns the value in a reply, in terms of the item's own order of responses; raises Unreadable."""
     shown: tuple[int, ...] = ()
-    """Which response stood in each place: (2, 1) when the order was swapped."""
-    again: str = ""
-    """The prompt for the second try when the reply cannot be read; empty for the same prompt."""
+    """The number of the response shown at each place: (2, 1) when the order was swapped."""
+    retry_prompt: str = ""
+    """The prompt of the second attempt when the reply is unreadable; empty for the same prompt."""
     grammar: str = ""
-    """The form of an answer in llama.cpp's GBNF. The local model alone is held to it: it is too weak to keep to a form
-    that it is only told of."""
-    images: tuple[str, ...] = field(default=())
+    """The form of an answer as a llama.cpp GBNF grammar. Only the local model is constrained to it: it is too weak to
+    follow a form that is only described."""
+    images: tuple[str, ...] = ()
+    """Paths inside the study's media folder, or URLs."""
     samples: int = 1
-    """Replies that one call should bring. A flow that wants several yields the same ask several times; the runner
-    sets this where the provider can draw them together."""
+    """How many replies one call requests. A flow that needs several samples yields the same ask several times; the
+    runner sets this where the provider can return them together."""
+    criterion: str = ""
+    """The name of the criterion that the reply judges, where a run has several."""
 
-    def asking(self, prompt: str) -> "Ask":
-        """The same ask in other words."""
+    def with_prompt(self, prompt: str) -> "Ask":
+        """Return the same ask with another prompt."""
         return replace(self, prompt=prompt)
 
 
 class Usage(Frozen):
-    """What one call took; money that is not known is None, never 0."""
+    """Tokens, time and cost of one call; unknown values are None, never 0."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -69,7 +77,7 @@ class Usage(Frozen):
 
 
 class Turn(Frozen):
-    """An answered ask. A reply that could not be read has no reading, and a problem that says why."""
+    """An answered ask. An unreadable reply has no reading, and a problem that states the reason."""
 
     speaker: str
     step: str
@@ -81,22 +89,43 @@ class Turn(Frozen):
     shown: tuple[int, ...] = ()
     usage: Usage = Usage()
     prompt: str = ""
+    criterion: str = Field(default="", exclude_if=lambda criterion: not criterion)
+    """As in the ask. Serialised only where present, so that older traces are exported unchanged."""
 
 
 class Verdict(Frozen):
-    """What a trace concludes: the opinions that others can agree or disagree with."""
+    """The conclusion of a trace, with the opinions it is based on.
+
+    A trace about several targets, such as several criteria, has one verdict; what it concludes about each target is an
+    opinion with the stage "verdict".
+    """
 
     outcome: Outcome
     value: Value | None = None
+    """The value where there is one target; None without a value, and where there are several targets."""
     reason: str = ""
     opinions: tuple[Opinion, ...] = ()
+
+
+def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return one verdict on several criteria from {criterion name: verdict}.
+
+    The outcome is the one that needs an annotator most: disputed, else no verdict, else agreed.
+    """
+    outcomes = {verdict.outcome for verdict in verdicts.values()}
+    return Verdict(
+        outcome=next(outcome for outcome in OUTCOMES_BY_NEED if outcome in outcomes),
+        value=next(iter(verdicts.values())).value if len(verdicts) == 1 else None,
+        reason="; ".join(f"{criterion}: {verdict.reason}" for criterion, verdict in verdicts.items() if verdict.reason),
+        opinions=tuple(opinion for verdict in verdicts.values() for opinion in verdict.opinions),
+    )
 
 
 Flow = Generator[Sequence[Ask], list[Turn], Verdict]
 
 
-class TurnTaken(Frozen):
-    """An ask was answered for good. `ask` is its number in the flow, from 0."""
+class TurnCompleted(Frozen):
+    """An ask was answered and is not repeated. `ask` is its number in the flow, from 0."""
 
     type: Literal["turn"] = "turn"
     ask: int
@@ -104,7 +133,7 @@ class TurnTaken(Frozen):
 
 
 class ReplyUnreadable(Frozen):
-    """A reply could not be read and the model is asked once more; the reply is kept."""
+    """A reply was unreadable and the ask is attempted a second time; `turn` has the unreadable reply."""
 
     type: Literal["unreadable"] = "unreadable"
     ask: int
@@ -112,35 +141,50 @@ class ReplyUnreadable(Frozen):
 
 
 class CallFailed(Frozen):
-    """The provider did not answer."""
+    """The provider returned no reply."""
 
     type: Literal["call_failed"] = "call_failed"
     ask: int
     speaker: str
     problem: str
     wait: float | None = None
-    """Seconds until the next try; None when there is none."""
+    """Seconds until the next attempt; None when there is none."""
 
 
 class VerdictReached(Frozen):
-    """The end of a trace."""
+    """The trace is complete."""
 
     type: Literal["verdict"] = "verdict"
     verdict: Verdict
 
 
 class TraceFailed(Frozen):
-    """The trace cannot go on now; it can be resumed."""
+    """The trace stopped without a verdict; it can be resumed."""
 
     type: Literal["failed"] = "failed"
     problem: str
 
 
-Event = Annotated[TurnTaken | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed, Field(discriminator="type")]
-EVENT: TypeAdapter[Any] = TypeAdapter(Event)
+Event = Annotated[
+    TurnCompleted | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed, Field(discriminator="type")
+]
+EVENT_ADAPTER: TypeAdapter[Any] = TypeAdapter(Event)
 
 
-def turns(events: Sequence[Event]) -> list[Turn]:
-    """The answered asks, in the order of the flow."""
-    taken = sorted((e for e in events if isinstance(e, TurnTaken)), key=lambda event: event.ask)
-    return [event.turn for event in taken]
+def completed_turns(events: Sequence[Event]) -> list[Turn]:
+    """Return the answered asks in the order of the flow."""
+    completed = sorted((e for e in events if isinstance(e, TurnCompleted)), key=lambda event: event.ask)
+    return [event.turn for event in completed]
+
+
+def model_specs(settings: Any, path: str = "") -> Iterator[tuple[str, Spec]]:
+    """Yield every model in nested settings with its dotted path, such as "judges.0.spec"."""
+    match settings:
+        case Spec():
+            yield path, settings
+        case BaseModel():
+            for name in type(settings).model_fields:
+                yield from model_specs(getattr(settings, name), f"{path}.{name}" if path else name)
+        case tuple() | list():
+            for index, element in enumerate(settings):
+                yield from model_specs(element, f"{path}.{index}")

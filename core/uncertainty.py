@@ -1,4 +1,4 @@
-"""How much a person's decision would tell: the more the judges are divided, the more."""
+"""The uncertainty of judges about a trace, by which traces are ordered for labelling: most uncertain first."""
 
 import math
 from collections import Counter, defaultdict
@@ -6,33 +6,35 @@ from collections.abc import Sequence
 
 from core.labels import Opinion
 
-WAVERING = 0.1
-"""What one change of mind adds, in bits: it orders debates that are equally divided, and never more than that."""
+CHANGE_BONUS = 0.1
+"""Bits added where every judge changed its opinion. It orders debates of equal entropy, and is smaller than the
+difference between any two entropies of up to five judges."""
 
 
-def doubt(opinions: Sequence[Opinion]) -> float:
-    """The entropy of the judges' last opinions in bits, an unreadable one being its own; then changes of mind.
+def uncertainty(opinions: Sequence[Opinion]) -> float:
+    """Return the entropy of the judges' last opinions in bits, plus up to CHANGE_BONUS for changed opinions.
 
-    Three judges that say 1, 2 and 0 give log2(3) = 1.58 bits; two against one 0.92; agreement 0. Where a trace speaks
-    of several targets, the one that divides the judges most counts. Weights do not count: no two are ever equal.
+    An unreadable opinion counts as a value of its own. Opinions 1, 2 and 0 have log2(3) = 1.58 bits, two against one
+    0.92, agreement 0. Of several targets the one with the highest entropy counts. Weights are left out: two judges'
+    weights are never exactly equal.
     """
-    told = [opinion for opinion in opinions if opinion.kind != "aspect_weights"]
-    first = {(_about(o), o.judge): repr(o.value) for o in told if o.stage == "first"}
-    last = {(_about(o), o.judge): repr(o.value) for o in told if o.stage == "last"}
+    relevant = [opinion for opinion in opinions if opinion.kind != "aspect_weights"]
+    first = {(_target(o), o.judge): repr(o.value) for o in relevant if o.stage == "first"}
+    last = {(_target(o), o.judge): repr(o.value) for o in relevant if o.stage == "last"}
     if not last:
         return 0.0
-    by_target: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    for (about, _), value in last.items():
-        by_target[about][value] += 1
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for (target, _), value in last.items():
+        counts[target][value] += 1
     changed = sum(first.get(key, value) != value for key, value in last.items())
-    return max(_entropy(counts) for counts in by_target.values()) + WAVERING * changed / len(last)
+    return max(map(_entropy, counts.values())) + CHANGE_BONUS * changed / len(last)
 
 
-def _about(opinion: Opinion) -> tuple[str, str, str]:
+def _target(opinion: Opinion) -> tuple[str, str, str]:
     return opinion.kind, opinion.criterion, opinion.part
 
 
 def _entropy(counts: Counter[str]) -> float:
-    """−Σ p log2 p."""
+    """Return −Σ p log2 p."""
     total = counts.total()
-    return -sum(count / total * math.log2(count / total) for count in counts.values()) + 0.0
+    return -sum(count / total * math.log2(count / total) for count in counts.values()) + 0.0  # never -0.0

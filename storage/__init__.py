@@ -1,1 +1,1 @@
-"""What is kept: one module per noun, functions on a Session, core types in and out. Rows never leave."""
+"""The database. One module per noun: functions take a Session, and take and return types of `core`, never rows."""

@@ -1,4 +1,4 @@
-"""Edits of AIUs: they are only ever added, and what stands follows from them (core.aius)."""
+"""Edits of AIUs. Rows are never changed; the current AIUs of an item follow from its edits (see `core.aius`)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -8,127 +8,139 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aius import Adopt, Change, Edit, Standing, Undo, checked, last, standing
-from core.critiques import hypotheses, reference
+from core.aius import Adopt, Change, Edit, EditedAius, Undo, apply_edits, latest_edit, validate_change
+from core.critiques import hypothesis_critiques, reference_critique
 from core.formats.records import AiuEditRecord
 from core.items import Item
 from core.labels import Target
 from core.problems import Problem
 from core.protocols import registry
-from core.protocols.metacritique import protocol as metacritique
-from core.trace import TurnTaken
+from core.protocols.metacritique.protocol import replay_turns
+from core.protocols.metacritique.settings import Settings
+from core.trace import TurnCompleted
 from storage import annotators, items, runs, studies, targets, traces
-from storage.database import insert_all, insert_new
-from storage.fingerprints import moment
-from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, LabelRow, RunRow, SeenRow, TraceRow, now
+from storage.database import insert_all, insert_missing
+from storage.fingerprints import to_utc
+from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, LabelRow, OpinionViewRow, RunRow, TraceRow, now
 
 
-def put(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
-    """Add an edit; raises Problem where it cannot be made to what stands now."""
+def save_edit(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
+    """Add an edit; raises Problem where it does not apply to the current AIUs."""
     studies.lock(session, study_id)
-    known = history(session, study_id, item)
-    checked(items.get(session, study_id, item), known, change)
-    name = annotators.name_of(annotator)
-    edit = Edit(number=len(known) + 1, annotator=name, change=change, at=now())
+    edits = history(session, study_id, item)
+    validate_change(items.get(session, study_id, item), edits, change)
+    name = annotators.normalize_name(annotator)
+    edit = Edit(number=len(edits) + 1, annotator=name, change=change, at=now())
     _insert(session, study_id, item, [edit])
     return edit
 
 
 def undo(session: Session, study_id: int, item: str, annotator: str, critique: str) -> Edit:
-    """Take back the annotator's newest edit of a critique."""
+    """Undo the annotator's newest active edit of a critique; raises Problem where there is none."""
     number = last_edit(session, study_id, item, annotator, critique)
     if number is None:
-        raise Problem("There is no edit of yours to take back here.")
-    return put(session, study_id, item, annotator, Undo(edit=number))
+        raise Problem("There is no edit of yours to undo here.")
+    return save_edit(session, study_id, item, annotator, Undo(edit=number))
 
 
 def last_edit(session: Session, study_id: int, item: str, annotator: str, critique: str) -> int | None:
-    """The number of the annotator's newest standing edit of a critique; None where there is none."""
-    known = history(session, study_id, item)
-    return last(items.get(session, study_id, item), known, annotators.name_of(annotator), critique) if known else None
+    """Return the number of the annotator's newest active edit of a critique; None where there is none."""
+    edits, name = history(session, study_id, item), annotators.normalize_name(annotator)
+    return latest_edit(items.get(session, study_id, item), edits, name, critique) if edits else None
 
 
 def history(session: Session, study_id: int, item: str) -> list[Edit]:
-    """Every edit of an item, oldest first."""
+    """Return every edit of an item, oldest first."""
     query = _edits(study_id).where(col(ItemRow.key) == item)
     return [_edit(*row[1:]) for row in session.execute(query)]
 
 
-def all_of(session: Session, study_id: int) -> dict[str, list[Edit]]:
-    """Every edit of a study by its item, oldest first."""
-    found: dict[str, list[Edit]] = defaultdict(list)
-    for key, *rest in session.execute(_edits(study_id)):
-        found[key].append(_edit(*rest))
-    return dict(found)
+def edits_by_item(session: Session, study_id: int) -> dict[str, list[Edit]]:
+    """Return item -> its edits, oldest first, for all edited items of a study."""
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for key, *columns in session.execute(_edits(study_id)):
+        edits[key].append(_edit(*columns))
+    return dict(edits)
 
 
-def count(session: Session, study_id: int) -> int:
-    """How many edits there are: what was read is as new as this number."""
+def count_edits(session: Session, study_id: int) -> int:
+    """Return the number of edits of a study, which changes with every edit."""
     return session.scalars(select(func.count()).where(col(AiuEditRow.study_id) == study_id)).one()
 
 
-def now_standing(session: Session, study_id: int, item: str) -> Standing:
-    """What people label of an item now."""
-    return standing(items.get(session, study_id, item), history(session, study_id, item))
+def current_state(session: Session, study_id: int, item: str) -> EditedAius:
+    """Return the critiques and AIUs of an item with all active edits applied."""
+    return apply_edits(items.get(session, study_id, item), history(session, study_id, item))
 
 
-def every_standing(session: Session, study_id: int) -> dict[str, Standing]:
-    """What people label now of every item that has a critique, in the order of the study."""
-    known = all_of(session, study_id)
-    there = (item for item in items.all_of(session, study_id) if item.critiques)
-    return {item.id: standing(item, known.get(item.id, ())) for item in there}
+def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
+    """Return item -> its current state, for every item with a critique, in the order of the study."""
+    edits = edits_by_item(session, study_id)
+    criticised = (item for item in items.of_study(session, study_id) if item.critiques)
+    return {item.id: apply_edits(item, edits.get(item.id, ())) for item in criticised}
 
 
 def records(session: Session, study_id: int) -> Iterator[AiuEditRecord]:
-    """Every edit of a study, item by item."""
-    for key, edits in all_of(session, study_id).items():
+    """Yield every edit of a study, item by item."""
+    for key, edits in edits_by_item(session, study_id).items():
         for edit in edits:
             yield AiuEditRecord(item=key, edit=edit)
 
 
-def add(session: Session, study_id: int, told: Sequence[AiuEditRecord]) -> int:
-    """Add a file's edits that are not here yet, and tell how many; others under the same numbers are refused."""
+def add_records(session: Session, study_id: int, records: Sequence[AiuEditRecord]) -> int:
+    """Add the edits of a file that are new, and return their number.
+
+    Raises Problem where the study has different edits under the same numbers.
+    """
     by_item: dict[str, list[Edit]] = defaultdict(list)
-    for record in told:
+    for record in records:
         by_item[record.item].append(record.edit)
     return sum(_add(session, study_id, item, edits) for item, edits in by_item.items())
 
 
-def _add(session: Session, study_id: int, item: str, told: list[Edit]) -> int:
-    edits, known = sorted(told, key=lambda one: one.number), history(session, study_id, item)
+def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
+    edits, stored = sorted(edits, key=lambda edit: edit.number), history(session, study_id, item)
     if [edit.number for edit in edits] != list(range(1, len(edits) + 1)):
         raise Problem(f"The edits of the AIUs of item {item!r} are not numbered from 1 without a gap.")
-    if any(ours.change != theirs.change for ours, theirs in zip(known, edits, strict=False)):
-        raise Problem(f"The AIUs of item {item!r} were edited otherwise in this study.")
-    new = edits[len(known) :]
+    if any(ours.change != theirs.change for ours, theirs in zip(stored, edits, strict=False)):
+        raise Problem(f"The AIUs of item {item!r} were edited differently in this study.")
+    new = edits[len(stored) :]
     if new:
         _insert(session, study_id, item, new)
     return len(new)
 
 
-def see(session: Session, study_id: int, shown: Collection[Target], annotator: str) -> bool:
-    """Record that the annotator was shown what judges say of some AIUs; whether any of it was new to them."""
-    numbers = targets.numbers(session, study_id, shown) if shown else {}
-    annotator_id = annotators.annotator_id(session, annotator)
-    seen = set(session.scalars(select(col(SeenRow.target_id)).where(col(SeenRow.annotator_id) == annotator_id)))
-    new = sorted({numbers[target] for target in shown} - seen)
-    insert_new(session, SeenRow, [{"target_id": n, "annotator_id": annotator_id, "at": now()} for n in new])
-    said = select(col(LabelRow.target_id)).where(col(LabelRow.annotator_id) == annotator_id)
-    return bool(set(new) - set(session.scalars(said.where(col(LabelRow.study_id) == study_id))))
+def record_views(session: Session, study_id: int, viewed: Collection[Target], annotator: str) -> bool:
+    """Record that the annotator saw the judges' answers about AIUs.
+
+    Returns whether a later label of the annotator loses its blindness by that: an AIU is viewed for the first time, and
+    the annotator has not labelled it.
+    """
+    ids = targets.get_or_create_ids(session, study_id, viewed) if viewed else {}
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    views = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.annotator_id) == annotator_id)
+    new = {ids[target] for target in viewed} - set(session.scalars(views))
+    rows = [{"target_id": target_id, "annotator_id": annotator_id, "at": now()} for target_id in sorted(new)]
+    insert_missing(session, OpinionViewRow, rows)
+    labelled = select(col(LabelRow.target_id)).where(
+        col(LabelRow.annotator_id) == annotator_id, col(LabelRow.study_id) == study_id
+    )
+    return bool(new - set(session.scalars(labelled)))
 
 
-def adoptable(session: Session, study_id: int, item: str) -> Adopt | None:
-    """What the newest run brings that people could label, where the item lacks AIUs or a reference; else None."""
-    now_there = now_standing(session, study_id, item)
-    held = reference(now_there.critiques)
-    if held is not None and held.aius is not None and all(c.aius is not None for c in hypotheses(now_there.critiques)):
+def find_adoptable(session: Session, study_id: int, item: str) -> Adopt | None:
+    """Return the AIUs and reference of the newest run that has some, where the item lacks them; else None."""
+    state = current_state(session, study_id, item)
+    reference = reference_critique(state.critiques)
+    critiques = [*hypothesis_critiques(state.critiques), reference]
+    if all(critique is not None and critique.aius is not None for critique in critiques):
         return None
-    thing = items.get(session, study_id, item)
-    return next((found for found in _written(session, study_id, thing) if found.critiques), None)
+    source = items.get(session, study_id, item)
+    return next((adoptable for adoptable in _generated(session, study_id, source) if adoptable.critiques), None)
 
 
-def _written(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
-    """What each run wrote of an item, the newest first."""
+def _generated(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
+    """Yield the critiques and AIUs that each run generated for an item, newest run first."""
     query = (
         select(col(TraceRow.id), col(TraceRow.run_id))
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
@@ -139,30 +151,30 @@ def _written(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
     )
     for trace_id, run_id in session.execute(query).all():
         run = runs.get(session, run_id)
-        settings = metacritique.Settings.model_validate(run.settings)
-        turns = {e.ask: e.turn for _, e in traces.events(session, trace_id) if isinstance(e, TurnTaken)}
-        case = metacritique.replayed(item, settings, turns).case
-        there = [*case.critiques, *([case.reference] if case.reference else [])]
-        found = tuple(one for one in there if one.aius is not None and one not in item.critiques)
-        yield Adopt(run=run.name, critiques=found, answer=case.answer if item.reference is None else None)
+        settings = Settings.model_validate(run.settings)
+        turns = {e.ask: e.turn for _, e in traces.events(session, trace_id) if isinstance(e, TurnCompleted)}
+        result = replay_turns(item, settings, turns).evaluation
+        critiques = [*result.critiques, *([result.reference] if result.reference else [])]
+        new = tuple(critique for critique in critiques if critique.aius is not None and critique not in item.critiques)
+        yield Adopt(run=run.name, critiques=new, answer=result.answer if item.reference is None else None)
 
 
 def _insert(session: Session, study_id: int, item: str, edits: Iterable[Edit]) -> None:
-    places = items.ids(session, study_id, {item})
-    if item not in places:
+    item_ids = items.find_ids(session, study_id, {item})
+    if item not in item_ids:
         raise Problem(f"There is no item {item!r} in this study.")
-    there = list(edits)
-    names = annotators.annotator_ids(session, {edit.annotator for edit in there})
+    new = list(edits)
+    annotator_ids = annotators.get_or_create_ids(session, {edit.annotator for edit in new})
     rows = [
         {
             "study_id": study_id,
-            "item_id": places[item],
-            "annotator_id": names[edit.annotator],
+            "item_id": item_ids[item],
+            "annotator_id": annotator_ids[edit.annotator],
             "number": edit.number,
             "body": edit.change.model_dump(mode="json"),
-            "at": moment(edit.at),
+            "at": to_utc(edit.at),
         }
-        for edit in there
+        for edit in new
     ]
     insert_all(session, AiuEditRow, rows)
 

@@ -1,4 +1,4 @@
-"""The sets of aspects that people weigh and rate: which aspects they hold, and what a person said of them."""
+"""Sets of aspects (DnA-Eval): their members, and the weights and ratings that people and judges give them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,73 +7,76 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aspects import Weights, part
+from core.aspects import Weights, aspect_set_id
 from core.formats.records import ScaleRecord
 from core.labels import Scale, Target
 from core.problems import Problem
 from core.protocols import registry
 from core.protocols.dna_eval.settings import QUALITIES, Settings
-from core.protocols.dna_eval.verdicts import judgements
-from core.protocols.settings_file import checked
-from core.trace import turns
+from core.protocols.dna_eval.verdicts import collect_judgements
+from core.protocols.settings_file import validate_settings
+from core.trace import completed_turns
 from storage import labels, runs, studies, targets, traces
 from storage.tables import OpinionRow
 
 KIND = "aspect_weights"
 QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
-"""Relevance, clarity and comprehensiveness, as people rate them (Appendix D.3)."""
+"""Ratings of relevance, clarity and comprehensiveness (DnA-Eval, Appendix D.3)."""
 
 
 def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...]:
-    """The aspects of a target in the order in which they were given or proposed; raises Problem where none is known."""
+    """Return the aspects of a target in the order in which they were configured or proposed.
+
+    Raises Problem where no run and no label names them.
+    """
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
-            said = turns(traces.whole(session, trace.id))
-            for judged in judgements(said, settings_of(run.settings), 0):
-                if part(judged.aspects) == target.part:
-                    return judged.aspects
+            turns = completed_turns(traces.events_with_prompts(session, trace.id))
+            for judgement in collect_judgements(turns, parse_settings(run.settings), 0):
+                if aspect_set_id(judgement.aspects) == target.part:
+                    return judgement.aspects
     for label in labels.history(session, study_id, target):
         if isinstance(label.value, dict):
             return tuple(label.value)
     raise Problem(f"The aspects of item {target.item!r} are not known here: no run names them.")
 
 
-def settings_of(told: Mapping[str, Any]) -> Settings:
-    """A run's settings; raises Problem where a file brought some that are none."""
-    found = checked(told, registry.get("dna_eval"))
-    assert isinstance(found, Settings)
-    return found
+def parse_settings(settings: Mapping[str, Any]) -> Settings:
+    """Return a run's settings; raises Problem for an imported run with invalid ones."""
+    valid = validate_settings(settings, registry.get("dna_eval"))
+    assert isinstance(valid, Settings)
+    return valid
 
 
 def definitions(session: Session, study_id: int, target: Target) -> dict[str, str]:
-    """What the aspects of a target mean, where a run or the study says so."""
-    found = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
+    """Return aspect -> its definition, for those that the study or a run defines."""
+    definitions = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
-            given = settings_of(run.settings).aspects
-            found |= {aspect.name: aspect.definition for aspect in given if aspect.definition}
-    return found
+            aspects = parse_settings(run.settings).aspects
+            definitions |= {aspect.name: aspect.definition for aspect in aspects if aspect.definition}
+    return definitions
 
 
-def weights_of_judges(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
-    """Each judge's newest weights of a target; for those only who gave their own."""
+def judge_weights(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
+    """Return judge -> its newest weights of a target. To be shown after an annotator's own weights."""
     query = (
         select(col(OpinionRow.judge), col(OpinionRow.value))
-        .where(col(OpinionRow.target_id) == targets.find(session, study_id, target), col(OpinionRow.stage) == "last")
+        .where(col(OpinionRow.target_id) == targets.find_id(session, study_id, target), col(OpinionRow.stage) == "last")
         .order_by(col(OpinionRow.id))
     )
     return {judge: value for judge, value in session.execute(query) if isinstance(value, dict)}
 
 
-def weights_of_people(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
-    """Everybody's standing weights of a target; for those only who may see them."""
+def annotator_weights(session: Session, study_id: int, target: Target) -> dict[str, Weights]:
+    """Return annotator -> current weights of a target. To be shown after an annotator's own weights."""
     newest = {label.annotator: label.value for label in labels.history(session, study_id, target)}
     return {name: value for name, value in newest.items() if isinstance(value, dict)}
 
 
-def weigh(
+def save_weights(
     session: Session,
     study_id: int,
     target: Target,
@@ -83,34 +86,35 @@ def weigh(
     reason: str = "",
     seconds: float | None = None,
 ) -> None:
-    """Keep a person's weights of a target: of its aspects, none negative, and 100 together."""
-    known = of_target(session, study_id, target)
+    """Save an annotator's weights; raises Problem unless they cover all aspects, are not negative and sum to 100."""
+    aspects = of_target(session, study_id, target)
     total = sum(weights.values())
-    if set(weights) != set(known) or min(weights.values()) < 0 or abs(total - 100) > 0.01:
+    if set(weights) != set(aspects) or min(weights.values()) < 0 or abs(total - 100) > 0.01:
         raise Problem("Weights are percentages of all aspects that sum to 100.")
-    told = {aspect: float(weights[aspect]) for aspect in known}
-    labels.put(session, study_id, target, annotator, told, reason=reason, seconds=seconds)
+    ordered = {aspect: float(weights[aspect]) for aspect in aspects}
+    labels.save(session, study_id, target, annotator, ordered, reason=reason, seconds=seconds)
 
 
-def rate(session: Session, study_id: int, target: Target, annotator: str, ratings: Mapping[str, int]) -> None:
-    """Keep ratings of the aspects of a target, 1 to 5 by quality; what stands already is not said again."""
+def save_ratings(session: Session, study_id: int, target: Target, annotator: str, ratings: Mapping[str, int]) -> None:
+    """Save ratings of a target's aspects, quality -> 1 to 5; an unchanged rating adds no label."""
     for quality, rating in ratings.items():
-        about = quality_of(target, quality)
-        if studies.scale(session, study_id, "aspect_quality", quality) is None:
-            studies.put_scale(session, study_id, ScaleRecord(kind="aspect_quality", criterion=quality, scale=QUALITY))
-        own = labels.own(session, study_id, about, annotator)
-        if own is None or own.value != rating:
-            labels.put(session, study_id, about, annotator, rating)
+        rated = quality_target(target, quality)
+        if studies.scale(session, study_id, rated.kind, quality) is None:
+            studies.declare_scale(session, study_id, ScaleRecord(kind=rated.kind, criterion=quality, scale=QUALITY))
+        label = labels.current(session, study_id, rated, annotator)
+        if label is None or label.value != rating:
+            labels.save(session, study_id, rated, annotator, rating)
 
 
-def ratings_of(session: Session, study_id: int, target: Target, annotator: str) -> dict[str, int]:
-    """The annotator's standing ratings of the aspects of a target, by quality."""
-    found = {quality: labels.own(session, study_id, quality_of(target, quality), annotator) for quality in QUALITIES}
-    return {quality: label.value for quality, label in found.items() if label and isinstance(label.value, int)}
+def annotator_ratings(session: Session, study_id: int, target: Target, annotator: str) -> dict[str, int]:
+    """Return quality -> the annotator's current rating of a target's aspects."""
+    rated = {quality: quality_target(target, quality) for quality in QUALITIES}
+    ratings = {name: labels.current(session, study_id, quality, annotator) for name, quality in rated.items()}
+    return {name: label.value for name, label in ratings.items() if label and isinstance(label.value, int)}
 
 
-def quality_of(target: Target, quality: str) -> Target:
-    """What is rated: one quality of the same set of aspects."""
+def quality_target(target: Target, quality: str) -> Target:
+    """Return the target of a rating: one quality of the same set of aspects."""
     if quality not in QUALITIES:
         raise Problem(f"Aspects are rated on {', '.join(QUALITIES)}, not on {quality!r}.")
     return Target(item=target.item, kind="aspect_quality", criterion=quality, part=target.part)

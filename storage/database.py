@@ -1,7 +1,7 @@
-"""Where things are kept: SQLite in a file for one machine, PostgreSQL beyond it; the same tables and migrations.
+"""Connections and transactions: SQLite in a file on one machine, PostgreSQL beyond it; the same tables and migrations.
 
-Writers begin with BEGIN IMMEDIATE on SQLite: a transaction that reads first and writes later is otherwise refused
-("database is locked") as soon as two of them meet.
+On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first and writes later is otherwise refused
+("database is locked") as soon as another one writes in between.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, create_engine, event, insert, inspect, text
-from sqlalchemy import Engine as Engine  # pages hand both on, and know nothing else of SQL
+from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
@@ -20,27 +20,27 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
-from storage import json_columns
+from storage import backup, json_columns
 
-Thing = TypeVar("Thing")
-DEFAULT = "sqlite:///tiebreak.db"
-VARIABLE = "TIEBREAK_DATABASE_URL"
+Element = TypeVar("Element")
+DEFAULT_URL = "sqlite:///tiebreak.db"
+URL_VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
-"""Longer than the largest import holds the one place for writers."""
+"""How long a writer waits for another one: longer than the largest import takes."""
 CACHE_KILOBYTES = 32_000
-"""Enough for the indexes of a large study; a connection takes only what it uses."""
-UPGRADES = 8_442_325
-"""The number of PostgreSQL's advisory lock that lets one process upgrade at a time."""
+"""Enough for the indexes of a large study; a connection allocates only what it uses."""
+UPGRADE_LOCK = 8_442_325
+"""The key of the PostgreSQL advisory lock that lets one process upgrade at a time."""
 
 
-def address(given: str | None = None) -> str:
-    """The database's address: as given, else from the environment, else a file beside the app."""
-    return given or os.environ.get(VARIABLE) or DEFAULT
+def database_url(url: str | None = None) -> str:
+    """Return `url`, else the value of TIEBREAK_DATABASE_URL, else the URL of a file in the working directory."""
+    return url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
 
 @cache
 def connect(url: str) -> Engine:
-    """An engine for `url`, one for each address in a process."""
+    """Return the engine for a URL; one for each URL in a process. Raises Problem for an unknown type of database."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -54,22 +54,22 @@ def connect(url: str) -> Engine:
             return create_engine(
                 parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=json_columns.to_json
             )
-    raise Problem(f"Tiebreak keeps its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
+    raise Problem(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 
 def _sqlite(parsed: URL) -> Engine:
     if parsed.database in (None, "", ":memory:"):
         pool: dict[str, Any] = {"poolclass": StaticPool}
     else:
-        _make_folder(Path(str(parsed.database)))
+        _create_folder(Path(str(parsed.database)))
         pool = {"pool_size": 20, "max_overflow": 40}
     engine = create_engine(
         parsed, connect_args={"check_same_thread": False}, json_serializer=json_columns.to_json, **pool
     )
 
     @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # SQLAlchemy says BEGIN, not the driver
+    def _configure(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy sends BEGIN (see below), not the driver
         for pragma in (
             f"busy_timeout={BUSY_MILLISECONDS}",
             "journal_mode=WAL",
@@ -87,16 +87,16 @@ def _sqlite(parsed: URL) -> Engine:
     return engine
 
 
-def _make_folder(file: Path) -> None:
+def _create_folder(file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Problem(f"The database's folder {str(file.parent)!r} cannot be made: {error.strerror}.") from error
+        raise Problem(f"The database's folder {str(file.parent)!r} cannot be created: {error.strerror}.") from error
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A short session that only looks, at one state of the database from its first query to its last."""
+    """Open a session that only reads, and sees one state of the database from its first query to its last."""
     with Session(engine) as session:
         if engine.dialect.name == "postgresql":
             session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
@@ -105,26 +105,26 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
-    """A short session for one operation: committed at the end, undone on any error."""
+    """Open a session for one operation: it commits at the end, and rolls back on any exception."""
     with Session(engine) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
 
 
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows with every column said; an object of the mapped class for each would cost several times as much."""
+    """Insert rows that have a value for every column. Mapped objects would take several times as long."""
     if rows:
         session.execute(insert(table.__table__), rows)
 
 
-def insert_new(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows, but for those that stand already by the table's unique columns; nobody has to look first."""
+def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, except those whose unique columns are in the table already."""
     if rows:
         session.execute(_dialect(session).insert(table.__table__).on_conflict_do_nothing(), rows)
 
 
-def replace(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
-    """Add a row, or change the one that stands under the same unique columns."""
+def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
+    """Insert a row, or update the one with the same values in the `unique` columns."""
     statement = _dialect(session).insert(table.__table__)
     changed = {name: statement.excluded[name] for name in row if name not in unique}
     session.execute(statement.on_conflict_do_update(index_elements=unique, set_=changed), [row])
@@ -134,29 +134,34 @@ def _dialect(session: Session) -> Any:
     return postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
 
 
-def batches(rows: Sequence[Thing], size: int) -> Iterator[Sequence[Thing]]:
-    """The rows, `size` at a time."""
+def batches(rows: Sequence[Element], size: int) -> Iterator[Sequence[Element]]:
+    """Yield the rows, `size` at a time."""
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
 def upgrade(engine: Engine) -> None:
-    """Create the tables, or bring them to this version."""
+    """Create the tables, or migrate them to this version; a database with data is copied first (see `backup`)."""
     from alembic import command
     from alembic.util import CommandError
 
     try:
         with _upgrading(engine) as connection:
-            command.upgrade(configuration(connection), "head")
+            config = alembic_config(connection)
+            revision = _pending_revision(connection, config)
+            if revision is not None and _has_data(connection):
+                backup.copy_before_upgrade(engine, revision)
+            command.upgrade(config, "head")
     except CommandError as error:
-        raise Problem(f"The database is not of this version of Tiebreak, nor of an older one: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise Problem(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
     except DatabaseError as error:
-        cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's own words are several lines
+        cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's messages have several lines
         raise Problem(f"The database cannot be opened: {cause}.") from error
 
 
-def configuration(connection: Connection) -> Any:
-    """What Alembic has to know to work on `connection`."""
+def alembic_config(connection: Connection) -> Any:
+    """Return Alembic's configuration to work on `connection`."""
     from alembic.config import Config
 
     config = Config()
@@ -165,10 +170,31 @@ def configuration(connection: Connection) -> Any:
     return config
 
 
+def _pending_revision(connection: Connection, config: Any) -> str | None:
+    """Return the revision that existing tables will be migrated to; None where there is nothing to migrate."""
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(config)
+    current, newest = MigrationContext.configure(connection).get_current_revision(), scripts.get_current_head()
+    if current is None or current == newest:
+        return None
+    scripts.get_revision(current)  # raises CommandError for a revision of a newer version
+    return newest
+
+
+def _has_data(connection: Connection) -> bool:
+    query = text("SELECT 1 FROM study UNION ALL SELECT 1 FROM annotator LIMIT 1")  # both are in every revision
+    return connection.execute(query).first() is not None
+
+
 @contextmanager
 def _upgrading(engine: Engine) -> Iterator[Connection]:
-    """A transaction of one process at a time. To change a table SQLite makes it anew and drops the old one: with
-    foreign keys on, whatever refers to it would go too."""
+    """Open a transaction that only one process can have at a time.
+
+    SQLite changes a table by copying it and dropping the original: with foreign keys on, the rows that refer to it
+    would be deleted as well.
+    """
     with engine.connect() as connection:
         driver: Any = connection.connection.driver_connection
         if engine.dialect.name == "sqlite":
@@ -176,7 +202,7 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
         try:
             with connection.execution_options(writes=True).begin():
                 if engine.dialect.name == "postgresql":
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": UPGRADES})
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
                 yield connection
         finally:
             if engine.dialect.name == "sqlite":
@@ -184,5 +210,5 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
 
 
 def is_empty(engine: Engine) -> bool:
-    """Whether no table was ever made."""
+    """Return whether the database has no tables yet."""
     return not inspect(engine).has_table("study")

@@ -1,4 +1,4 @@
-"""Events and the judges' opinions as rows. Prompts are kept apart: a list of turns does not need them."""
+"""Rows of events and opinions. A prompt has its own column, because a list of turns is read without it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +8,18 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Opinion, Target
-from core.trace import EVENT, Event, ReplyUnreadable, TurnTaken
-from storage.json_columns import storable
+from core.trace import EVENT_ADAPTER, Event, ReplyUnreadable, TurnCompleted
+from storage.json_columns import sanitize
 from storage.tables import EventRow, now
 
 
-def target_of(item: str, opinion: Opinion) -> Target:
-    """What an opinion is about."""
+def opinion_target(item: str, opinion: Opinion) -> Target:
+    """Return the target of an opinion."""
     return Target(item=item, kind=opinion.kind, criterion=opinion.criterion, part=opinion.part)
 
 
 def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opinion: Opinion) -> dict[str, Any]:
-    """The columns that keep an opinion."""
+    """Return the columns of an opinion."""
     return {
         "study_id": study_id,
         "run_id": run_id,
@@ -33,10 +33,10 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
 
 
 def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, Any]:
-    """The columns that keep an event; the prompt stands apart from the body."""
-    body = storable(event.model_dump(mode="json"))
+    """Return the columns of an event, with the prompt apart from the body."""
+    body = sanitize(event.model_dump(mode="json"))
     text, usage = "", {}
-    if isinstance(event, TurnTaken | ReplyUnreadable):
+    if isinstance(event, TurnCompleted | ReplyUnreadable):
         text, body["turn"]["prompt"], usage = body["turn"]["prompt"], "", body["turn"]["usage"]
     return {
         "trace_id": trace_id,
@@ -53,20 +53,20 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, A
     }
 
 
-def event_of(body: str, prompt: str = "") -> Event:
-    """An event from its columns."""
-    event: Event = EVENT.validate_json(body)
-    if prompt and isinstance(event, TurnTaken | ReplyUnreadable):
+def parse_event(body: str, prompt: str = "") -> Event:
+    """Return an event from its columns."""
+    event: Event = EVENT_ADAPTER.validate_json(body)
+    if prompt and isinstance(event, TurnCompleted | ReplyUnreadable):
         return event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": prompt})})
     return event
 
 
-def next_seq(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
-    """The number of each trace's next event."""
+def next_sequence_numbers(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
+    """Return trace id -> the sequence number of its next event."""
     query = (
         select(col(EventRow.trace_id), func.max(col(EventRow.seq)) + 1)
         .where(col(EventRow.trace_id).in_(trace_ids))
         .group_by(col(EventRow.trace_id))
     )
-    found = dict(session.execute(query).all())
-    return {trace: found.get(trace, 0) for trace in trace_ids}
+    numbers = dict(session.execute(query).all())
+    return {trace: numbers.get(trace, 0) for trace in trace_ids}

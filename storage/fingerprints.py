@@ -1,7 +1,7 @@
-"""What people say as rows. Each row is known again by a hash of what it says, so that the same file twice adds nothing.
+"""Rows of labels, adjudications and marks, each with a fingerprint of its content.
 
-The hash is taken from the row, not from the file's text: the same moment in another time zone, or a name with other
-blanks around it, is the same thing said.
+Importing the same file twice adds nothing, because a fingerprint is unique in its table. It is computed from the row,
+not from the file's text: the same time in another zone, or a name with other whitespace around it, is the same row.
 """
 
 import hashlib
@@ -13,15 +13,15 @@ from typing import Any
 import pydantic_core
 
 from core.formats.records import MarkRecord
-from core.labels import Label, Ruling
+from core.labels import Adjudication, Label
 from core.problems import Problem
-from storage.json_columns import storable
+from storage.json_columns import sanitize
 
 Row = dict[str, Any]
 
 
 def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) -> Row:
-    """A label as it is kept, but for its origin."""
+    """Return the columns of a label without its fingerprint."""
     return {
         "study_id": study_id,
         "target_id": target_id,
@@ -30,63 +30,66 @@ def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) ->
         "blind": label.blind,
         "reason": label.reason,
         "seconds": label.seconds,
-        "at": moment(label.at),
+        "at": to_utc(label.at),
     }
 
 
-def ruling_row(ruling: Ruling, target_id: int, annotator_id: int) -> Row:
-    """A ruling as it is kept, but for its origin."""
+def adjudication_row(adjudication: Adjudication, target_id: int, annotator_id: int) -> Row:
+    """Return the columns of an adjudication without its fingerprint."""
     return {
         "target_id": target_id,
         "annotator_id": annotator_id,
-        "value": ruling.value,
-        "rule": ruling.rule,
-        "reason": ruling.reason,
-        "at": moment(ruling.at),
+        "value": adjudication.value,
+        "rule": adjudication.rule,
+        "reason": adjudication.reason,
+        "at": to_utc(adjudication.at),
     }
 
 
 def mark_row(mark: MarkRecord, target_id: int, annotator_id: int) -> Row:
-    """A skip, a flag or a note as it is kept, but for its origin."""
+    """Return the columns of a skip, a flag or a note without its fingerprint."""
     return {
         "target_id": target_id,
         "annotator_id": annotator_id,
         "mark": mark.mark,
         "text": mark.text,
         "on": mark.on,
-        "at": moment(mark.at),
+        "at": to_utc(mark.at),
     }
 
 
-def moment(at: datetime | None) -> datetime | None:
-    """A file's moment as it is kept; one without a zone is taken for UTC."""
+def to_utc(at: datetime | None) -> datetime | None:
+    """Return a time in UTC; a time without a zone is read as UTC. Raises Problem where the calendar ends."""
     if at is None:
         return None
     try:
         return at.replace(tzinfo=UTC) if at.utcoffset() is None else at.astimezone(UTC)
     except OverflowError:
-        raise Problem(f"The moment {at.isoformat()} is before or after all calendars.") from None
+        raise Problem(f"The time {at.isoformat()} is outside of the calendar.") from None
 
 
-def origin(row: Row, repeat: int = 0) -> str:
-    """What a row is known by; `repeat` tells the second identical line of a file from the first."""
-    said = [sorted(value.items()) if isinstance(value, dict) else value for value in row.values()]
-    return hashlib.blake2b(pydantic_core.to_json([*said, repeat]), digest_size=16).hexdigest()
+def fingerprint(row: Row, repeat: int = 0) -> str:
+    """Return 32 hexadecimal digits for a row; `repeat` distinguishes identical lines of one file.
+
+    Stored fingerprints are compared with new ones: the values and their order must stay as they are.
+    """
+    values = [sorted(value.items()) if isinstance(value, dict) else value for value in row.values()]
+    return hashlib.blake2b(pydantic_core.to_json([*values, repeat]), digest_size=16).hexdigest()
 
 
-def with_origin(row: Row) -> Row:
-    """The row, ready to be kept."""
-    row = storable(row)
-    return row | {"origin": origin(row)}
+def with_fingerprint(row: Row) -> Row:
+    """Return the row as it is stored."""
+    row = sanitize(row)
+    return row | {"fingerprint": fingerprint(row)}
 
 
-def counting() -> Callable[[Row], Row]:
-    """`with_origin` for one file: lines that say the same are counted, and each is kept."""
-    seen: Counter[str] = Counter()
+def file_fingerprinter() -> Callable[[Row], Row]:
+    """Return a `with_fingerprint` for the rows of one file: identical lines are numbered, so that each is stored."""
+    counts: Counter[str] = Counter()
 
-    def ready(row: Row) -> Row:
-        first = origin(row)
-        seen[first] += 1
-        return row | {"origin": first if seen[first] == 1 else origin(row, seen[first] - 1)}
+    def add_fingerprint(row: Row) -> Row:
+        first = fingerprint(row)
+        counts[first] += 1
+        return row | {"fingerprint": first if counts[first] == 1 else fingerprint(row, counts[first] - 1)}
 
-    return ready
+    return add_fingerprint

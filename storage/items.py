@@ -1,4 +1,4 @@
-"""Items: what is judged, under the study's own names and in the order of its file."""
+"""Items, under their ids in the study's file (`key` in the table) and in its order."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from core.problems import Problem
 from storage.database import insert_all
 from storage.tables import ItemRow
 
-FEW = 200
-"""Up to so many keys are named in a query; beyond, all of the study's are read at once."""
+MAX_KEYS_IN_QUERY = 200
+"""A query names at most this many keys; for more, all items of the study are read, which is faster."""
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
-    """The study's item called `key`."""
+    """Return the study's item called `key`; raises Problem where there is none."""
     body = session.scalars(
         select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == key)
     ).first()
@@ -26,8 +26,8 @@ def get(session: Session, study_id: int, key: str) -> Item:
     return Item.model_validate(body)
 
 
-def all_of(session: Session, study_id: int, limit: int | None = None) -> list[Item]:
-    """The study's items in the order of its file."""
+def of_study(session: Session, study_id: int, limit: int | None = None) -> list[Item]:
+    """Return the study's items, or the first `limit` of them, in the order of its file."""
     query = (
         select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position)).limit(limit)
     )
@@ -35,7 +35,7 @@ def all_of(session: Session, study_id: int, limit: int | None = None) -> list[It
 
 
 def scenarios(session: Session, study_id: int) -> list[str]:
-    """The scenarios that occur."""
+    """Return the scenarios of the study's items, sorted."""
     query = (
         select(col(ItemRow.scenario))
         .where(col(ItemRow.study_id) == study_id, col(ItemRow.scenario).is_not(None))
@@ -44,26 +44,38 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
-def fresh(session: Session, study_id: int, wanted: Iterable[Item]) -> list[Item]:
-    """The items that the study does not have; one that it has with other words is refused."""
-    given: dict[str, Item] = {}
-    for item in wanted:
-        if given.setdefault(item.id, item) != item:
-            raise Problem(f"Item {item.id!r} is in the file twice, with different words.")
-    known = _bodies(session, study_id, given.keys())
-    for key, body in known.items():
-        if given[key].model_dump(mode="json") != body:
-            raise Problem(f"Item {key!r} is in this study already, with other words; give it another name.")
-    return [item for key, item in given.items() if key not in known]
+def select_new(session: Session, study_id: int, items: Iterable[Item]) -> list[Item]:
+    """Return the items that the study does not have; raises Problem for a known id with different content."""
+    by_key: dict[str, Item] = {}
+    for item in items:
+        if by_key.setdefault(item.id, item) != item:
+            raise Problem(f"Item {item.id!r} is in the file twice, with different content.")
+    stored = _stored_bodies(session, study_id, by_key.keys())
+    for key, body in stored.items():
+        if by_key[key].model_dump(mode="json") != body:
+            raise Problem(f"Item {key!r} is in this study already, with different content; give it another name.")
+    return [item for key, item in by_key.items() if key not in stored]
 
 
-def add(session: Session, study_id: int, new: Sequence[Item]) -> None:
-    """Put new items behind those that are there."""
-    last = select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)
-    newest = session.scalars(last).one()
-    start = 0 if newest is None else newest + 1
-    rows = [_row(study_id, place, item) for place, item in enumerate(new, start)]
-    insert_all(session, ItemRow, rows)
+def add(session: Session, study_id: int, items: Sequence[Item]) -> None:
+    """Add new items after the existing ones."""
+    last = session.scalars(select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)).one()
+    first = 0 if last is None else last + 1
+    insert_all(session, ItemRow, [_row(study_id, position, item) for position, item in enumerate(items, first)])
+
+
+def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
+    """Return key -> id for those of the keys that are in the study; for many keys, of all its items."""
+    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
+    if len(keys) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(keys))
+    return dict(session.execute(query).all())
+
+
+def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
+    """Return id -> item."""
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
+    return {item_id: Item.model_validate(body) for item_id, body in session.execute(query)}
 
 
 def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:
@@ -77,24 +89,10 @@ def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:
     }
 
 
-def _bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:
-    """The stored items of those names, as they are kept."""
+def _stored_bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:
+    """Return key -> the stored JSON of those of the keys that are in the study."""
     wanted = set(keys)
     query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
-    if len(wanted) <= FEW:
+    if len(wanted) <= MAX_KEYS_IN_QUERY:
         query = query.where(col(ItemRow.key).in_(wanted))
     return {key: body for key, body in session.execute(query) if key in wanted}
-
-
-def ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
-    """The numbers of those of the items that are in the study (and of others, where many are asked for)."""
-    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
-    if len(keys) <= FEW:
-        query = query.where(col(ItemRow.key).in_(keys))
-    return dict(session.execute(query).all())
-
-
-def by_number(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
-    """The items of those numbers."""
-    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
-    return {number: Item.model_validate(body) for number, body in session.execute(query)}

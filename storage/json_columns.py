@@ -1,6 +1,7 @@
-"""What a database can hold: JSON as text, and text without NUL or half of a surrogate pair, which PostgreSQL refuses.
+"""JSON columns, and values that a database can store.
 
-Models and people can send both; in their place stands the character for "not readable".
+PostgreSQL refuses text with NUL or with half of a surrogate pair. Models and people can send both; each is replaced by
+the Unicode replacement character.
 """
 
 from typing import Any
@@ -9,40 +10,41 @@ import pydantic_core
 from sqlalchemy import JSON
 from sqlalchemy.ext.compiler import compiles
 
-UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Json(JSON):
-    """JSON, which SQLite keeps as text: in a column that is declared as JSON it would make 1 of 1.0."""
+    """JSON, stored as TEXT on SQLite: a column declared as JSON has numeric affinity there, and returns 1.0 as 1."""
 
 
 @compiles(Json, "sqlite")
-def _as_text(*_: Any, **__: Any) -> str:
+def _compile_as_text(*_: Any, **__: Any) -> str:
     return "TEXT"
 
 
 def to_json(value: Any) -> str:
-    """JSON, also of our frozen values; several times as fast as the standard library's."""
+    """Return `value` as JSON. Accepts pydantic models; several times as fast as the standard library."""
     return pydantic_core.to_json(value).decode()
 
 
-def storable(value: Any) -> Any:
-    """JSON-like data as it can be kept; nearly always it is returned as it is."""
+def sanitize(value: Any) -> Any:
+    """Return JSON-like data that every database can store; `value` itself where nothing has to be replaced."""
     try:
+        # Only the serialised form is searched: walking the data would cost more, and it is nearly always clean.
         if b"\\u0000" not in pydantic_core.to_json(value):
             return value
-    except pydantic_core.PydanticSerializationError:
+    except pydantic_core.PydanticSerializationError:  # half of a surrogate pair
         pass
-    return _mended(value)
+    return _sanitize_nested(value)
 
 
-def _mended(value: Any) -> Any:
+def _sanitize_nested(value: Any) -> Any:
     match value:
         case str():
             whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-            return whole.replace("\x00", UNREADABLE)
+            return whole.replace("\x00", REPLACEMENT)
         case dict():
-            return {_mended(name): _mended(inner) for name, inner in value.items()}
+            return {_sanitize_nested(name): _sanitize_nested(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [_mended(inner) for inner in value]
+            return [_sanitize_nested(inner) for inner in value]
     return value

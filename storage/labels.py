@@ -1,4 +1,9 @@
-"""Labels and rulings. Both are only ever added: the newest stands, and nothing that was said is lost."""
+"""Labels, adjudications and gold.
+
+Rows are never changed or deleted. An annotator's newest label of a target is the current one; a newest label without a
+value withdraws the earlier ones. Gold is adjudicated, else unanimous, else the majority, else unresolved: see
+`core.labels.resolve_gold`.
+"""
 
 import json
 from collections import defaultdict
@@ -11,12 +16,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import MarkRecord
-from core.labels import Gold, Kind, Label, Ruling, Target, Value, gold
+from core.labels import Adjudication, Gold, Kind, Label, Target, Value, resolve_gold
 from core.problems import Problem
 from storage import annotators, studies, targets
-from storage.database import insert_new
-from storage.fingerprints import label_row, ruling_row, with_origin
+from storage.database import insert_missing
+from storage.fingerprints import adjudication_row, label_row, with_fingerprint
 from storage.tables import (
+    AdjudicationRow,
     AnnotatorRow,
     DraftRow,
     ItemRow,
@@ -24,8 +30,7 @@ from storage.tables import (
     LeaseRow,
     MarkRow,
     OpinionRow,
-    RulingRow,
-    SeenRow,
+    OpinionViewRow,
     TargetRow,
     now,
 )
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def put(
+def save(
     session: Session,
     study_id: int,
     target: Target,
@@ -44,23 +49,24 @@ def put(
     reason: str = "",
     seconds: float | None = None,
 ) -> Label:
-    """Add a label; whether it is blind is decided here, by what the annotator was shown before.
+    """Add a label, and end the annotator's draft and lease of the target.
 
-    The annotator's draft and lease of the target end. A value that is not on the declared scale is refused.
+    Whether the label is blind depends on what the annotator has viewed. Raises Problem for a value that is not on the
+    declared scale.
     """
-    studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
-    name = annotators.name_of(annotator)
-    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, name)
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = annotators.normalize_name(annotator)
+    target_id, annotator_id = _ids(session, study_id, target, name)
     label = Label(
         target=target,
         annotator=name,
         value=value,
-        blind=not _has_seen(session, target_id, annotator_id),
+        blind=not _has_viewed(session, target_id, annotator_id),
         reason=reason,
         seconds=seconds,
         at=now(),
     )
-    insert_new(session, LabelRow, [with_origin(label_row(label, study_id, target_id, annotator_id))])
+    insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     for table in (DraftRow, LeaseRow):
         ended = delete(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
         session.execute(ended)
@@ -68,7 +74,7 @@ def put(
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
-    """Everything said of a target, oldest first."""
+    """Return every label of a target, oldest first; of one annotator where a name is passed."""
     query = (
         _labels()
         .where(
@@ -81,58 +87,61 @@ def history(session: Session, study_id: int, target: Target, annotator: str | No
         .order_by(col(LabelRow.id))
     )
     if annotator is not None:
-        query = query.where(col(AnnotatorRow.name) == annotators.name_of(annotator))
+        query = query.where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
     return [_label(row) for row in session.execute(query)]
 
 
-def own(session: Session, study_id: int, target: Target, annotator: str) -> Label | None:
-    """The annotator's standing label, if they gave one and did not take it back."""
-    said = history(session, study_id, target, annotator)
-    return said[-1] if said and said[-1].value is not None else None
+def current(session: Session, study_id: int, target: Target, annotator: str) -> Label | None:
+    """Return the annotator's newest label of a target; None where there is none or it was withdrawn."""
+    labels = history(session, study_id, target, annotator)
+    return labels[-1] if labels and labels[-1].value is not None else None
 
 
 def reveal(session: Session, study_id: int, target: Target, annotator: str) -> list[Label]:
-    """Other people's standing labels, once the annotator has labelled; from now on theirs are not blind."""
-    name = annotators.name_of(annotator)
+    """Return other annotators' current labels, and record the view.
+
+    Raises Problem where the annotator has no label of the target.
+    """
+    name = annotators.normalize_name(annotator)
     newest = {label.annotator: label for label in history(session, study_id, target)}
     if name not in newest or newest[name].value is None:
-        raise Problem("Other people's labels are shown after your own.")
-    see(session, study_id, target, name)
+        raise Problem("Other annotators' labels are shown after your own.")
+    record_view(session, study_id, target, name)
     return [label for other, label in newest.items() if other != name and label.value is not None]
 
 
-def see(session: Session, study_id: int, target: Target, annotator: str) -> None:
-    """Record that the annotator was shown what the judges or others said of a target."""
-    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, annotator)
-    insert_new(session, SeenRow, [{"target_id": target_id, "annotator_id": annotator_id, "at": now()}])
+def record_view(session: Session, study_id: int, target: Target, annotator: str) -> None:
+    """Record that the annotator saw opinions or others' labels of a target: later labels are not blind."""
+    target_id, annotator_id = _ids(session, study_id, target, annotator)
+    insert_missing(session, OpinionViewRow, [{"target_id": target_id, "annotator_id": annotator_id, "at": now()}])
 
 
-def rule(
+def adjudicate(
     session: Session, study_id: int, target: Target, value: Value, *, rule: str, reason: str, adjudicator: str
-) -> Ruling:
-    """Add an adjudication, which stands above all labels."""
+) -> Adjudication:
+    """Add an adjudication, which takes precedence over all labels; raises Problem without a reason."""
     if not reason.strip():
-        raise Problem("A ruling needs a reason.")
-    studies.must_hold(studies.scales(session, study_id), target.kind, target.criterion, value)
-    name = annotators.name_of(adjudicator)
-    ruling = Ruling(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
-    target_id, annotator_id = targets.number(session, study_id, target), annotators.annotator_id(session, name)
-    insert_new(session, RulingRow, [with_origin(ruling_row(ruling, target_id, annotator_id))])
-    return ruling
+        raise Problem("An adjudication needs a reason.")
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = annotators.normalize_name(adjudicator)
+    adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
+    row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
+    insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
+    return adjudication
 
 
-def all_of(session: Session, study_id: int) -> Iterator[Label]:
-    """Every label ever given in a study, oldest first."""
+def of_study(session: Session, study_id: int) -> Iterator[Label]:
+    """Yield every label of a study, oldest first."""
     query = _labels().where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
     for row in session.execute(query.execution_options(yield_per=5000)):
         yield _label(row)
 
 
-def rulings(session: Session, study_id: int) -> list[Ruling]:
-    """Every adjudication of a study, oldest first."""
-    query = _said_in(RulingRow).where(col(TargetRow.study_id) == study_id).order_by(col(RulingRow.id))
+def adjudications(session: Session, study_id: int) -> list[Adjudication]:
+    """Return every adjudication of a study, oldest first."""
+    query = _with_target(AdjudicationRow).where(col(TargetRow.study_id) == study_id).order_by(col(AdjudicationRow.id))
     return [
-        Ruling(
+        Adjudication(
             target=_target(key, target),
             value=row.value,
             rule=row.rule,
@@ -145,8 +154,8 @@ def rulings(session: Session, study_id: int) -> list[Ruling]:
 
 
 def marks(session: Session, study_id: int) -> list[MarkRecord]:
-    """Every skip, flag and note, oldest first."""
-    query = _said_in(MarkRow).where(col(TargetRow.study_id) == study_id).order_by(col(MarkRow.id))
+    """Return every skip, flag and note of a study, oldest first."""
+    query = _with_target(MarkRow).where(col(TargetRow.study_id) == study_id).order_by(col(MarkRow.id))
     return [
         MarkRecord(target=_target(key, target), annotator=name, mark=row.mark, text=row.text, on=row.on, at=row.at)
         for row, key, target, name in session.execute(query)
@@ -154,9 +163,9 @@ def marks(session: Session, study_id: int) -> list[MarkRecord]:
 
 
 def version(session: Session, study_id: int) -> tuple[int, int]:
-    """Changes whenever a label or a judge's opinion is added: cheap enough to ask every second.
+    """Return numbers that change with every label and opinion; fast enough to be read every second.
 
-    Rows are counted: on PostgreSQL the row with the highest number need not be the last that was committed.
+    Rows are counted: on PostgreSQL the row with the highest id need not be the last that was committed.
     """
     return (
         session.scalars(select(func.count()).where(col(LabelRow.study_id) == study_id)).one(),
@@ -165,81 +174,90 @@ def version(session: Session, study_id: int) -> tuple[int, int]:
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Standing labels, one a row: item, scenario, group, kind, criterion, part, rater, value."""
+    """Return the current labels, one a row: item, scenario, group, kind, criterion, part, rater, value."""
     import pandas as pd
 
-    standing = _standing(session, study_id)
-    names = _names(session)
-    labels = targets.frame(session, study_id).reindex([target for target, _ in standing]).reset_index(drop=True)
-    labels["rater"] = pd.Series([names[person] for _, person in standing], dtype="str")
-    labels["value"] = pd.Series(list(standing.values()), dtype=object)
+    values = _current_values(session, study_id)
+    names = _annotator_names(session)
+    labels = targets.frame(session, study_id).reindex([target for target, _ in values]).reset_index(drop=True)
+    labels["rater"] = pd.Series([names[annotator] for _, annotator in values], dtype="str")
+    labels["value"] = pd.Series(list(values.values()), dtype=object)
     return labels
 
 
-def golds(session: Session, study_id: int) -> Iterator[Gold]:
-    """What stands for every target that was labelled, ruled on or judged, in a stable order."""
-    names = _names(session)
-    standing: dict[int, dict[str, Value]] = defaultdict(dict)
-    for (target_id, person), value in _standing(session, study_id).items():
-        standing[target_id][names[person]] = value
-    ruled = {ruling.target: ruling for ruling in rulings(session, study_id)}
-    verdicts, judged = _verdicts(session, study_id), _judged(session, study_id)
-    for number, target in targets.all_of(session, study_id):
-        if number in standing or number in judged or target in ruled:
-            yield gold(target, standing.get(number, {}), ruled.get(target), verdicts.get(number, ()))
+def gold_labels(session: Session, study_id: int) -> Iterator[Gold]:
+    """Yield the gold of every target that was labelled, adjudicated or judged, in a stable order."""
+    names = _annotator_names(session)
+    values: dict[int, dict[str, Value]] = defaultdict(dict)
+    for (target_id, annotator), value in _current_values(session, study_id).items():
+        values[target_id][names[annotator]] = value
+    newest = {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
+    verdicts, judged = _verdicts(session, study_id), _judged_targets(session, study_id)
+    for target_id, target in targets.of_study(session, study_id):
+        if target_id in values or target_id in judged or target in newest:
+            yield resolve_gold(target, values.get(target_id, {}), newest.get(target), verdicts.get(target_id, ()))
 
 
-def _judged(session: Session, study_id: int) -> set[int]:
-    """The targets of which a judge gave an opinion, or should have."""
+def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
+    """Return the ids of a target and an annotator, which are added where they are new."""
+    return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
+
+
+def _judged_targets(session: Session, study_id: int) -> set[int]:
+    """Return the targets that have an opinion, including one that could not be read."""
     query = select(col(OpinionRow.target_id)).where(col(OpinionRow.study_id) == study_id).distinct()
     return set(session.scalars(query))
 
 
 def _verdicts(session: Session, study_id: int) -> dict[int, list[Value]]:
+    """Return target id -> the values that runs concluded."""
     query = select(col(OpinionRow.target_id), col(OpinionRow.value)).where(
         col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_not(None)
     )
-    found: dict[int, list[Value]] = defaultdict(list)
+    verdicts: dict[int, list[Value]] = defaultdict(list)
     for target_id, value in session.execute(query):
-        found[target_id].append(value)
-    return found
+        verdicts[target_id].append(value)
+    return verdicts
 
 
-def _standing(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
-    """(target, annotator) -> the value of the newest label, where it was not taken back."""
+def _current_values(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
+    """Return (target id, annotator id) -> the value of the newest label, without withdrawn ones."""
     value = sql_cast(col(LabelRow.value), Text)
     query = (
         select(col(LabelRow.target_id), col(LabelRow.annotator_id), value)
         .where(col(LabelRow.study_id) == study_id)
         .order_by(col(LabelRow.id))
     )
-    newest = {(target, person): text for target, person, text in session.execute(query)}
-    return dict(_read(newest.items()))
+    newest = {(target, annotator): text for target, annotator, text in session.execute(query)}
+    return dict(_parse_values(newest.items()))
 
 
-def _read(said: Iterable[tuple[Any, str | None]]) -> Iterator[tuple[Any, Value]]:
-    """Values from JSON; the same few occur again and again, and are read once."""
-    known: dict[str, Value] = {}
-    for key, text in said:
+def _parse_values(texts: Iterable[tuple[Any, str | None]]) -> Iterator[tuple[Any, Value]]:
+    """Parse JSON values. A study has few different ones, and each is parsed once."""
+    parsed: dict[str, Value] = {}
+    for key, text in texts:
         if text is not None:
-            if text not in known:
-                known[text] = json.loads(text)
-            yield key, known[text]
+            if text not in parsed:
+                parsed[text] = json.loads(text)
+            yield key, parsed[text]
 
 
-def _names(session: Session) -> dict[int, str]:
+def _annotator_names(session: Session) -> dict[int, str]:
     return dict(session.execute(select(col(AnnotatorRow.id), col(AnnotatorRow.name))).all())
 
 
-def _has_seen(session: Session, target_id: int, annotator_id: int) -> bool:
-    """Whether the annotator was shown more than the item; an import tells it by a label that was not blind."""
-    shown = select(col(SeenRow.id)).where(
-        col(SeenRow.target_id) == target_id, col(SeenRow.annotator_id) == annotator_id
+def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
+    """Return whether the annotator's next label is not blind.
+
+    An import brings labels and no views: an earlier label that was not blind has the same effect.
+    """
+    views = select(col(OpinionViewRow.id)).where(
+        col(OpinionViewRow.target_id) == target_id, col(OpinionViewRow.annotator_id) == annotator_id
     )
-    told = select(col(LabelRow.id)).where(
+    labels = select(col(LabelRow.id)).where(
         col(LabelRow.target_id) == target_id, col(LabelRow.annotator_id) == annotator_id, col(LabelRow.blind).is_(False)
     )
-    return session.execute(shown.union_all(told).limit(1)).first() is not None
+    return session.execute(views.union_all(labels).limit(1)).first() is not None
 
 
 def _labels() -> Select[*tuple[Any, ...]]:
@@ -263,7 +281,8 @@ def _labels() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _said_in(table: type[RulingRow] | type[MarkRow]) -> Select[*tuple[Any, ...]]:
+def _with_target(table: type[AdjudicationRow] | type[MarkRow]) -> Select[*tuple[Any, ...]]:
+    """Select the rows of a table with their item key, target and annotator name."""
     return (
         select(table, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
         .join(TargetRow, col(TargetRow.id) == col(table.target_id))

@@ -1,4 +1,4 @@
-"""Runs: made with a trace for every item, claimed in one transaction, carried, resumed."""
+"""Runs: created with a trace for every item, claimed by workers, cancelled and resumed."""
 
 from dataclasses import dataclass, fields
 from datetime import timedelta
@@ -10,18 +10,19 @@ from sqlmodel import col
 
 from core.items import Item
 from core.problems import Problem
+from core.protocols import registry
 from storage import items, studies
 from storage.database import insert_all
 from storage.tables import ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
 LEASE = timedelta(seconds=15)
-"""How long a claim holds when nobody renews it: after a crash the work is free again so soon."""
+"""A claim expires after this time without renewal: another worker then takes over from one that crashed."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as pages and commands know it."""
+    """One protocol with one settings over many items."""
 
     id: int
     study_id: int
@@ -36,13 +37,13 @@ class Run:
     source: str
     state: str
     problem: str
-    alive: bool
-    """Whether some process carries it now."""
+    active: bool
+    """Whether a worker executes it now."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Counts of a run's traces, and the totals of its calls."""
 
     traces: int
     done: int
@@ -52,16 +53,16 @@ class Progress:
     no_verdict: int
     totals: Totals
 
-    def sentence(self) -> str:
-        """In words."""
-        took = self.totals
-        unknown = f"{took.unpriced:,} calls of unknown price" if took.unpriced else ""
-        priced = f"${took.dollars:,.2f}" if took.dollars or not unknown else ""
-        money = " and ".join(filter(None, (priced, unknown)))
+    def summary(self) -> str:
+        """Return one sentence without its full stop. An unknown price is never shown as $0.00."""
+        totals = self.totals
+        unpriced = f"{totals.unpriced:,} calls of unknown price" if totals.unpriced else ""
+        priced = f"${totals.dollars:,.2f}" if totals.dollars or not unpriced else ""
+        cost = " and ".join(filter(None, (priced, unpriced)))
         return (
-            f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} need a person, "
-            f"{self.no_verdict} no verdict, {self.failed} failed; {took.calls:,} calls, "
-            f"{took.prompt_tokens + took.completion_tokens:,} tokens, {money}, {took.errors} errors"
+            f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
+            f"{self.no_verdict} no verdict, {self.failed} failed; {totals.calls:,} calls, "
+            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {cost}, {totals.errors} errors"
         )
 
 
@@ -80,11 +81,14 @@ def create(
     limit: int | None = None,
     scenario: str | None = None,
 ) -> int:
-    """A new run over the study's items, or the first `limit` of them; whoever carries runs will see it."""
+    """Create a run over the study's items, or the first `limit` of them, and return its id.
+
+    A worker that looks for requested runs executes it.
+    """
     studies.lock(session, study_id)
     row = RunRow(
         study_id=study_id,
-        name=free_name(session, study_id, name),
+        name=unused_name(session, study_id, name),
         protocol=protocol,
         criterion=criterion,
         settings=settings,
@@ -96,45 +100,43 @@ def create(
     )
     session.add(row)
     session.flush()
-    traces = [
-        {"study_id": study_id, "run_id": row.id, "item_id": item, "outcome": "waiting", "problem": "", "doubt": 0.0}
-        for item in _chosen(session, study_id, limit, scenario)
-    ]
+    waiting = {"study_id": study_id, "run_id": row.id, "outcome": "waiting", "problem": "", "uncertainty": 0.0}
+    traces = [waiting | {"item_id": item_id} for item_id in _item_ids(session, study_id, limit, scenario)]
     if not traces:
         raise Problem("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
     return row.id
 
 
-def planned(
-    session: Session, study_id: int, *, limit: int | None = None, scenario: str | None = None, shown: int = 50
+def sample_items(
+    session: Session, study_id: int, *, limit: int | None = None, scenario: str | None = None, size: int = 50
 ) -> tuple[int, list[Item]]:
-    """How many items such a run would have, and about `shown` of them, evenly from first to last."""
-    ids = _chosen(session, study_id, limit, scenario)
-    some = items.by_number(session, ids[:: max(1, -(-len(ids) // shown))])
-    return len(ids), [some[number] for number in sorted(some)]
+    """Return how many items such a run would have, and at most `size` of them, evenly from first to last."""
+    ids = _item_ids(session, study_id, limit, scenario)
+    sample = items.by_ids(session, ids[:: max(1, -(-len(ids) // size))])
+    return len(ids), [sample[item_id] for item_id in sorted(sample)]
 
 
-def _chosen(session: Session, study_id: int, limit: int | None, scenario: str | None) -> list[int]:
-    """The items of a run, in the order of the study."""
+def _item_ids(session: Session, study_id: int, limit: int | None, scenario: str | None) -> list[int]:
+    """Return the ids of the items of a run, in the order of the study."""
     query = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position))
     if scenario is not None:
         query = query.where(col(ItemRow.scenario) == scenario)
     return list(session.scalars(query.limit(limit)))
 
 
-def free_name(session: Session, study_id: int, wanted: str) -> str:
-    """`wanted`, or with a number behind it where the study has a run of that name."""
+def unused_name(session: Session, study_id: int, wanted: str) -> str:
+    """Return `wanted` on one line, with a number where the study has a run of that name."""
     wanted = " ".join(wanted.split()) or "run"
-    taken = set(session.scalars(select(col(RunRow.name)).where(col(RunRow.study_id) == study_id)))
+    used = set(session.scalars(select(col(RunRow.name)).where(col(RunRow.study_id) == study_id)))
     name, number = wanted, 2
-    while name in taken:
+    while name in used:
         name, number = f"{wanted} {number}", number + 1
     return name
 
 
 def get(session: Session, run_id: int) -> Run:
-    """The run of that number."""
+    """Return the run with that id; raises Problem where there is none."""
     row = session.get(RunRow, run_id)
     if row is None:
         raise Problem(f"There is no run {run_id}.")
@@ -142,76 +144,91 @@ def get(session: Session, run_id: int) -> Run:
 
 
 def of_study(session: Session, study_id: int) -> list[Run]:
-    """A study's runs, newest first."""
+    """Return a study's runs, newest first."""
     query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
     return [_run(row) for row in session.scalars(query)]
 
 
+def uninstalled_protocol_notes(session: Session, study_id: int) -> list[str]:
+    """Return a sentence for each run whose protocol is not installed here."""
+    names = set(registry.PROTOCOLS)
+    return [
+        f"The protocol {run.protocol!r} of run {run.name!r} is not installed here."
+        for run in of_study(session, study_id)
+        if run.protocol not in names
+    ]
+
+
 def progress(session: Session, run_id: int) -> Progress:
-    """Counts of traces by outcome, and what the calls took."""
+    """Return the counts of a run's traces, and the totals of its calls."""
     query = (
         select(col(TraceRow.outcome), func.count())
         .where(col(TraceRow.run_id) == run_id)
         .group_by(col(TraceRow.outcome))
     )
-    found = dict(session.execute(query).all())
-    ended = {outcome: found.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
+    counts = dict(session.execute(query).all())
+    verdicts = {outcome: counts.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
     return Progress(
-        traces=sum(found.values()),
-        done=sum(ended.values()),
-        failed=found.get("failed", 0),
-        **ended,
+        traces=sum(counts.values()),
+        done=sum(verdicts.values()),
+        failed=counts.get("failed", 0),
+        **verdicts,
         totals=totals(session, run_id=run_id),
     )
 
 
-def waiting(session: Session) -> list[int]:
-    """The runs that somebody asked for and nobody carries."""
+def unclaimed(session: Session) -> list[int]:
+    """Return the ids of the requested runs that no worker executes."""
     query = (
         select(col(RunRow.id))
-        .where(col(RunRow.state) == "requested", _free(col(RunRow.carried_until)))
+        .where(col(RunRow.state) == "requested", _expired(col(RunRow.claimed_until)))
         .order_by(col(RunRow.id))
     )
     return list(session.scalars(query))
 
 
-def take(session: Session, run_id: int, worker: str) -> bool:
-    """Become the one process that carries the run, so that its limits and its ceiling hold; False if one does."""
+def claim_run(session: Session, run_id: int, worker: str) -> bool:
+    """Claim a requested run; return False where another worker executes it.
+
+    A run has one worker at a time: its limits and its ceiling are counted in one process.
+    """
     query = (
         update(RunRow)
         .where(
             col(RunRow.id) == run_id,
             col(RunRow.state) == "requested",
-            or_(_free(col(RunRow.carried_until)), col(RunRow.carried_by) == worker),
+            or_(_expired(col(RunRow.claimed_until)), col(RunRow.claimed_by) == worker),
         )
-        .values(carried_by=worker, carried_until=now() + LEASE)
+        .values(claimed_by=worker, claimed_until=now() + LEASE)
         .returning(col(RunRow.id))
     )
     return session.execute(query).first() is not None
 
 
-def claim(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
-    """Claim up to `limit` traces that wait, in one transaction: (trace, item) numbers in the order of the items."""
-    free = (
+def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
+    """Claim up to `limit` waiting traces; return their (trace id, item id) in the order of the items."""
+    waiting = (
         select(col(TraceRow.id), col(TraceRow.item_id))
-        .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "waiting", _free(col(TraceRow.claimed_until)))
+        .where(
+            col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "waiting", _expired(col(TraceRow.claimed_until))
+        )
         .order_by(col(TraceRow.id))
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    chosen = [(trace, item) for trace, item in session.execute(free)]
-    ids = [trace for trace, _ in chosen]
+    claimed = [(trace, item) for trace, item in session.execute(waiting)]
+    ids = [trace for trace, _ in claimed]
     if ids:
         session.execute(
             update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker, claimed_until=now() + LEASE)
         )
-    return chosen
+    return claimed
 
 
-def renew(session: Session, run_id: int, worker: str) -> bool:
-    """Say that the worker is alive; False where the run is no longer its own or was asked to stop.
+def renew_claims(session: Session, run_id: int, worker: str) -> bool:
+    """Renew a worker's claims; return False where the run is another worker's or is being cancelled.
 
-    A run that was asked to stop is still held, until what is under way has ended.
+    The claims of a run that is being cancelled are renewed too, until its running traces have ended.
     """
     until = now() + LEASE
     session.execute(
@@ -221,41 +238,46 @@ def renew(session: Session, run_id: int, worker: str) -> bool:
     )
     query = (
         update(RunRow)
-        .where(col(RunRow.id) == run_id, col(RunRow.carried_by) == worker)
-        .values(carried_until=until)
+        .where(col(RunRow.id) == run_id, col(RunRow.claimed_by) == worker)
+        .values(claimed_until=until)
         .returning(col(RunRow.state))
     )
     return session.execute(query).scalars().first() == "requested"
 
 
 def release(session: Session, run_id: int, worker: str, state: str | None = None, problem: str = "") -> None:
-    """Give back whatever the worker holds, and say how the run ended; by default what its traces tell."""
+    """End a worker's claims, and set the run's state; without `state` it follows from the traces."""
     row = _locked(session, run_id)
     session.execute(
         update(TraceRow)
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
         .values(claimed_by=None, claimed_until=None)
     )
-    if row.carried_by != worker:
+    if row.claimed_by != worker:
         return
-    row.carried_by, row.carried_until = None, None
-    row.state, row.problem = state or ("cancelled" if row.state == "cancelling" else _ending(session, run_id)), problem
+    row.claimed_by, row.claimed_until = None, None
+    row.state = state or ("cancelled" if row.state == "cancelling" else _state_of_traces(session, run_id))
+    row.problem = problem
     if row.state != "requested":
         row.ended_at = now()
 
 
 def cancel(session: Session, run_id: int) -> None:
-    """Ask a run to stop; what is stored stays and it can be resumed."""
+    """Request that a run stops. What is stored stays, and the run can be resumed."""
     row = _locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if _alive(row) else "cancelled"
+        row.state = "cancelling" if _is_active(row) else "cancelled"
 
 
 def resume(session: Session, run_id: int) -> None:
-    """Ask for the rest of a run; traces that failed wait again."""
+    """Request the rest of a run; failed traces are run again.
+
+    Raises Problem for an imported run, and for one whose protocol is not installed.
+    """
     row = _locked(session, run_id)
     if row.source != "live":
-        raise Problem("Only runs that were made here can be resumed; this one was imported.")
+        raise Problem("Only a run that was created here can be resumed; this one was imported.")
+    registry.get(row.protocol)
     session.execute(
         update(TraceRow)
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
@@ -265,7 +287,7 @@ def resume(session: Session, run_id: int) -> None:
 
 
 def _locked(session: Session, run_id: int) -> RunRow:
-    """The run, which nobody else changes until the end of the transaction; its events are still added."""
+    """Return a run, locked until the end of the transaction; rows that refer to it can still be added."""
     query = select(RunRow).where(col(RunRow.id) == run_id).with_for_update(key_share=True)
     row = session.scalars(query.execution_options(populate_existing=True)).first()
     if row is None:
@@ -273,21 +295,23 @@ def _locked(session: Session, run_id: int) -> RunRow:
     return row
 
 
-def _ending(session: Session, run_id: int) -> str:
-    open_traces = func.sum(case((col(TraceRow.outcome) == "waiting", 1), else_=0))
-    left = session.scalars(select(open_traces).where(col(TraceRow.run_id) == run_id)).one()
-    return "requested" if left else "finished"
+def _state_of_traces(session: Session, run_id: int) -> str:
+    waiting = func.sum(case((col(TraceRow.outcome) == "waiting", 1), else_=0))
+    count = session.scalars(select(waiting).where(col(TraceRow.run_id) == run_id)).one()
+    return "requested" if count else "finished"
 
 
-def _free(until: Any) -> Any:
+def _expired(until: Any) -> Any:
     return or_(until.is_(None), until <= now())
 
 
 def _run(row: RunRow) -> Run:
-    plain: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "alive"})
-    alive = _alive(row)
-    return Run(**plain, state="cancelled" if row.state == "cancelling" and not alive else row.state, alive=alive)
+    columns: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "active"})
+    active = _is_active(row)
+    # The worker that should have ended a cancelled run may have crashed.
+    state = "cancelled" if row.state == "cancelling" and not active else row.state
+    return Run(**columns, state=state, active=active)
 
 
-def _alive(row: RunRow) -> bool:
-    return row.carried_until is not None and row.carried_until > now()
+def _is_active(row: RunRow) -> bool:
+    return row.claimed_until is not None and row.claimed_until > now()

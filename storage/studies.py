@@ -1,4 +1,4 @@
-"""Studies: their rules, criteria and scales, and how far they are."""
+"""Studies: rules, criteria, scales and progress."""
 
 import json
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.problems import Problem
 from core.protocols import registry
-from storage.database import insert_new
+from storage.database import insert_missing
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
 LONGEST_NAME = 120
-USUAL_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
+DEFAULT_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
 Scales = Mapping[tuple[Kind, str], Scale]
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study as pages and commands know it."""
+    """A study without its items, labels and runs."""
 
     id: int
     name: str
@@ -33,18 +33,18 @@ class Study:
     guidelines: str
     rules: StudyRules
     prompts: dict[str, str]
-    """The study's own texts in place of ours: "protocol/ask" -> template."""
+    """The study's own templates, which replace the protocols': "protocol/ask" -> template."""
     sample: bool
 
     def templates(self, protocol: str) -> dict[str, str]:
-        """Every template of a protocol as this study wants it."""
-        kept = [(name.partition("/"), text) for name, text in self.prompts.items()]
-        return registry.get(protocol).prompts_with({ask: text for (whose, _, ask), text in kept if whose == protocol})
+        """Return every template of a protocol, with the study's own in place."""
+        own = [(name.partition("/"), text) for name, text in self.prompts.items()]
+        return registry.get(protocol).prompts_with({ask: text for (owner, _, ask), text in own if owner == protocol})
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How much of a study is there."""
+    """Counts of a study's content."""
 
     items: int
     runs: int
@@ -53,19 +53,19 @@ class Progress:
     """Targets with at least one label."""
     annotators: int
     targets: int = 0
-    """Everything of which a person or a judge has said something."""
+    """Targets that were offered, labelled, marked or judged."""
 
 
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
-    """A new study; a name that is taken is refused."""
-    if _find(session, name_of(name)) is not None:
-        raise Problem(f"There is a study called {name_of(name)!r} already.")
+    """Create a study; raises Problem where the name is in use."""
+    if _find(session, normalize_name(name)) is not None:
+        raise Problem(f"There is a study called {normalize_name(name)!r} already.")
     return get_or_create(session, name, record)
 
 
 def get_or_create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
-    """The study called `name`, which is made as `record` says where it is new; locked (see `lock`)."""
-    name, record = name_of(name), record or StudyRecord()
+    """Return the study called `name`, locked (see `lock`); a new one is created from `record`."""
+    name, record = normalize_name(name), record or StudyRecord()
     row = {
         "name": name,
         "description": record.description,
@@ -76,14 +76,14 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
         "created_at": now(),
     }
     if _find(session, name) is None:
-        insert_new(session, StudyRow, [row])
+        insert_missing(session, StudyRow, [row])
     study = get(session, name)
     lock(session, study.id)
     return study
 
 
-def name_of(text: str) -> str:
-    """A study's name as it is kept: one line, no blanks around it."""
+def normalize_name(text: str) -> str:
+    """Return a name as it is stored: one line, no whitespace around it. Raises Problem for an invalid one."""
     name = " ".join(text.split())
     if not name or len(name) > LONGEST_NAME:
         raise Problem(f"A study needs a name of at most {LONGEST_NAME} characters.")
@@ -91,30 +91,30 @@ def name_of(text: str) -> str:
 
 
 def lock(session: Session, study_id: int) -> None:
-    """Let nobody else change what the study's targets and runs are until the end of the transaction.
+    """Lock a study until the end of the transaction: claims of targets and new runs wait for each other.
 
-    On SQLite a writer is alone anyway. On PostgreSQL rows that refer to the study can still be added meanwhile.
+    SQLite has one writer at a time anyway. On PostgreSQL, rows that refer to the study can still be added meanwhile.
     """
     row = select(col(StudyRow.id)).where(col(StudyRow.id) == study_id)
     session.execute(row.with_for_update(key_share=True))
 
 
 def names(session: Session) -> list[str]:
-    """Every study, newest first."""
+    """Return the names of all studies, newest first."""
     return list(session.scalars(select(col(StudyRow.name)).order_by(col(StudyRow.id).desc())).all())
 
 
 def get(session: Session, name: str) -> Study:
-    """The study called `name`."""
+    """Return the study called `name`; raises Problem where there is none."""
     row = _find(session, name)
     if row is None:
-        known = ", ".join(repr(other) for other in names(session)[:8]) or "none yet"
-        raise Problem(f"There is no study called {name!r}; studies here: {known}.")
+        existing = ", ".join(repr(other) for other in names(session)[:8]) or "none yet"
+        raise Problem(f"There is no study called {name!r}; studies here: {existing}.")
     return _study(row)
 
 
-def of_id(session: Session, study_id: int) -> Study:
-    """The study of that number."""
+def by_id(session: Session, study_id: int) -> Study:
+    """Return the study with that id."""
     return _study(session.get_one(StudyRow, study_id))
 
 
@@ -122,27 +122,27 @@ def _find(session: Session, name: str) -> StudyRow | None:
     return session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
 
 
-def change(session: Session, study_id: int, *, description: str, guidelines: str, rules: StudyRules) -> None:
-    """Say otherwise what a study is about, and how it is labelled; labels given before stay as they are."""
+def update(session: Session, study_id: int, *, description: str, guidelines: str, rules: StudyRules) -> None:
+    """Change a study's description, guidelines and labelling rules; existing labels stay as they are."""
     row = session.get_one(StudyRow, study_id)
     row.description, row.guidelines, row.rules = description, guidelines, rules.model_dump()
 
 
-def change_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:
-    """Replace the study's own templates; the protocol's are used where it has none."""
+def update_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:
+    """Replace the study's own templates; a protocol's are used where the study has none."""
     session.get_one(StudyRow, study_id).prompts = prompts
 
 
 def criteria(session: Session, study_id: int) -> list[Criterion]:
-    """The study's criteria, by name."""
+    """Return the study's criteria, sorted by name."""
     rows = session.scalars(
         select(CriterionRow).where(col(CriterionRow.study_id) == study_id).order_by(col(CriterionRow.name))
     )
     return [Criterion.model_validate(row.body) for row in rows]
 
 
-def put_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
-    """Add a criterion, or change the one of that name."""
+def save_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
+    """Add a criterion, or change the one with that name."""
     criterion = record.criterion
     row = session.scalars(
         select(CriterionRow).where(col(CriterionRow.study_id) == study_id, col(CriterionRow.name) == criterion.name)
@@ -152,17 +152,20 @@ def put_criterion(session: Session, study_id: int, record: CriterionRecord) -> N
 
 
 def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
-    """Add a criterion from a file: a bare name changes nothing, other words than the study's are refused."""
+    """Add a criterion from a file; raises Problem for a known name with a different definition.
+
+    A file may have the name only: then the study's criterion stays as it is.
+    """
     criterion = record.criterion
-    known = {one.name: one for one in criteria(session, study_id)}.get(criterion.name)
-    if known is None:
-        put_criterion(session, study_id, record)
-    elif criterion not in (known, Criterion(name=criterion.name)):
-        raise Problem(f"Criterion {criterion.name!r} is in this study already, with other words.")
+    stored = {criterion.name: criterion for criterion in criteria(session, study_id)}.get(criterion.name)
+    if stored is None:
+        save_criterion(session, study_id, record)
+    elif criterion not in (stored, Criterion(name=criterion.name)):
+        raise Problem(f"Criterion {criterion.name!r} is in this study already, with a different definition.")
 
 
-def put_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
-    """Declare a scale once; another declaration of the same is refused when it differs."""
+def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
+    """Declare a scale; raises Problem where a different one is declared, or where a label is not on it."""
     row = session.scalars(
         select(ScaleRow).where(
             col(ScaleRow.study_id) == study_id,
@@ -172,15 +175,15 @@ def put_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     ).first()
     body = record.scale.model_dump(mode="json")
     if row is not None and row.body != body:
-        raise Problem(f"The scale of {record.kind} on {record.criterion!r} is declared otherwise in this study.")
+        raise Problem(f"The scale of {record.kind} on {record.criterion!r} is declared differently in this study.")
     if row is None:
-        for value in _labels_of(session, study_id, record.kind, record.criterion):
-            must_hold({(record.kind, record.criterion): record.scale}, record.kind, record.criterion, value)
+        for value in _label_values(session, study_id, record.kind, record.criterion):
+            check_value({(record.kind, record.criterion): record.scale}, record.kind, record.criterion, value)
         session.add(ScaleRow(study_id=study_id, kind=record.kind, criterion=record.criterion, body=body))
 
 
-def _labels_of(session: Session, study_id: int, kind: str, criterion: str) -> list[Value]:
-    """The different values that were given; compared as text, for PostgreSQL's json has no equality."""
+def _label_values(session: Session, study_id: int, kind: str, criterion: str) -> list[Value]:
+    """Return the distinct values of labels, compared as text because PostgreSQL's json type has no equality."""
     query = (
         select(sql_cast(col(LabelRow.value), Text))
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
@@ -192,46 +195,46 @@ def _labels_of(session: Session, study_id: int, kind: str, criterion: str) -> li
 
 
 def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
-    """The declared scales by (kind, criterion)."""
+    """Return the declared scales by (kind, criterion)."""
     rows = session.scalars(select(ScaleRow).where(col(ScaleRow.study_id) == study_id)).all()
     return {(cast(Kind, row.kind), row.criterion): Scale.model_validate(row.body) for row in rows}
 
 
 def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale | None:
-    """The scale of one kind and criterion: as declared, else the usual one of the kind."""
-    return scales(session, study_id).get((kind, criterion)) or USUAL_SCALES.get(kind)
+    """Return the declared scale of a kind and criterion, else the kind's default."""
+    return scales(session, study_id).get((kind, criterion)) or DEFAULT_SCALES.get(kind)
 
 
-def must_hold(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
-    """Refuse a value that is not on the scale of its kind and criterion; where no scale is declared, all values go."""
-    scale = declared.get((kind, criterion)) or USUAL_SCALES.get(kind)
-    if value is not None and scale is not None and not scale.holds(value):
+def check_value(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
+    """Raise Problem for a value that is not on the scale of its kind and criterion, where one is declared."""
+    scale = declared.get((kind, criterion)) or DEFAULT_SCALES.get(kind)
+    if value is not None and scale is not None and not scale.contains(value):
         place = f"{kind} on {criterion!r}" if criterion else kind
-        raise Problem(f"{value!r} is not on the scale of {place}: expected {_words(scale)}.")
+        raise Problem(f"{value!r} is not on the scale of {place}: expected {_describe_scale(scale)}.")
 
 
-def must_span(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
-    """The same for what a run concludes, which may be a mean: it lies between the ends of its scale."""
-    scale = declared.get((kind, criterion)) or USUAL_SCALES.get(kind)
-    if kind != "score" or scale is None or not scale.spans(value):
-        must_hold(declared, kind, criterion, value)
+def check_verdict(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
+    """Raise Problem for a verdict that is not on its scale; a mean between two scores is."""
+    scale = declared.get((kind, criterion)) or DEFAULT_SCALES.get(kind)
+    if kind != "score" or scale is None or not scale.covers(value):
+        check_value(declared, kind, criterion, value)
 
 
-def _words(scale: Scale) -> str:
+def _describe_scale(scale: Scale) -> str:
     if scale.categories:
         return " or ".join(repr(category) for category in scale.categories)
     return f"a number from {scale.low} to {scale.high}"
 
 
 def progress(session: Session) -> dict[int, Progress]:
-    """How far each study is, by its number."""
-    said = select(
+    """Return study id -> counts of its content."""
+    query = select(
         col(LabelRow.study_id),
         func.count(),
         func.count(distinct(col(LabelRow.target_id))),
         func.count(distinct(col(LabelRow.annotator_id))),
     ).group_by(col(LabelRow.study_id))
-    labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(said)}
+    labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(query)}
     items, runs, targets = _count(session, ItemRow), _count(session, RunRow), _count(session, TargetRow)
     return {
         study: Progress(items.get(study, 0), runs.get(study, 0), *labels.get(study, (0, 0, 0)), targets.get(study, 0))

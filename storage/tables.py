@@ -1,4 +1,8 @@
-"""The tables. They have a registry and a naming convention of their own, so that a hot reload can import them twice."""
+"""The tables.
+
+They have their own registry, so that a hot reload can import this module twice, and a naming convention, so that
+migrations can name every constraint.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +14,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from storage.json_columns import Json
 
-NAMES = {
+NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     "ck": "ck_%(table_name)s_%(constraint_name)s",
@@ -19,26 +23,26 @@ NAMES = {
 }
 
 
-class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMES))):
-    """The root of all tables."""
+class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING_CONVENTION))):
+    """The parent of all tables."""
 
 
 def now() -> datetime:
-    """The present moment, with its zone."""
+    """Return the current time in UTC, with its zone."""
     return datetime.now(UTC)
 
 
-def _moment(*, optional: bool = False) -> Any:
+def _datetime_column(*, optional: bool = False) -> Any:
     return Column(UTCDateTime(), nullable=optional)
 
 
-def _value() -> Any:
-    """A label's or a judge's value; NULL where there is none, so that SQL can ask for it."""
+def _value_column() -> Any:
+    """Return a column for the value of a label or an opinion: SQL NULL, not JSON null, where it is missing."""
     return Column(Json(none_as_null=True), nullable=True)
 
 
-def _owner(target: str, *, key: bool = False) -> Any:
-    """A reference whose row goes when its owner goes."""
+def _owner_column(target: str, *, key: bool = False) -> Any:
+    """Return a foreign key with ON DELETE CASCADE."""
     return Column(Integer, ForeignKey(target, ondelete="CASCADE"), nullable=False, primary_key=key, autoincrement=False)
 
 
@@ -53,7 +57,7 @@ class StudyRow(Table, table=True):
     rules: Any = Field(sa_column=Column(Json, nullable=False))
     prompts: Any = Field(sa_column=Column(Json, nullable=False))
     sample: bool = False
-    created_at: datetime = Field(default_factory=now, sa_column=_moment())
+    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class CriterionRow(Table, table=True):
@@ -62,7 +66,7 @@ class CriterionRow(Table, table=True):
     __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
     name: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
@@ -73,19 +77,19 @@ class ScaleRow(Table, table=True):
     __tablename__ = "scale"
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
     kind: str
     criterion: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
 class ItemRow(Table, table=True):
-    """An item; `key` is the study's own name for it, `position` its place in the file."""
+    """An item. `key` is its id in the study's file, `position` its place there."""
 
     __tablename__ = "item"
     __table_args__ = (UniqueConstraint("study_id", "key"), Index(None, "study_id", "position"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
     key: str
     position: int
     scenario: str | None = None
@@ -94,112 +98,112 @@ class ItemRow(Table, table=True):
 
 
 class TargetRow(Table, table=True):
-    """What a person and a protocol can both judge."""
+    """What a person and a protocol can both judge: a kind, a criterion and a part of an item."""
 
     __tablename__ = "target"
     __table_args__ = (UniqueConstraint("item_id", "kind", "criterion", "part"), Index(None, "study_id", "kind"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
-    item_id: int = Field(sa_column=_owner("item.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    item_id: int = Field(sa_column=_owner_column("item.id"))
     kind: str
     criterion: str
     part: str
 
 
 class AnnotatorRow(Table, table=True):
-    """A person who labels, rules or looks."""
+    """A person who labels, adjudicates or views results."""
 
     __tablename__ = "annotator"
     id: int = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
-    created_at: datetime = Field(default_factory=now, sa_column=_moment())
+    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class LabelRow(Table, table=True):
-    """One label as it was given. Rows are only ever added; the newest of an annotator stands."""
+    """A label. Rows are never changed or deleted; an annotator's newest label of a target is the current one."""
 
     __tablename__ = "label"
     __table_args__ = (
         Index(None, "target_id", "annotator_id", "id"),
         Index(None, "study_id", "id"),
-        UniqueConstraint("origin"),
+        UniqueConstraint("fingerprint"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
-    value: Any = Field(default=None, sa_column=_value())
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    value: Any = Field(default=None, sa_column=_value_column())
     blind: bool = True
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     seconds: float | None = None
-    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
-    """When it was given; None where a file did not say."""
-    origin: str
-    """A hash of what was said, so that the same file twice adds nothing."""
+    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    """When it was given; None where an imported file has no time."""
+    fingerprint: str
+    """See `storage.fingerprints`."""
 
 
-class SeenRow(Table, table=True):
-    """That an annotator was shown the judges' trace or other people's labels of a target."""
+class OpinionViewRow(Table, table=True):
+    """An annotator saw opinions or other annotators' labels of a target: later labels are not blind."""
 
-    __tablename__ = "seen"
+    __tablename__ = "opinion_view"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
-    at: datetime = Field(default_factory=now, sa_column=_moment())
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class LeaseRow(Table, table=True):
-    """A target held for one annotator for a while."""
+    """A target reserved for one annotator until a time."""
 
     __tablename__ = "lease"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
-    until: datetime = Field(sa_column=_moment())
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    until: datetime = Field(sa_column=_datetime_column())
 
 
 class DraftRow(Table, table=True):
-    """What an annotator has entered and not yet submitted."""
+    """An answer that an annotator has entered and not submitted."""
 
     __tablename__ = "draft"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=_moment())
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class MarkRow(Table, table=True):
-    """A skip, a flag or a note; the newest of each sort stands."""
+    """A skip, a flag or a note. Rows are never changed; the newest of each type is the current one."""
 
     __tablename__ = "mark"
-    __table_args__ = (Index(None, "target_id", "annotator_id"), UniqueConstraint("origin"))
+    __table_args__ = (Index(None, "target_id", "annotator_id"), UniqueConstraint("fingerprint"))
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     mark: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     on: bool = True
-    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
-    origin: str
+    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    fingerprint: str
 
 
-class RulingRow(Table, table=True):
-    """An adjudication; the newest stands."""
+class AdjudicationRow(Table, table=True):
+    """An adjudication. Rows are never changed or deleted; the newest of a target is the current one."""
 
-    __tablename__ = "ruling"
-    __table_args__ = (Index(None, "target_id", "id"), UniqueConstraint("origin"))
+    __tablename__ = "adjudication"
+    __table_args__ = (Index(None, "target_id", "id"), UniqueConstraint("fingerprint"))
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner("target.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     value: Any = Field(sa_column=Column(Json, nullable=False))
     rule: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
-    origin: str
+    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    fingerprint: str
 
 
 class RunRow(Table, table=True):
@@ -208,7 +212,7 @@ class RunRow(Table, table=True):
     __tablename__ = "run"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
     name: str
     protocol: str
     criterion: str = ""
@@ -218,20 +222,20 @@ class RunRow(Table, table=True):
     ceiling: float | None = None
     """Dollars at which the run stops."""
     parallel: int = 8
-    """Calls at once to one model."""
+    """Concurrent calls to one model."""
     source: str = "live"
     state: str = "requested"
-    """requested, cancelling, cancelled, stopped (at the ceiling, or by trouble: see problem), finished."""
+    """requested, cancelling, cancelled, stopped (at the ceiling, or by an error: see `problem`) or finished."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
-    carried_by: str | None = None
-    """The process that drives it now, until `carried_until` unless it says so again."""
-    carried_until: datetime | None = Field(default=None, sa_column=_moment(optional=True))
-    created_at: datetime = Field(default_factory=now, sa_column=_moment())
-    ended_at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    claimed_by: str | None = None
+    """The worker that executes it. The claim expires at `claimed_until` unless the worker renews it."""
+    claimed_until: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    ended_at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
 
 
 class TraceRow(Table, table=True):
-    """One item in a run. `claimed_until` in the future means that somebody carries it now."""
+    """One item in a run. A worker executes it while `claimed_until` is in the future."""
 
     __tablename__ = "trace"
     __table_args__ = (
@@ -240,26 +244,26 @@ class TraceRow(Table, table=True):
         Index(None, "run_id", "outcome", "claimed_until"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
-    run_id: int = Field(sa_column=_owner("run.id"))
-    item_id: int = Field(sa_column=_owner("item.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    run_id: int = Field(sa_column=_owner_column("run.id"))
+    item_id: int = Field(sa_column=_owner_column("item.id"))
     outcome: str = "waiting"
-    """waiting, failed, agreed, disputed, no_verdict."""
+    """waiting, failed, agreed, disputed or no_verdict."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
-    doubt: float = 0.0
-    """How much a person's decision would tell: the entropy of the judges' last opinions, then changes of mind."""
+    uncertainty: float = 0.0
+    """See `core.uncertainty`."""
     claimed_by: str | None = None
-    claimed_until: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    claimed_until: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
 
 
 class EventRow(Table, table=True):
-    """One event. Prompts are kept apart from the body: a list of turns does not need them."""
+    """An event. The prompt has its own column: a list of turns is read without it."""
 
     __tablename__ = "event"
     __table_args__ = (Index(None, "run_id", "type"),)
-    trace_id: int = Field(sa_column=_owner("trace.id", key=True))
+    trace_id: int = Field(sa_column=_owner_column("trace.id", key=True))
     seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
-    run_id: int = Field(sa_column=_owner("run.id"))
+    run_id: int = Field(sa_column=_owner_column("run.id"))
     type: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
     prompt: str = Field(default="", sa_column=Column(Text, nullable=False))
@@ -267,7 +271,7 @@ class EventRow(Table, table=True):
     completion_tokens: int | None = None
     seconds: float | None = None
     dollars: float | None = None
-    at: datetime = Field(default_factory=now, sa_column=_moment())
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class OpinionRow(Table, table=True):
@@ -276,25 +280,25 @@ class OpinionRow(Table, table=True):
     __tablename__ = "opinion"
     __table_args__ = (Index(None, "study_id", "stage"), Index(None, "target_id"), Index(None, "trace_id"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
-    run_id: int = Field(sa_column=_owner("run.id"))
-    trace_id: int = Field(sa_column=_owner("trace.id"))
-    target_id: int = Field(sa_column=_owner("target.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    run_id: int = Field(sa_column=_owner_column("run.id"))
+    trace_id: int = Field(sa_column=_owner_column("trace.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
     judge: str
     stage: str
-    value: Any = Field(default=None, sa_column=_value())
+    value: Any = Field(default=None, sa_column=_value_column())
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
 
 
 class AiuEditRow(Table, table=True):
-    """A change of an item's AIUs. Rows are only ever added; `number` counts an item's edits from 1."""
+    """An edit of an item's AIUs. Rows are never changed; `number` counts an item's edits from 1."""
 
     __tablename__ = "aiu_edit"
     __table_args__ = (UniqueConstraint("item_id", "number"), Index(None, "study_id"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner("study.id"))
-    item_id: int = Field(sa_column=_owner("item.id"))
-    annotator_id: int = Field(sa_column=_owner("annotator.id"))
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    item_id: int = Field(sa_column=_owner_column("item.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     number: int
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=_moment(optional=True))
+    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))

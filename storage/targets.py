@@ -1,4 +1,4 @@
-"""Targets: what a person and a protocol can both judge, by their numbers."""
+"""Targets: what a person and a protocol can both judge. In the database a target has an id."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -10,7 +10,7 @@ from sqlmodel import col
 from core.labels import Kind, Target
 from core.problems import Problem
 from storage import items
-from storage.database import insert_new
+from storage.database import insert_missing
 from storage.tables import ItemRow, TargetRow
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 COLUMNS = ["item", "scenario", "group", "kind", "criterion", "part"]
 
 
-def find(session: Session, study_id: int, target: Target) -> int | None:
-    """The number of a target; None where nothing was ever said of it."""
+def find_id(session: Session, study_id: int, target: Target) -> int | None:
+    """Return the id of a target; None where it has never been labelled, marked or judged."""
     return session.scalars(
         select(col(TargetRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -34,53 +34,53 @@ def find(session: Session, study_id: int, target: Target) -> int | None:
     ).first()
 
 
-def get(session: Session, number: int) -> Target:
-    """The target of that number."""
+def get(session: Session, target_id: int) -> Target:
+    """Return the target with that id."""
     query = select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    query = query.join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id)).where(col(TargetRow.id) == number)
-    return of_row(*session.execute(query).one())
+    query = query.join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id)).where(col(TargetRow.id) == target_id)
+    return from_columns(*session.execute(query).one())
 
 
-def number(session: Session, study_id: int, target: Target) -> int:
-    """The number of a target, which is made where it is new."""
-    found = find(session, study_id, target)
-    return found if found is not None else numbers(session, study_id, [target])[target]
+def get_or_create_id(session: Session, study_id: int, target: Target) -> int:
+    """Return the id of a target, which is added if new."""
+    existing = find_id(session, study_id, target)
+    return existing if existing is not None else get_or_create_ids(session, study_id, [target])[target]
 
 
-def numbers(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:
-    """The numbers of many targets; one whose item is not in the study is refused."""
+def get_or_create_ids(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:
+    """Return target -> id for many targets; raises Problem for an item that is not in the study."""
     wanted = set(targets)
     keys = {target.item for target in wanted}
-    places = items.ids(session, study_id, keys)
-    missing = keys - places.keys()
+    item_ids = items.find_ids(session, study_id, keys)
+    missing = keys - item_ids.keys()
     if missing:
         raise Problem(f"There is no item {min(missing)!r} in this study.")
-    known = _known(session, study_id, keys)
+    known = _ids_by_target(session, study_id, keys)
     new = [
-        {"study_id": study_id, "item_id": places[t.item], "kind": t.kind, "criterion": t.criterion, "part": t.part}
+        {"study_id": study_id, "item_id": item_ids[t.item], "kind": t.kind, "criterion": t.criterion, "part": t.part}
         for t in wanted - known.keys()
     ]
     if not new:
         return known
-    insert_new(session, TargetRow, sorted(new, key=_in_order))
-    return _known(session, study_id, keys)
+    # All transactions insert in the same order: two that add the same targets never wait for each other in a cycle.
+    insert_missing(session, TargetRow, sorted(new, key=_sort_key))
+    return _ids_by_target(session, study_id, keys)
 
 
-def _in_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Everybody adds targets in the same order, so that no two wait for each other."""
+def _sort_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["item_id"], row["kind"], row["criterion"], row["part"]
 
 
-def all_of(session: Session, study_id: int) -> list[tuple[int, Target]]:
-    """(number, target) of all that was ever judged, in an order that is the same on every database."""
+def of_study(session: Session, study_id: int) -> list[tuple[int, Target]]:
+    """Return (id, target) of every target of a study, in an order that is the same on every database."""
     query = _targets(study_id).add_columns(col(ItemRow.position))
-    found = [(position, of_row(*rest), number) for number, *rest, position in session.execute(query)]
-    found.sort(key=lambda row: (row[0], row[1].kind, row[1].criterion, row[1].part))
-    return [(number, target) for _, target, number in found]
+    rows = [(position, from_columns(*columns), id) for id, *columns, position in session.execute(query)]
+    rows.sort(key=lambda row: (row[0], row[1].kind, row[1].criterion, row[1].part))
+    return [(id, target) for _, target, id in rows]
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """The study's targets by their number: item, scenario, group, kind, criterion, part."""
+    """Return the study's targets by id: item, scenario, group, kind, criterion, part."""
     import pandas as pd
 
     query = _targets(study_id).add_columns(col(ItemRow.scenario), col(ItemRow.cluster))
@@ -89,11 +89,22 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns).set_index("id")[COLUMNS]
 
 
-def _known(session: Session, study_id: int, keys: set[str]) -> dict[Target, int]:
+def of_frame(frame: "pd.DataFrame") -> list[Target]:
+    """Return the target of each row of a data frame with the columns item, kind, criterion and part."""
+    columns = (frame[name].tolist() for name in ("item", "kind", "criterion", "part"))
+    return [from_columns(*row) for row in zip(*columns, strict=True)]
+
+
+def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:
+    """Return a target without validation: there may be hundreds of thousands, and they were validated when stored."""
+    return Target.model_construct(item=item, kind=cast(Kind, kind), criterion=criterion, part=part)
+
+
+def _ids_by_target(session: Session, study_id: int, keys: set[str]) -> dict[Target, int]:
     query = _targets(study_id)
-    if len(keys) <= items.FEW:
+    if len(keys) <= items.MAX_KEYS_IN_QUERY:
         query = query.where(col(ItemRow.key).in_(keys))
-    return {of_row(*rest): number for number, *rest in session.execute(query)}
+    return {from_columns(*columns): id for id, *columns in session.execute(query)}
 
 
 def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
@@ -102,8 +113,3 @@ def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(TargetRow.study_id) == study_id)
     )
-
-
-def of_row(item: str, kind: str, criterion: str, part: str) -> Target:
-    """Without validation: there may be hundreds of thousands, and they were validated on their way in."""
-    return Target.model_construct(item=item, kind=cast(Kind, kind), criterion=criterion, part=part)

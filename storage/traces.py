@@ -1,4 +1,4 @@
-"""Traces and their events: written as they happen, read after the last one seen."""
+"""Traces and their events: appended while a run executes, and read from any sequence number on."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,21 +13,21 @@ from sqlmodel import col
 from core.labels import Target
 from core.problems import Problem
 from core.trace import Event, TraceFailed, Verdict, VerdictReached
-from core.uncertainty import doubt
+from core.uncertainty import uncertainty
 from storage import targets
 from storage.database import insert_all
-from storage.events import event_of, event_row, opinion_row, target_of
+from storage.events import event_row, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, now
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
-FEW = 8
-"""Up to so many opinions are shown one by one."""
+MAX_OPINIONS_LISTED = 8
+"""A summary lists at most this many opinions, and counts more than that."""
 STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Where a trace stands."""
+    """One item in a run, with its status."""
 
     id: int
     study_id: int
@@ -39,12 +39,12 @@ class Trace:
     scenario: str | None
     status: Status
     problem: str
-    doubt: float
+    uncertainty: float
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What the calls of a trace or a run took."""
+    """Sums over the calls of a trace or a run."""
 
     calls: int = 0
     errors: int = 0
@@ -53,12 +53,12 @@ class Totals:
     seconds: float = 0.0
     dollars: float = 0.0
     unpriced: int = 0
-    """Calls whose price is not known: they are not in `dollars`."""
+    """Calls whose price is unknown: they are not in `dollars`."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which traces to find; None lets everything through."""
+    """Conditions on traces; None is no condition."""
 
     study_id: int
     run_id: int | None = None
@@ -66,24 +66,24 @@ class Filter:
     criterion: str | None = None
     status: Status | None = None
     item: str | None = None
-    """Part of the item's name, in capitals or not."""
+    """Part of the item's name; case is ignored."""
 
 
-def find(session: Session, wanted: Filter, *, offset: int = 0, limit: int = 50) -> list[Trace]:
-    """The traces that match, the newest run first and in the order of its items."""
-    query = _traces().where(*_conditions(wanted))
+def find(session: Session, filter: Filter, *, offset: int = 0, limit: int = 50) -> list[Trace]:
+    """Return the matching traces, the newest run first, in the order of the items."""
+    query = _traces().where(*_conditions(filter))
     query = query.order_by(col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id)).offset(offset).limit(limit)
     return [_trace(row) for row in session.execute(query)]
 
 
-def count(session: Session, wanted: Filter) -> int:
-    """How many traces match."""
-    query = _traces().where(*_conditions(wanted)).with_only_columns(func.count())
+def count(session: Session, filter: Filter) -> int:
+    """Return the number of matching traces."""
+    query = _traces().where(*_conditions(filter)).with_only_columns(func.count())
     return session.scalars(query).one()
 
 
 def get(session: Session, trace_id: int) -> Trace:
-    """The trace of that number."""
+    """Return the trace with that id; raises Problem where there is none."""
     row = session.execute(_traces().where(col(TraceRow.id) == trace_id)).first()
     if row is None:
         raise Problem(f"There is no trace {trace_id}.")
@@ -91,73 +91,73 @@ def get(session: Session, trace_id: int) -> Trace:
 
 
 def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
-    """The traces that judged a target, newest run first."""
+    """Return the traces that judged a target, newest run first."""
     judged = select(col(OpinionRow.trace_id)).where(
-        col(OpinionRow.target_id) == targets.find(session, study_id, target)
+        col(OpinionRow.target_id) == targets.find_id(session, study_id, target)
     )
     query = _traces().where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
     return [_trace(row) for row in session.execute(query)]
 
 
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
-    """(sequence number, event) of everything after `after`; prompts are left out, see `prompt`."""
+    """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`)."""
     query = (
         select(col(EventRow.seq), cast(col(EventRow.body), Text))
         .where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) > after)
         .order_by(col(EventRow.seq))
     )
-    return [(seq, event_of(body)) for seq, body in session.execute(query)]
+    return [(seq, parse_event(body)) for seq, body in session.execute(query)]
 
 
-def last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
-    """Each trace's last opinions in the order they were kept, as "1 · 1 · 2"; "–" where one could not be read.
+def summarize_last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
+    """Return trace id -> its last opinions, as "1 · 1 · 2", with "–" for one that could not be read.
 
-    Many are counted instead: "24 × True · 10 × False".
+    More than MAX_OPINIONS_LISTED are counted instead: "24 × True · 10 × False".
     """
     query = (
         select(col(OpinionRow.trace_id), col(OpinionRow.value))
         .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "last")
         .order_by(col(OpinionRow.id))
     )
-    found: dict[int, list[str]] = {}
+    opinions: dict[int, list[str]] = {}
     for trace_id, value in session.execute(query):
-        found.setdefault(trace_id, []).append("–" if value is None else str(value))
-    return {trace_id: " · ".join(_few(values)) for trace_id, values in found.items()}
+        opinions.setdefault(trace_id, []).append("–" if value is None else str(value))
+    return {trace_id: " · ".join(_list_or_count(values)) for trace_id, values in opinions.items()}
 
 
-def _few(values: list[str]) -> list[str]:
-    if len(values) <= FEW:
+def _list_or_count(values: list[str]) -> list[str]:
+    if len(values) <= MAX_OPINIONS_LISTED:
         return values
-    return [f"{count} × {value}" for value, count in Counter(values).most_common(FEW)]
+    return [f"{count} × {value}" for value, count in Counter(values).most_common(MAX_OPINIONS_LISTED)]
 
 
-def whole(session: Session, trace_id: int) -> list[Event]:
-    """Every event with its prompt: what a flow is replayed from and a file is written from."""
+def events_with_prompts(session: Session, trace_id: int) -> list[Event]:
+    """Return every event with its prompt, as replay and export need them."""
     query = (
         select(cast(col(EventRow.body), Text), col(EventRow.prompt))
         .where(col(EventRow.trace_id) == trace_id)
         .order_by(col(EventRow.seq))
     )
-    return [event_of(body, prompt) for body, prompt in session.execute(query)]
+    return [parse_event(body, prompt) for body, prompt in session.execute(query)]
 
 
 def prompt(session: Session, trace_id: int, seq: int) -> str:
-    """The prompt that an event answers."""
+    """Return the prompt of an event; empty where it has none."""
     query = select(col(EventRow.prompt)).where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) == seq)
     return session.scalars(query).first() or ""
 
 
 def totals(session: Session, *, trace_id: int | None = None, run_id: int | None = None) -> Totals:
-    """The sums over a trace or a run."""
-    asked = col(EventRow.type).in_(("turn", "unreadable"))
+    """Return the sums over the calls of a trace or a run."""
+    answered = col(EventRow.type).in_(("turn", "unreadable"))
     query = select(
-        func.count().filter(asked),
+        func.count().filter(answered),
         func.count().filter(col(EventRow.type) == "call_failed"),
         func.sum(col(EventRow.prompt_tokens)),
         func.sum(col(EventRow.completion_tokens)),
         func.sum(col(EventRow.seconds)),
         func.sum(col(EventRow.dollars)),
-        func.count().filter(asked, col(EventRow.dollars).is_(None)),
+        func.count().filter(answered, col(EventRow.dollars).is_(None)),
     )
     if trace_id is not None:
         query = query.where(col(EventRow.trace_id) == trace_id)
@@ -168,29 +168,29 @@ def totals(session: Session, *, trace_id: int | None = None, run_id: int | None 
 
 
 @dataclass(frozen=True)
-class Happened:
-    """An event of a trace, ready to be kept."""
+class NewEvent:
+    """An event to be appended to a trace."""
 
     trace_id: int
     seq: int
     event: Event
 
 
-def append(session: Session, happened: Sequence[Happened]) -> None:
-    """Keep events, several traces' at once; a verdict also settles its trace."""
-    owners = _owners(session, {one.trace_id for one in happened})
-    rows = [event_row(one.event, one.trace_id, owners[one.trace_id].run_id, one.seq) for one in happened]
+def append(session: Session, events: Sequence[NewEvent]) -> None:
+    """Append events to one or more traces; a verdict or a failure also sets the trace's outcome."""
+    owners = _owners(session, {new.trace_id for new in events})
+    rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
-    for one in happened:
-        if isinstance(one.event, TraceFailed):
-            _set(session, one.trace_id, outcome="failed", problem=one.event.problem)
-        elif isinstance(one.event, VerdictReached):
-            _settle(session, owners[one.trace_id], one.event.verdict)
+    for new in events:
+        if isinstance(new.event, TraceFailed):
+            _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
+        elif isinstance(new.event, VerdictReached):
+            _save_verdict(session, owners[new.trace_id], new.event.verdict)
 
 
 @dataclass(frozen=True)
 class _Owner:
-    """What the events of a trace belong to."""
+    """The study, run and item of a trace."""
 
     id: int
     study_id: int
@@ -198,18 +198,18 @@ class _Owner:
     item: str
 
 
-def _settle(session: Session, trace: _Owner, verdict: Verdict) -> None:
-    """Set a trace's outcome, and keep the judges' opinions as raters' values."""
-    _set(session, trace.id, outcome=verdict.outcome, problem="", doubt=doubt(verdict.opinions))
-    numbers = targets.numbers(session, trace.study_id, {target_of(trace.item, one) for one in verdict.opinions})
+def _save_verdict(session: Session, trace: _Owner, verdict: Verdict) -> None:
+    """Set a trace's outcome, and store the judges' opinions."""
+    _update(session, trace.id, outcome=verdict.outcome, problem="", uncertainty=uncertainty(verdict.opinions))
+    opinions = [(opinion_target(trace.item, opinion), opinion) for opinion in verdict.opinions]
+    target_ids = targets.get_or_create_ids(session, trace.study_id, {target for target, _ in opinions})
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, numbers[target_of(trace.item, one)], one)
-        for one in verdict.opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[target], opinion) for target, opinion in opinions
     ]
     insert_all(session, OpinionRow, rows)
 
 
-def _set(session: Session, trace_id: int, **values: Any) -> None:
+def _update(session: Session, trace_id: int, **values: Any) -> None:
     session.execute(update(TraceRow).where(col(TraceRow.id) == trace_id).values(**values))
 
 
@@ -236,7 +236,7 @@ def _traces() -> Select[*tuple[Any, ...]]:
             col(TraceRow.outcome),
             col(TraceRow.claimed_until),
             col(TraceRow.problem),
-            col(TraceRow.doubt),
+            col(TraceRow.uncertainty),
         )
         .select_from(TraceRow)
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
@@ -244,32 +244,32 @@ def _traces() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = [col(TraceRow.study_id) == wanted.study_id]
-    if wanted.run_id is not None:
-        found.append(col(TraceRow.run_id) == wanted.run_id)
-    if wanted.scenario is not None:
-        found.append(col(ItemRow.scenario) == wanted.scenario)
-    if wanted.criterion is not None:
-        found.append(col(RunRow.criterion) == wanted.criterion)
-    if wanted.item:
-        found.append(col(ItemRow.key).icontains(wanted.item, autoescape=True))
-    return found + _with_status(wanted.status)
+def _conditions(filter: Filter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [col(TraceRow.study_id) == filter.study_id]
+    if filter.run_id is not None:
+        conditions.append(col(TraceRow.run_id) == filter.run_id)
+    if filter.scenario is not None:
+        conditions.append(col(ItemRow.scenario) == filter.scenario)
+    if filter.criterion is not None:
+        conditions.append(col(RunRow.criterion) == filter.criterion)
+    if filter.item:
+        conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
+    return conditions + _status_conditions(filter.status)
 
 
-def _with_status(status: Status | None) -> list[ColumnElement[bool]]:
+def _status_conditions(status: Status | None) -> list[ColumnElement[bool]]:
     if status is None:
         return []
-    waits = col(TraceRow.outcome) == "waiting"
+    open_traces = col(TraceRow.outcome) == "waiting"
     if status == "running":
-        return [waits, col(TraceRow.claimed_until) > now()]
+        return [open_traces, col(TraceRow.claimed_until) > now()]
     if status == "waiting":
-        return [waits, or_(col(TraceRow.claimed_until).is_(None), col(TraceRow.claimed_until) <= now())]
+        return [open_traces, or_(col(TraceRow.claimed_until).is_(None), col(TraceRow.claimed_until) <= now())]
     return [col(TraceRow.outcome) == status]
 
 
 def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
-    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, doubt = row
+    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, uncertainty = row
     return Trace(
         id=id,
         study_id=study_id,
@@ -281,10 +281,10 @@ def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
         scenario=scenario,
         status=_status(outcome, claimed_until),
         problem=problem,
-        doubt=doubt,
+        uncertainty=uncertainty,
     )
 
 
 def _status(outcome: Any, claimed_until: datetime | None) -> Status:
-    held = claimed_until is not None and claimed_until > now()
-    return "running" if outcome == "waiting" and held else outcome
+    claimed = claimed_until is not None and claimed_until > now()
+    return "running" if outcome == "waiting" and claimed else outcome

@@ -1,4 +1,4 @@
-"""What every test starts from: a clean environment, a database of its own, a small study."""
+"""Fixtures of all tests: a clean environment, an empty database for each test, a small study."""
 
 import os
 import shutil
@@ -20,9 +20,28 @@ if TYPE_CHECKING:
     from tests.storage.postgres import Server
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="leave out the browser, PostgreSQL, pages and slow tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what does not belong in the inner loop of development."""
+    if not config.getoption("--fast"):
+        return
+    slow = [item for item in items if _is_slow(item)]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in set(slow)]
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    folder = item.path.relative_to(item.config.rootpath).parts[1]
+    markers = ("browser", "slow")
+    return folder in ("browser", "pages") or "postgresql" in item.name or any(map(item.get_closest_marker, markers))
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No test meets the user's keys or the user's database."""
+    """Hide the user's keys and the user's database from every test."""
     for name in os.environ:
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
@@ -37,12 +56,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 
 @pytest.fixture(scope="session")
 def postgres() -> "Iterator[Server]":
-    """A PostgreSQL server, one for each process that runs tests."""
+    """A PostgreSQL server for the test process."""
     from tests.storage.postgres import Server, binaries
 
     folder = binaries()
     if folder is None:
-        pytest.skip("PostgreSQL's initdb and postgres are not on this machine (Debian: apt install postgresql)")
+        pytest.skip("PostgreSQL's initdb and postgres are not installed (Debian: apt install postgresql)")
     server = Server(folder)
     yield server
     server.stop()
@@ -50,7 +69,7 @@ def postgres() -> "Iterator[Server]":
 
 @pytest.fixture(scope="session")
 def postgres_engine(postgres: "Server") -> "Iterator[Engine]":
-    """A database with tables, for one test after the other."""
+    """A PostgreSQL database with tables, shared by the tests of a process."""
     from storage import database
 
     engine = database.connect(postgres.url(postgres.create()))
@@ -61,7 +80,7 @@ def postgres_engine(postgres: "Server") -> "Iterator[Engine]":
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with empty tables, to be copied."""
+    """A SQLite file with empty tables, copied for each test: creating the tables takes longer."""
     path = tmp_path_factory.mktemp("template") / "tiebreak.db"
     _upgrade(f"sqlite:///{path}")
     return path
@@ -69,7 +88,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a database without tables, on each of the two."""
+    """The address of a database without tables, in SQLite and in PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
@@ -81,20 +100,20 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]":
-    """A database of the test's own with empty tables, on each of the two."""
+    """An empty database with tables, in SQLite and in PostgreSQL."""
     from storage import database
 
     if request.param == "sqlite":
         path = tmp_path / "tiebreak.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        opened = database.connect(f"sqlite:///{path}")
-        yield opened
-        opened.dispose()
+        sqlite_engine = database.connect(f"sqlite:///{path}")
+        yield sqlite_engine
+        sqlite_engine.dispose()
         return
-    shared = request.getfixturevalue("postgres_engine")
-    yield shared
-    with shared.begin() as connection:
-        for owner in ("study", "annotator"):  # everything else goes with them
+    shared_engine = request.getfixturevalue("postgres_engine")
+    yield shared_engine
+    with shared_engine.begin() as connection:
+        for owner in ("study", "annotator"):  # everything else is deleted with them
             connection.exec_driver_sql(f"DELETE FROM {owner}")
 
 
@@ -105,29 +124,29 @@ def a_study(engine: "Engine") -> "Study":
     from storage.database import reading
     from storage.transfer import imports
 
-    imports.load(engine, "s", [ItemRecord(item=an_item(f"item {number}")) for number in range(3)])
+    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(3)])
     with reading(engine) as session:
         return studies.get(session, "s")
 
 
-def an_item(id: str = "item 0", **fields: Any) -> Item:
-    """An item with two responses."""
-    told: dict[str, Any] = {
+def make_item(id: str = "item 0", **fields: Any) -> Item:
+    """Return an item with two responses."""
+    defaults: dict[str, Any] = {
         "prompt": f"Which is better for {id}?",
         "responses": (Response(text="this"), Response(text="that")),
         "scenario": "math",
     }
-    return Item(id=id, **told | fields)
+    return Item(id=id, **defaults | fields)
 
 
-def a_target(item: str = "item 0", **fields: Any) -> Target:
-    """Which response of an item is more helpful."""
+def make_target(item: str = "item 0", **fields: Any) -> Target:
+    """Return the target for the more helpful response of an item."""
     return Target(**{"item": item, "kind": "preference", "criterion": "helpfulness"} | fields)
 
 
-def a_label(value: Any = 1, annotator: str = "ann", item: str = "item 0", **fields: Any) -> LabelRecord:
-    """A label of a preference, as a file tells it."""
-    return LabelRecord(label=Label(target=a_target(item), annotator=annotator, value=value, **fields))
+def make_label(value: Any = 1, annotator: str = "ann", item: str = "item 0", **fields: Any) -> LabelRecord:
+    """Return a record with a label of a preference."""
+    return LabelRecord(label=Label(target=make_target(item), annotator=annotator, value=value, **fields))
 
 
 def _upgrade(address: str) -> None:

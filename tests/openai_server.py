@@ -2,9 +2,9 @@
 
     python -m tests.openai_server --port 8123 --log asks.jsonl --latency 0.1
 
-A reply depends on the model and the prompt alone, so a run that is killed and resumed hears the same words. The log
-has one line an ask, written when the ask is over: {"model", "prompt" (SHA-256), "answer", "delivered", "key", "at"};
-`delivered` is false when the client was gone by then. Faults are given one after another to the next asks:
+A reply depends only on the model and the prompt, so a run that is killed and resumed gets the same replies. The log
+has one line per request, written when it ends: {"model", "prompt" (SHA-256), "answer", "delivered", "key", "at"};
+`delivered` is false when the client had disconnected. Faults apply to the next requests, one after another:
 
     POST /faults [{"fault": "429", "after": 0.2}, {"fault": "drop", "model": "judge-1"}]      GET /log
 """
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-WRONG: dict[str, tuple[int, str, str | None]] = {
+ERROR_FAULTS: dict[str, tuple[int, str, str | None]] = {
     "429": (429, "Rate limit reached for key sk-abcdefghijklmnop", None),
     "500": (500, "This is a planned 500", None),
     "503": (503, "This is a planned 503", None),
@@ -31,73 +31,73 @@ WRONG: dict[str, tuple[int, str, str | None]] = {
     "quota": (429, "You exceeded your current quota", "insufficient_quota"),
     "policy": (400, "Flagged by our content management policy", "content_policy_violation"),
 }
-"""fault -> status, message, the provider's code."""
-ODD: dict[str, dict[str, Any]] = {
+"""Fault -> status, message, error code of the provider."""
+REPLY_FAULTS: dict[str, dict[str, Any]] = {
     "length": {"text": "Submission 1 is\n\n1", "finish": "length"},
     "refusal": {"text": "", "refusal": "I cannot judge this."},
     "filter": {"text": "", "finish": "content_filter"},
     "unreadable": {"text": "I would rather not say."},
     "empty": {"text": "", "choices": 0},
 }
-FAULTS = (*WRONG, *ODD, "timeout", "malformed", "drop", "cut")
+FAULTS = (*ERROR_FAULTS, *REPLY_FAULTS, "timeout", "malformed", "drop", "cut")
 FILLER = "Both submissions were weighed against every level of the criteria, step by step. " * 8
 
 
 class Server:
-    """What the server answers, and what it was asked."""
+    """The state of the server: its faults, and the log of its requests."""
 
-    def __init__(self, latency: float = 0.0, log: Path | None = None, words: bool = True) -> None:
+    def __init__(self, latency: float = 0.0, log: Path | None = None) -> None:
         self.latency = latency
         self.faults: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self.address = ""
         self.open = 0
-        """Asks under way now, and the most there ever were."""
+        """Requests in progress."""
         self.most_open = 0
-        self._words = words
+        """The largest number of simultaneous requests so far."""
         self._file = log.open("a", buffering=1, encoding="utf-8") if log else None
 
-    def told(self, line: dict[str, Any]) -> None:
+    def record(self, line: dict[str, Any]) -> None:
         self.log.append(line)
         if self._file:
             self._file.write(json.dumps(line) + "\n")
 
     def fault_for(self, model: str) -> dict[str, Any] | None:
-        """The next fault meant for this model, taken off the list."""
+        """Remove and return the next fault for this model; None where there is none."""
         for index, fault in enumerate(self.faults):
             if fault.get("model") in (None, model):
                 return self.faults.pop(index)
         return None
 
     def text(self, model: str, prompt: str) -> str:
-        """A model whose name ends in 0, 1 or 2 always says so; any other chooses by the prompt."""
+        """Return a reply. A model whose name ends in 0, 1 or 2 always chooses that; any other depends on the prompt."""
         digest = hashlib.sha256(f"{model}\n{prompt}".encode()).hexdigest()
-        pick = model[-1] if model[-1:] in ("0", "1", "2") else str(int(digest[:8], 16) % 3)
-        return f"{FILLER if self._words else ''}({digest[:12]})\n\n{pick}\n\n{pick}"
+        choice = model[-1] if model[-1:] in ("0", "1", "2") else str(int(digest[:8], 16) % 3)
+        return f"{FILLER}({digest[:12]})\n\n{choice}\n\n{choice}"
 
 
 def completion(
     model: str, prompt: str, text: str, finish: str = "stop", refusal: str | None = None, choices: int = 1, n: int = 1
 ) -> dict[str, Any]:
-    """`n` replies, each with its number behind it where they are several."""
+    """Return a response with `n` replies; several end in their numbers, so that they differ."""
     message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
     counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": n * len(text) // 4}
-    several = [{**message, "content": f"{text} {number}"} for number in range(n)] if n > 1 else [message]
+    messages = [{**message, "content": f"{text} {number}"} for number in range(n)] if n > 1 else [message]
     return {
         "id": "chatcmpl-" + hashlib.sha256(prompt.encode()).hexdigest()[:12],
         "object": "chat.completion",
         "created": 1,
         "model": model,
         "choices": [
-            {"index": index, "message": one, "finish_reason": finish}
-            for index, one in enumerate(several[: n * choices])
+            {"index": index, "message": message, "finish_reason": finish}
+            for index, message in enumerate(messages[: n * choices])
         ],
         "usage": counts | {"total_tokens": sum(counts.values())},
     }
 
 
 class Connection(asyncio.Protocol):
-    """Just enough HTTP/1.1: requests with a content length, one after another."""
+    """A minimal HTTP/1.1 connection: requests with a content length, one after another."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -113,10 +113,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
-        head, found, rest = self.buffer.partition(b"\r\n\r\n")
+        head, separator, rest = self.buffer.partition(b"\r\n\r\n")
         lines = head.split(b"\r\n")
         length = next((int(line[15:]) for line in lines if line[:15].lower() == b"content-length:"), 0)
-        if not found or len(rest) < length:
+        if not separator or len(rest) < length:
             return
         self.buffer = rest[length:]
         self.key = next((line[22:].decode() for line in lines if line[:22].lower() == b"authorization: bearer "), "")
@@ -131,15 +131,15 @@ class Connection(asyncio.Protocol):
         elif path == "/log":
             self.answer(200, self.server.log)
         else:
-            self.answer(404, {"error": {"message": f"nothing at {path}"}})
+            self.answer(404, {"error": {"message": f"unknown path {path}"}})
 
     async def complete(self, body: bytes) -> None:
-        asked = json.loads(body)
-        content = asked["messages"][-1]["content"]
+        request = json.loads(body)
+        content = request["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else json.dumps(content)
-        fault = self.server.fault_for(asked["model"])
+        fault = self.server.fault_for(request["model"])
         line = {
-            "model": asked["model"],
+            "model": request["model"],
             "prompt": hashlib.sha256(prompt.encode()).hexdigest(),
             "answer": fault["fault"] if fault else "ok",
             "delivered": False,
@@ -150,15 +150,15 @@ class Connection(asyncio.Protocol):
         try:
             await asyncio.sleep(self.server.latency)
             if fault:
-                await self.fail(fault, asked["model"], prompt)
+                await self.fail(fault, request["model"], prompt)
             else:
-                text = self.server.text(asked["model"], prompt)
-                n = asked.get("n") or 1 if asked["model"].startswith("sampler") else 1  # most servers pass over it
-                self.answer(200, completion(asked["model"], prompt, text, n=n))
+                text = self.server.text(request["model"], prompt)
+                n = request.get("n") or 1 if request["model"].startswith("sampler") else 1  # most servers ignore it
+                self.answer(200, completion(request["model"], prompt, text, n=n))
             line["delivered"] = True
         finally:
             self.server.open -= 1
-            self.server.told(line | {"at": time.time()})
+            self.server.record(line | {"at": time.time()})
 
     async def fail(self, fault: dict[str, Any], model: str, prompt: str) -> None:
         kind = fault["fault"]
@@ -171,12 +171,12 @@ class Connection(asyncio.Protocol):
             self.transport.close()
         elif kind == "malformed":
             self.send(200, b'{"id": "x", "choices": [{"mess')
-        elif kind in WRONG:
-            status, sentence, code = WRONG[kind]
+        elif kind in ERROR_FAULTS:
+            status, sentence, code = ERROR_FAULTS[kind]
             after = {"Retry-After": str(fault["after"])} if "after" in fault else {}
             self.answer(status, {"error": {"message": sentence, "type": "error", "code": code}}, after)
         else:
-            self.answer(200, completion(model, prompt, **ODD[kind]))
+            self.answer(200, completion(model, prompt, **REPLY_FAULTS[kind]))
 
     def answer(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         self.send(status, json.dumps(value).encode(), headers)
@@ -197,8 +197,8 @@ async def serve(server: Server, port: int, ready: threading.Event, stop: asyncio
 
 
 @contextmanager
-def serving(latency: float = 0.0, log: Path | None = None) -> Iterator[Server]:
-    """A server on a free port, in a thread of its own; `.address` is its base address."""
+def run_server(latency: float = 0.0, log: Path | None = None) -> Iterator[Server]:
+    """Run a server on a free port in a background thread; `address` is its base URL."""
     server, ready = Server(latency, log), threading.Event()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -217,15 +217,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A local server that speaks the OpenAI protocol.")
     parser.add_argument("--port", type=int, default=8123)
     parser.add_argument("--log", type=Path)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before every reply")
     parser.add_argument("--faults", default="[]", help='JSON: [{"fault": "429", "after": 1}, ...]')
-    given = parser.parse_args()
-    server = Server(given.latency, given.log)
-    server.faults = json.loads(given.faults)
-    asyncio.run(until_told(server, given.port))
+    arguments = parser.parse_args()
+    server = Server(arguments.latency, arguments.log)
+    server.faults = json.loads(arguments.faults)
+    asyncio.run(serve_until_signal(server, arguments.port))
 
 
-async def until_told(server: Server, port: int) -> None:
+async def serve_until_signal(server: Server, port: int) -> None:
     stop = asyncio.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)

@@ -1,4 +1,4 @@
-"""The server is only for this machine until there are passwords, and says why."""
+"""The server accepts connections from its own machine only, and shows errors as sentences."""
 
 import pytest
 from streamlit import config
@@ -9,7 +9,7 @@ from core.problems import Problem
 
 @pytest.fixture
 def served_at(monkeypatch):
-    """Pretend that the server was started on an address."""
+    """Return a function that sets the address of the server."""
 
     def at(address):
         monkeypatch.setattr(config, "get_option", lambda name: address)
@@ -20,21 +20,21 @@ def served_at(monkeypatch):
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.0.0.7"])
 def test_a_loopback_address_is_served(served_at, address):
     served_at(address)
-    app.refuse_strangers()
+    app.check_address()
 
 
 @pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.0.2.2", "::", "some-machine"])
 def test_any_other_address_is_refused_with_the_reason(served_at, address):
     served_at(address)
     with pytest.raises(SystemExit, match="without a password"):
-        app.refuse_strangers()
+        app.check_address()
 
 
-def test_trouble_is_one_sentence_and_the_unforeseen_goes_to_the_log(monkeypatch, caplog):
-    told = []
-    monkeypatch.setattr(app.st, "error", lambda text, **_: told.append(text))
-    assert app.tell(Problem("There is no study called 'x'."))
-    assert app.tell(ZeroDivisionError("a secret detail"))
-    assert told[0] == "There is no study called 'x'."
-    assert "secret" not in told[1]
+def test_a_problem_is_shown_and_an_unexpected_error_is_logged(monkeypatch, caplog):
+    shown = []
+    monkeypatch.setattr(app.st, "error", lambda text, **_: shown.append(text))
+    assert app.show_error(Problem("There is no study called 'x'."))
+    assert app.show_error(ZeroDivisionError("a secret detail"))
+    assert shown[0] == "There is no study called 'x'."
+    assert "secret" not in shown[1]
     assert "secret" in caplog.text

@@ -1,31 +1,42 @@
-"""The shape of the house: what may import what, where files lie, how long they are."""
+"""The structure of the project: imports, folders, names and lengths of modules."""
 
 import ast
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from core.protocols.registry import BUILT_IN
+
 ROOT = Path(__file__).parents[1]
 LAYERS = ("core", "storage", "pages")
-"""Each may import itself and those before it."""
-FORBIDDEN = {
+"""A layer may import itself and those before it."""
+FORBIDDEN_LIBRARIES = {
     "core": {"streamlit", "sqlmodel", "sqlalchemy", "alembic"},
     "storage": {"streamlit"},
     "pages": {"sqlmodel", "sqlalchemy", "alembic"},
 }
-NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "base", "common", "handler", "handlers", "misc"}
-LONGEST = 300
-CHANGING = ("update", "delete", "replace")
+MEANINGLESS_NAMES = {
+    *("utils", "util", "helpers", "helper", "manager", "managers", "base", "common", "handler", "handlers", "misc")
+}
+LONG = 400
+"""Lines from which on a module should be looked at again: it may have two subjects."""
+CHANGING = ("update", "delete", "upsert")
+"""Functions in storage that change or delete rows."""
 PRODUCT = [
     path
-    for top in (*LAYERS, "app.py", "cli.py")
-    for path in ([ROOT / top] if top.endswith(".py") else (ROOT / top).rglob("*.py"))
+    for top in (*LAYERS, "app.py", "cli.py", "tiebreak.py")
+    for path in ([ROOT / top] if top.endswith(".py") else sorted((ROOT / top).rglob("*.py")))
     if path.exists()
 ]
 
 
-def named(path: Path) -> str:
+class LongModule(UserWarning):
+    """A module has more than LONG lines."""
+
+
+def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
@@ -33,9 +44,13 @@ def modules(layer: str) -> list[Path]:
     return sorted((ROOT / layer).rglob("*.py"))
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, top-level package) of every import, those inside functions and under TYPE_CHECKING too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, top-level package) of every import, including those in functions and under TYPE_CHECKING."""
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -44,59 +59,97 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_go_from_pages_to_storage_to_core_and_never_back(layer):
-    above = {*LAYERS[LAYERS.index(layer) + 1 :], "app", "cli", "tests"}
-    found = [(path, line, name) for path in modules(layer) for line, name in imported(path)]
-    assert [f"{named(path)}:{line} {name}" for path, line, name in found if name in above] == []
+    above = {*LAYERS[LAYERS.index(layer) + 1 :], "app", "cli", "tiebreak", "tests"}
+    wrong = [(path, line, name) for path in modules(layer) for line, name in imports(path) if name in above]
+    assert [f"{relative(path)}:{line} {name}" for path, line, name in wrong] == []
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_knows_only_its_own_libraries(layer):
     wrong = [
-        f"{named(path)}:{line} {name}"
+        f"{relative(path)}:{line} {name}"
         for path in modules(layer)
-        for line, name in imported(path)
-        if name in FORBIDDEN[layer]
+        for line, name in imports(path)
+        if name in FORBIDDEN_LIBRARIES[layer]
     ]
     assert wrong == []
 
 
-def test_imports_name_the_whole_way():
-    assert [f"{named(path)}:{line}" for path in PRODUCT for line, name in imported(path) if name == "."] == []
+def test_imports_are_absolute():
+    assert [f"{relative(path)}:{line}" for path in PRODUCT for line, name in imports(path) if name == "."] == []
 
 
-def test_no_page_lies_directly_in_pages():
-    """Streamlit would serve it on the first visit without running app.py, and so without asking who is there."""
+def test_no_page_is_directly_in_pages():
+    """Streamlit would serve it on the first visit without running app.py, and so without a sign-in."""
     assert [path.name for path in (ROOT / "pages").glob("*.py") if path.name != "__init__.py"] == []
 
 
-def test_every_module_says_what_it_is_by_its_name():
-    assert [named(path) for path in PRODUCT if path.stem in NAMES or path.parent.name in NAMES] == []
+def test_no_module_has_a_meaningless_name():
+    wrong = [path for path in PRODUCT if path.stem in MEANINGLESS_NAMES or path.parent.name in MEANINGLESS_NAMES]
+    assert [relative(path) for path in wrong] == []
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_every_module_says_in_a_sentence_what_it_is(layer):
+def test_every_module_has_a_docstring(layer):
     texts = {path: path.read_text(encoding="utf-8") for path in modules(layer)}
-    silent = [named(path) for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
-    assert silent == []
+    without = [path for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
+    assert [relative(path) for path in without] == []
 
 
-def test_a_file_is_read_in_one_sitting():
-    """Migrations are written by a machine, and never changed."""
-    files = [path for path in PRODUCT if "migrations" not in path.parts]
-    lengths = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+@pytest.mark.filterwarnings("default")
+def test_long_modules_give_a_warning():
+    """Length is advice: a module is as long as its subject. Migrations are generated, and never changed."""
+    for path in PRODUCT:
+        length = len(path.read_text(encoding="utf-8").splitlines())
+        if length > LONG and "migrations" not in path.parts:
+            warnings.warn(f"{relative(path)} has {length} lines", LongModule, stacklevel=1)
 
 
-def test_labels_and_rulings_are_never_changed_or_deleted():
-    """Nothing in storage updates or deletes their rows; they are only ever added."""
-    changes = [
-        (path, call)
-        for path in modules("storage")
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in CHANGING
-    ]
-    assert len(changes) > 3
+@pytest.mark.parametrize("layer", LAYERS)
+def test_test_folders_mirror_the_product(layer):
+    """A folder with tests in `tests/storage` has the name of a folder in `storage`, and so on."""
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests" / layer).rglob("test_*.py")}
+    assert len(folders) > 3
+    assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
+
+
+def test_no_protocol_name_is_compared_outside_of_the_protocols():
+    """What varies between protocols is a field of `core.protocols.Protocol`."""
+    protocols = ROOT / "core" / "protocols"
     wrong = [
-        (path, call) for path, call in changes if any(row in ast.unparse(call) for row in ("LabelRow", "RulingRow"))
+        f"{relative(path)}:{line} {name!r}"
+        for path in PRODUCT
+        if not path.is_relative_to(protocols)
+        for line, name in compared_strings(path)
+        if name in BUILT_IN
     ]
-    assert [f"{named(path)}:{call.lineno}" for path, call in wrong] == []
+    assert wrong == []
+
+
+def compared_strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, string) of every string constant in a comparison or in a pattern of a `match` statement."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            for constant in ast.walk(node):
+                if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                    yield constant.lineno, constant.value
+
+
+def test_compared_strings_are_found_in_comparisons_and_patterns(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text('a == "x"\nb in ("y",)\nmatch c:\n    case "z":\n        pass\nd = "w"\n')
+    assert sorted(compared_strings(module)) == [(1, "x"), (2, "y"), (4, "z")]
+
+
+def test_labels_and_adjudications_are_never_changed_or_deleted():
+    """Storage only ever adds rows of them."""
+    calls = [
+        (path, node)
+        for path in modules("storage")
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CHANGING
+    ]
+    assert len(calls) > 3
+    rows = ("LabelRow", "AdjudicationRow")
+    wrong = [(path, call) for path, call in calls if any(row in ast.unparse(call) for row in rows)]
+    assert [f"{relative(path)}:{call.lineno}" for path, call in wrong] == []

@@ -1,7 +1,13 @@
-"""The command line: one JSON value or words for people, exit code 0 or 2 with one sentence."""
+"""The command line: one JSON value or text, exit code 0, or 2 with one sentence."""
 
+import contextlib
 import csv
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,22 +15,23 @@ from typer.testing import CliRunner
 
 import cli
 from storage.transfer import samples
+from tests.paths import ROOT
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a command on a database of the test's own."""
+    """Return a function that runs a command on the test's database."""
     url = f"sqlite:///{tmp_path}/cli.db"
     return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
 
 
 @pytest.fixture
-def with_sample(run):
+def run_with_sample(run):
     assert run("import", str(samples.path()), "--study", "tour").exit_code == 0
     return run
 
 
-def test_importing_says_what_was_added_and_the_second_time_that_nothing_was(run):
+def test_an_import_reports_counts_and_a_second_one_adds_nothing(run):
     first = run("import", str(samples.path()), "--study", "tour", "--json")
     assert json.loads(first.stdout)["items"] == 32
     again = run("import", str(samples.path()), "--study", "tour")
@@ -32,7 +39,7 @@ def test_importing_says_what_was_added_and_the_second_time_that_nothing_was(run)
     assert "nothing new" in again.stdout
 
 
-def test_a_wrong_file_is_one_sentence_and_leaves_nothing(run, tmp_path):
+def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(samples.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')
     refused = run("import", str(wrong), "--study", "tour", "--format", "tiebreak")
@@ -43,8 +50,8 @@ def test_a_wrong_file_is_one_sentence_and_leaves_nothing(run, tmp_path):
     assert "There is no study" in run("agreement", "--study", "tour").stderr
 
 
-def test_agreement_gives_the_documented_fields(with_sample):
-    rows = json.loads(with_sample("agreement", "--study", "tour", "--json").stdout)
+def test_agreement_gives_the_documented_fields(run_with_sample):
+    rows = json.loads(run_with_sample("agreement", "--study", "tour", "--json").stdout)
     fields = ["kind", "criterion", "group", "statistic", "value", "low", "high", "items", "raters", "pairs", "reason"]
     assert rows
     assert all(list(row) == fields for row in rows)
@@ -54,36 +61,36 @@ def test_agreement_gives_the_documented_fields(with_sample):
 
 
 @pytest.mark.parametrize("by", ["scenario", "criterion", "raters"])
-def test_agreement_can_be_split(with_sample, by):
-    assert json.loads(with_sample("agreement", "--study", "tour", "--by", by, "--json").stdout)
+def test_agreement_can_be_split(run_with_sample, by):
+    assert json.loads(run_with_sample("agreement", "--study", "tour", "--by", by, "--json").stdout)
 
 
-def test_agreement_for_people_is_a_table(with_sample):
-    shown = with_sample("agreement", "--study", "tour")
-    assert shown.exit_code == 0
-    assert shown.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
+def test_agreement_without_json_is_a_table(run_with_sample):
+    result = run_with_sample("agreement", "--study", "tour")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
-def test_gold_is_the_same_bytes_for_the_same_labels(with_sample, tmp_path):
-    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
-    assert with_sample("export", "--study", "tour", "--gold", str(one)).exit_code == 0
-    assert with_sample("export", "--study", "tour", "--gold", str(two)).exit_code == 0
-    assert one.read_bytes() == two.read_bytes()
-    rows = list(csv.DictReader(one.read_text(encoding="utf-8").splitlines()))
+def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    assert run_with_sample("export", "--study", "tour", "--gold", str(first)).exit_code == 0
+    assert run_with_sample("export", "--study", "tour", "--gold", str(second)).exit_code == 0
+    assert first.read_bytes() == second.read_bytes()
+    rows = list(csv.DictReader(first.read_text(encoding="utf-8").splitlines()))
     assert {row["source"] for row in rows} >= {"adjudicated", "unanimous", "majority", "unresolved", "judges"}
 
 
-def test_everything_can_be_taken_away_and_brought_back(with_sample, tmp_path):
+def test_an_exported_study_can_be_imported(run_with_sample, tmp_path):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    with_sample("export", "--study", "tour", "--everything", str(first))
-    with_sample("import", str(first), "--study", "copy")
-    with_sample("export", "--study", "copy", "--everything", str(second))
+    run_with_sample("export", "--study", "tour", "--everything", str(first))
+    run_with_sample("import", str(first), "--study", "copy")
+    run_with_sample("export", "--study", "copy", "--everything", str(second))
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_run_says_what_it_would_take(with_sample):
+def test_a_dry_run_prints_the_estimate(run_with_sample):
     words = ["--settings", "core/protocols/scaleeval/examples/scaleeval.yaml", "--limit", "10", "--dry-run", "--json"]
-    estimate = json.loads(with_sample("run", "--study", "tour", *words).stdout)
+    estimate = json.loads(run_with_sample("run", "--study", "tour", *words).stdout)
     assert (estimate["items"], estimate["calls_at_least"], estimate["calls_at_most"]) == (10, 30, 90)
     assert estimate["dollars"] is None  # one judge has no known price
 
@@ -98,18 +105,18 @@ def test_a_run_says_what_it_would_take(with_sample):
         ("judges: [{name: a, model: m}, {name: b, model: n}]\ncriterion: x\nroundz: 3", "roundz"),
     ],
 )
-def test_wrong_settings_are_one_sentence(with_sample, tmp_path, text, sentence):
+def test_wrong_settings_are_one_sentence(run_with_sample, tmp_path, text, sentence):
     file = tmp_path / "wrong.yaml"
     file.write_text(text)
-    refused = with_sample("run", "--study", "tour", "--settings", str(file))
+    refused = run_with_sample("run", "--study", "tour", "--settings", str(file))
     assert refused.exit_code == 2
     assert sentence in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 
-def test_unknown_names_are_one_sentence(with_sample):
+def test_unknown_names_are_one_sentence(run_with_sample):
     for words in (["run", "--study", "nowhere"], ["agreement", "--study", "nowhere"], ["export", "--study", "tour"]):
-        refused = with_sample(*words)
+        refused = run_with_sample(*words)
         assert refused.exit_code == 2
         assert refused.stderr.count("\n") == 1
 
@@ -120,33 +127,136 @@ def test_the_examples_in_the_docs_are_settings():
 
     for file in Path("core/protocols").glob("*/examples/*.yaml"):
         name = file.stem.removesuffix("-local").removesuffix("-reasoning")
-        assert settings_file.load(file, PROTOCOLS[name], [])
+        assert settings_file.load_settings(file, PROTOCOLS[name], [])
 
 
 @pytest.mark.parametrize(
-    "told",
+    "spec",
     [
         "model: gpt, key_variable: sk-abcdefghijklmnopqrstuvwx",
         "model: sk-abcdefghijklmnopqrstuvwx",
         "model: gpt, address: 'http://me:abcdefghijklmnopqrstuvwx@127.0.0.1:1/v1'",
     ],
 )
-def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(with_sample, tmp_path, told):
+def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(run_with_sample, tmp_path, spec):
     settings = tmp_path / "settings.yaml"
-    settings.write_text(f"judges: [{{name: a, {told}}}, {{name: b, model: local}}]\ncriterion: helpfulness\n")
-    refused = with_sample("run", "--study", "tour", "--settings", str(settings), "--limit", "1")
+    settings.write_text(f"judges: [{{name: a, {spec}}}, {{name: b, model: local}}]\ncriterion: helpfulness\n")
+    refused = run_with_sample("run", "--study", "tour", "--settings", str(settings), "--limit", "1")
     assert refused.exit_code == 2
     assert "judges.0.spec" in refused.stderr
     assert "Keys are never typed here" in refused.stderr
     assert "abcdefghijklmnopqrstuvwx" not in refused.stderr
-    with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
+    run_with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
     assert "abcdefghijklmnopqrstuvwx" not in (tmp_path / "all.jsonl").read_text(encoding="utf-8")
 
 
-def test_wrong_settings_are_told_in_words_that_are_not_pythons(with_sample, tmp_path):
+def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_path):
     settings = tmp_path / "settings.yaml"
     settings.write_text("judges: 3\ncriterion: helpfulness\n")
-    refused = with_sample("run", "--study", "tour", "--settings", str(settings))
+    refused = run_with_sample("run", "--study", "tour", "--settings", str(settings))
     assert refused.exit_code == 2
     assert "field 'judges'" in refused.stderr
     assert "should be a list" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["run", "--settings"], "Option '--settings' requires an argument."),
+        (["run", "--colour"], "No such option: --colour."),
+        (["agreement"], "Missing option '--study'."),
+        (["agreement", "--study", "tour", "--by", "colour"], "'colour' is not one of 'all', 'scenario'"),
+        (["run", "--study", "tour", "--limit", "0"], "greater than or equal to 1."),
+        (["import"], "Missing argument 'path'."),
+        (["colour"], "No such command 'colour'."),
+    ],
+)
+def test_a_usage_error_is_one_sentence(words, sentence):
+    refused = CliRunner().invoke(cli.app, words)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert sentence in refused.stderr
+    assert refused.stderr.count("\n") == 1 and refused.stderr.endswith(".\n")
+
+
+def test_without_a_command_the_help_is_printed():
+    result = CliRunner().invoke(cli.app, [])
+    assert result.exit_code == 0
+    assert all(command in result.stdout for command in ("import", "run", "export", "backup"))
+
+
+def test_the_help_loads_no_large_library():
+    program = (
+        "import sys, cli; print(*sorted({'sqlalchemy', 'pandas', 'litellm', 'rich', 'streamlit'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "open_database", interrupt)
+    result = run("agreement", "--study", "tour")
+    assert (result.exit_code, result.stderr) == (2, "Interrupted. Everything that was stored is still there.\n")
+
+
+def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
+    copy = tmp_path / "copy.db"
+    result = run_with_sample("backup", str(copy), "--json")
+    assert json.loads(result.stdout) == {"written": [str(copy)]}
+    words = ["agreement", "--study", "tour", "--json"]
+    in_copy = CliRunner().invoke(cli.app, [*words, "--database", f"sqlite:///{copy}"])
+    assert json.loads(in_copy.stdout) == json.loads(run_with_sample(*words).stdout)
+    refused = run_with_sample("backup", str(copy))
+    assert refused.exit_code == 2 and "exists already" in refused.stderr
+
+
+def test_an_empty_database_is_not_backed_up(run, tmp_path):
+    refused = run("backup", str(tmp_path / "copy.db"))
+    assert refused.exit_code == 2 and "no tables" in refused.stderr
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_study_is_exported_where_a_protocol_is_not_installed(run, tmp_path):
+    records = ['{"type": "item", "item": {"id": "i", "prompt": "?"}}']
+    records.append('{"type": "run", "name": "elsewhere", "protocol": "their-method"}')
+    file = tmp_path / "study.jsonl"
+    file.write_text("\n".join(records) + "\n")
+    assert run("import", str(file), "--study", "theirs", "--format", "tiebreak").exit_code == 0
+    exported = run("export", "--study", "theirs", "--everything", str(tmp_path / "out.jsonl"))
+    assert exported.exit_code == 0
+    assert "The protocol 'their-method' of run 'elsewhere' is not installed here." in exported.stderr
+    assert '"protocol":"their-method"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_progress_without_a_terminal_is_a_line(run, tmp_path):
+    imported = run("import", str(samples.path()), "--study", "tour")
+    (line,) = imported.stderr.splitlines()
+    assert re.fullmatch(r"Importing: (\d+) of \1 records", line)
+    exported = run("export", "--study", "tour", "--everything", str(tmp_path / "out.jsonl"))
+    (line,) = exported.stderr.splitlines()
+    count = len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines())
+    assert line == f"Exporting: {count} of {count} records"
+    assert run("import", str(samples.path()), "--study", "tour", "--json").stderr == ""
+
+
+def test_progress_on_a_terminal_is_a_bar(tmp_path):
+    """A pseudo-terminal: the bar is drawn again and again, and standard output has the result only."""
+    terminal, stderr = pty.openpty()
+    words = ["import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{tmp_path}/cli.db"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(
+        [sys.executable, "cli.py", *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
+    )
+    os.close(stderr)
+    drawn = b""
+    with contextlib.suppress(OSError):  # the terminal is closed when the process ends
+        while part := os.read(terminal, 4096):
+            drawn += part
+    output, _ = process.communicate(timeout=60)
+    os.close(terminal)
+    assert process.returncode == 0
+    assert output.startswith("tour: added 32 items")
+    assert b"Importing" in drawn and "━".encode() in drawn
+    assert re.search(rb"(\d+)/\1", drawn)

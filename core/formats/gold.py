@@ -1,6 +1,6 @@
-"""Gold labels as CSV, one target a row: for pandas, R and a spreadsheet alike.
+"""Gold labels as CSV, one target per row, for pandas, R and spreadsheets.
 
-UTF-8 and "\\n"; the file is opened with `newline=""`. The same gold in the same order is always the same bytes.
+UTF-8 with "\\n" line ends; open the file with `newline=""`. The same gold in the same order gives the same bytes.
 """
 
 import json
@@ -10,62 +10,65 @@ from typing import TextIO
 from core.labels import Gold, Value
 
 COLUMNS = ("item", "criterion", "kind", "part", "gold", "source", "annotators", "distribution", "reason")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would run; an apostrophe before it keeps it text."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""Text that begins so would be executed by a spreadsheet as a formula; an apostrophe before it prevents that."""
 
 
-def write(golds: Iterable[Gold], stream: TextIO) -> None:
-    """One row as each gold comes, so that a large study is never held whole; the order is the caller's."""
-    stream.write(_line(COLUMNS))
+def write_csv(golds: Iterable[Gold], stream: TextIO) -> None:
+    """Write a header and one row for each gold label, in the given order, without holding them all in memory."""
+    stream.write(_format_row(COLUMNS))
     for gold in golds:
-        stream.write(_line(_cells(gold)))
+        stream.write(_format_row(_cells(gold)))
 
 
-def _line(cells: Sequence[str]) -> str:
-    """Not the csv module: with these line ends it leaves a lone carriage return unquoted, and a reader ends the row."""
-    return ",".join(_quoted(cell) for cell in cells) + "\n"
+def _format_row(cells: Sequence[str]) -> str:
+    """Return one line of CSV.
+
+    The csv module does not quote a lone carriage return with these line ends, and readers would end the row there.
+    """
+    return ",".join(_quote(cell) for cell in cells) + "\n"
 
 
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\r\n') else cell
+def _quote(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if any(character in cell for character in ',"\r\n') else cell
 
 
 def _cells(gold: Gold) -> list[str]:
     target = gold.target
     return [
-        _safe(target.item),
-        _safe(target.criterion),
+        _escape_formula(target.item),
+        _escape_formula(target.criterion),
         target.kind,
-        _safe(target.part),
-        _value(gold.value),
+        _escape_formula(target.part),
+        _format_gold(gold.value),
         gold.source,
         str(gold.annotators),
-        _safe(distribution(gold)),
-        _safe(gold.reason),
+        _escape_formula(format_distribution(gold)),
+        _escape_formula(gold.reason),
     ]
 
 
-def distribution(gold: Gold) -> str:
-    """Such as "1:2;0:1": value and how many standing labels, most frequent first."""
-    return ";".join(f"{_listed(value)}:{count}" for value, count in gold.distribution)
+def format_distribution(gold: Gold) -> str:
+    """Return value and number of labels, most frequent first, such as "1:2;0:1"."""
+    return ";".join(f"{_format_element(value)}:{count}" for value, count in gold.distribution)
 
 
-def _value(value: Value | None) -> str:
-    """Nothing where nothing stands; a number is never touched, so that -1 stays one."""
+def _format_gold(value: Value | None) -> str:
+    """Return the cell of a gold value, empty where unresolved. Numbers are not escaped, so -1 stays a number."""
     if value is None:
         return ""
-    return _safe(value) if isinstance(value, str) else _written(value)
+    return _escape_formula(value) if isinstance(value, str) else _format_value(value)
 
 
-def _listed(value: Value) -> str:
-    """Text in which the list's own marks occur is quoted, as JSON does."""
-    quoted = isinstance(value, str) and any(mark in value for mark in ':;"')
-    return json.dumps(value, ensure_ascii=False) if quoted else _written(value)
+def _format_element(value: Value) -> str:
+    """Return a value in a distribution; text that contains its separators is quoted as in JSON."""
+    quoted = isinstance(value, str) and any(character in value for character in ':;"')
+    return json.dumps(value, ensure_ascii=False) if quoted else _format_value(value)
 
 
-def _written(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+def _escape_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

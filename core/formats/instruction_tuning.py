@@ -1,7 +1,7 @@
-"""The area chair's analyses as instruction-tuning data, one example a line of JSON (ReFeR, Appendix J).
+"""The area chair's analyses as instruction-tuning data, one JSON object per line (ReFeR, Appendix J).
 
-A smaller model is taught to judge alone as the chair judged with its peers: the instruction is a peer's prompt, the
-output the chair's analysis and rating. Samples that could not be read teach nothing and are left out.
+They train a smaller model to judge alone as the chair judged with its peers: the instruction is a peer's prompt, the
+output is the chair's analysis and rating. Unreadable samples are left out.
 """
 
 import json
@@ -13,37 +13,38 @@ from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
 from core.protocols.refer import protocol as refer
+from core.protocols.refer.settings import Settings
 from core.templates import Templates
-from core.trace import Event, Turn, VerdictReached, turns
+from core.trace import Event, Turn, VerdictReached, completed_turns
 
 
 class Example(Frozen):
-    """One line. `instruction`, `input` and `output` are what training programs read; the rest says where it is from."""
+    """One line. Training programs read `instruction`, `input` and `output`; the other fields identify the source."""
 
     instruction: str
     input: str = ""
-    """Empty: the instruction holds all that is judged."""
+    """Always empty: the instruction contains the item."""
     output: str
     item: str
     run: str
     criterion: str
     value: Value
-    """What the output rates or answers."""
+    """The rating or answer in the output."""
     images: tuple[str, ...] = ()
 
 
-def examples(
-    run: str, settings: refer.Settings, prompts: Templates, item: Item, events: Sequence[Event], *, every: bool = False
+def trace_examples(
+    run: str, settings: Settings, prompts: Templates, item: Item, events: Sequence[Event], *, all_samples: bool = False
 ) -> Iterator[Example]:
-    """What one trace teaches: its final comment, or every sample that could be read."""
+    """Yield the examples of one trace: its final comment, or every readable sample."""
     verdict = next((event.verdict for event in events if isinstance(event, VerdictReached)), None)
-    samples = [turn for turn in turns(events) if turn.step == "chair"]
+    samples = [turn for turn in completed_turns(events) if turn.step == "chair"]
     if verdict is None or verdict.value is None:
         return
-    final = refer.shown(samples, verdict.value)
+    final = refer.representative_sample(samples, verdict.value)
     ask = next(refer.flow(item, settings, Random(0), prompts))[0]
-    for number, turn in enumerate(samples):
-        if turn.reading is not None and (every or number == final):
+    for index, turn in enumerate(samples):
+        if turn.reading is not None and (all_samples or index == final):
             yield _example(turn, turn.reading, ask.prompt, run, settings, item, ask.images)
 
 
@@ -52,7 +53,7 @@ def _example(
     value: Value,
     prompt: str,
     run: str,
-    settings: refer.Settings,
+    settings: Settings,
     item: Item,
     images: tuple[str, ...],
 ) -> Example:
@@ -67,10 +68,10 @@ def _example(
     )
 
 
-def write(found: Iterable[Example], stream: TextIO) -> int:
-    """One line an example, in the order given; how many they were."""
+def write_jsonl(examples: Iterable[Example], stream: TextIO) -> int:
+    """Write one line for each example, in the given order, and return their number."""
     count = 0
-    for example in found:
+    for example in examples:
         fields: Mapping[str, object] = example.model_dump(mode="json", exclude=set() if example.images else {"images"})
         stream.write(json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n")
         count += 1

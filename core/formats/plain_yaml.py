@@ -1,4 +1,4 @@
-"""YAML as a person means it: `yes` and `no` are words, a date is text, a key stands once, and nothing is aliased."""
+"""YAML without the surprises of version 1.1: `yes` and `no` are text, dates are text, keys are unique, no aliases."""
 
 import re
 from typing import Any
@@ -8,17 +8,17 @@ import yaml
 from core.problems import FileRefused
 
 
-class Plain(yaml.SafeLoader):
-    """SafeLoader without the surprises of YAML 1.1."""
+class PlainLoader(yaml.SafeLoader):
+    """SafeLoader that reads only what a mapping or a settings file needs."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Aliases let a small file become an endless one, and no mapping needs them."""
+        """Reject aliases: with them a small file can expand to an enormous one."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="no aliases", problem_mark=self.get_mark())
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """A key that stands twice would be forgotten silently."""
+        """Reject a repeated key: the first value would be lost silently."""
         seen = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
@@ -27,23 +27,26 @@ class Plain(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-Plain.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in found if not tag.endswith((":bool", ":timestamp", ":int", ":float"))]
-    for letter, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+# Booleans, dates and numbers of YAML 1.1 are replaced by those of JSON: "no", "on", 12:30 and 0o7 are text here.
+PlainLoader.yaml_implicit_resolvers = {
+    letter: [(tag, regexp) for tag, regexp in pairs if not tag.endswith((":bool", ":timestamp", ":int", ":float"))]
+    for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-Plain.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)\Z"), list("tf"))
-Plain.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z"), list("-+0123456789"))
-Plain.add_implicit_resolver(
+PlainLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)\Z"), list("tf"))
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z"), list("-+0123456789")
+)
+PlainLoader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"),
     list("-+.0123456789"),
 )
 
 
-def fields_of(text: str) -> dict[Any, Any]:
-    """The named fields of a YAML or JSON text; raises FileRefused with the line."""
+def parse_fields(text: str) -> dict[Any, Any]:
+    """Return the named fields of a YAML or JSON text; raises FileRefused with the line."""
     try:
-        value = yaml.load(text, Plain)
+        value = yaml.load(text, PlainLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise FileRefused(f"expected YAML: {error.problem}", line=line) from None

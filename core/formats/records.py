@@ -1,8 +1,8 @@
-"""What a study's file says, one record a line: the common language of every reader and writer.
+"""The records of a study file: the common output of every reader and input of every writer.
 
-A reader is a function from a path to an iterator of records; storage takes the iterator in one transaction, so a
-file that turns out wrong half-way leaves nothing behind. References between records are by the study's own names
-(item id, run name, annotator name), never by database numbers.
+A reader is a function from a path to an iterator of records. Storage imports the iterator in one transaction, so a
+file that turns out to be invalid halfway leaves nothing behind. Records refer to each other by the study's own names
+(item id, run name, annotator name), never by database ids.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 from core.aius import Edit
 from core.frozen import Frozen
 from core.items import Criterion, Item
-from core.labels import Kind, Label, Ruling, Scale, Target
+from core.labels import Adjudication, Kind, Label, Scale, Target
 from core.trace import Event
 
 
@@ -22,27 +22,27 @@ class StudyRules(Frozen):
     """How labels are collected."""
 
     overlap: int = Field(default=3, ge=1)
-    """Labels wanted for each target."""
+    """Labels per target."""
     reveal: bool = True
     """Whether the judges' trace is shown after a blind label."""
     lease_minutes: int = Field(default=30, ge=1)
 
 
 class StudyRecord(Frozen):
-    """The study itself; a file may leave it out and speak only of items."""
+    """The study itself; a file with items only may omit it."""
 
     type: Literal["study"] = "study"
     description: str = ""
     guidelines: str = ""
     rules: StudyRules = StudyRules()
     prompts: dict[str, str] = Field(default_factory=dict)
-    """The study's own templates, "protocol/ask" -> text, in place of ours."""
+    """The study's own templates, "protocol/template" -> text, which replace the built-in ones."""
     sample: bool = False
-    """Written for the tour, not collected."""
+    """Whether this is a built-in sample, written for the tour rather than collected."""
 
 
 class CriterionRecord(Frozen):
-    """A criterion; `kind` and `scale` say how people label it, where they do."""
+    """A criterion."""
 
     type: Literal["criterion"] = "criterion"
     criterion: Criterion
@@ -80,7 +80,7 @@ class RunRecord(Frozen):
 
 
 class TraceRecord(Frozen):
-    """Everything that happened to one item in a run, in order."""
+    """The events of one item in a run, in order."""
 
     type: Literal["trace"] = "trace"
     run: str
@@ -89,14 +89,14 @@ class TraceRecord(Frozen):
 
 
 class LabelRecord(Frozen):
-    """One label as given; history is told oldest first."""
+    """One label; an annotator's labels of one target are ordered oldest first."""
 
     type: Literal["label"] = "label"
     label: Label
 
 
 class MarkRecord(Frozen):
-    """A skip, a flag or a note that an annotator left on a target."""
+    """A skip, a flag or a note of an annotator about a target."""
 
     type: Literal["mark"] = "mark"
     target: Target
@@ -107,15 +107,15 @@ class MarkRecord(Frozen):
     at: datetime | None = None
 
 
-class RulingRecord(Frozen):
-    """One adjudication."""
+class AdjudicationRecord(Frozen):
+    """One adjudication. In files its type and field are called "ruling"."""
 
     type: Literal["ruling"] = "ruling"
-    ruling: Ruling
+    ruling: Adjudication
 
 
 class AiuEditRecord(Frozen):
-    """One change of an item's AIUs; history is told oldest first."""
+    """One edit of an item's AIUs, oldest first."""
 
     type: Literal["aiu_edit"] = "aiu_edit"
     item: str
@@ -131,9 +131,9 @@ Record = Annotated[
     | TraceRecord
     | LabelRecord
     | MarkRecord
-    | RulingRecord
+    | AdjudicationRecord
     | AiuEditRecord,
     Field(discriminator="type"),
 ]
-RECORD: TypeAdapter[Any] = TypeAdapter(Record)
+RECORD_ADAPTER: TypeAdapter[Any] = TypeAdapter(Record)
 Records = Iterator[Record]

@@ -1,4 +1,4 @@
-"""Tiebreak's own file: JSON lines, one record a line, the full round trip of everything that a study holds."""
+"""Tiebreak's own format: JSON lines, one record per line, a lossless copy of a study."""
 
 import json
 import math
@@ -9,60 +9,63 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
-from core.formats.records import RECORD, Record, Records
-from core.formats.text import first, lines
-from core.formats.validation_errors import refused
+from core.formats.records import RECORD_ADAPTER, Record, Records
+from core.formats.text import read_head, read_lines
+from core.formats.validation_errors import to_file_refused
 from core.problems import FileRefused
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
-"""Only such a line can hold a number that is not finite, or a NUL, which PostgreSQL cannot store."""
-TYPED = re.compile(r'\{\s*"type"\s*:\s*"(study|criterion|scale|item|run|trace|label|mark|ruling|aiu_edit)"')
+"""Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
+check of every value would double the time of an import."""
+FIRST_RECORD = re.compile(r'\{\s*"type"\s*:\s*"(study|criterion|scale|item|run|trace|label|mark|ruling|aiu_edit)"')
 
 
 def recognises(path: Path) -> bool:
-    """JSON lines whose first record says what it is."""
-    return path.is_file() and path.suffix in (".jsonl", ".ndjson", ".json") and bool(TYPED.match(first(path)))
+    """Whether the file is JSON lines whose first record has a known type."""
+    return (
+        path.is_file() and path.suffix in (".jsonl", ".ndjson", ".json") and bool(FIRST_RECORD.match(read_head(path)))
+    )
 
 
 def read(path: Path) -> Records:
-    """The records of the file, in its order; raises FileRefused with the line and the field."""
+    """Yield the records of the file in order; raises FileRefused with the line and the field."""
     number = 0
-    for number, text in lines(path):
-        yield _record(text, number)
+    for number, text in read_lines(path):
+        yield _parse_record(text, number)
     if not number:
         raise FileRefused("the file is empty: expected one record a line")
 
 
 def write(records: Iterable[Record], stream: TextIO) -> None:
-    """One line a record, every field said, so that the same records are always the same bytes.
+    """Write one line for each record with its fields in a fixed order: the same records give the same bytes.
 
-    Raises ValueError for a number that is not finite: JSON has no word for it.
+    Raises ValueError for a number that is not finite, which JSON cannot represent.
     """
     for record in records:
         fields = record.model_dump(mode="json")
         stream.write(json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
 
 
-def _record(text: str, number: int) -> Record:
+def _parse_record(text: str, number: int) -> Record:
     try:
-        record: Record = RECORD.validate_json(text)
+        record: Record = RECORD_ADAPTER.validate_json(text)
     except ValidationError as error:
-        raise refused(error, line=number, drop=1) from None
+        raise to_file_refused(error, line=number, skip=1) from None
     if SUSPECT.search(text):
-        _check(record.model_dump(), "", number)
+        _check_storable(record.model_dump(), "", number)
     return record
 
 
-def _check(value: Any, field: str, line: int) -> None:
-    """Refuses what JSON can carry and a database cannot."""
+def _check_storable(value: Any, field: str, line: int) -> None:
+    """Raise FileRefused for what JSON can represent and a database cannot store."""
     match value:
         case dict():
             for name, inner in value.items():
-                _check(name, field, line)
-                _check(inner, f"{field}.{name}" if field else str(name), line)
+                _check_storable(name, field, line)
+                _check_storable(inner, f"{field}.{name}" if field else str(name), line)
         case list() | tuple():
-            for place, inner in enumerate(value):
-                _check(inner, f"{field}.{place}", line)
+            for index, inner in enumerate(value):
+                _check_storable(inner, f"{field}.{index}", line)
         case float() if not math.isfinite(value):
             raise FileRefused("expected a finite number", line=line, field=field)
         case str() if "\x00" in value:

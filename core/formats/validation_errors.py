@@ -1,4 +1,4 @@
-"""What pydantic found, as one sentence with the line and the field."""
+"""Converts pydantic's validation errors into one sentence with the line and the field."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from core.problems import FileRefused
 
-SENTENCES = {
+MESSAGES = {
     "missing": "this field is missing",
     "extra_forbidden": "there is no such field",
     "string_type": "expected text",
@@ -27,45 +27,50 @@ SENTENCES = {
     "tuple_type": "expected a list",
     "too_short": "expected at least one",
 }
+"""pydantic's error type -> message; other types use pydantic's own message."""
 UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
+"""The branches of `labels.Value`: when all of them fail, pydantic reports an error for each."""
+MAX_LISTED = 12
 
 
-def refused(error: ValidationError, *, line: int | None = None, drop: int = 0) -> FileRefused:
-    """The first fault of `error`; `drop` is how many steps of the place only name a branch of a union."""
-    faults = error.errors(include_url=False, include_context=True)
-    place = [str(step) for step in faults[0]["loc"][drop:]]
-    if len(faults) > 1 and place and place[-1] in UNION_BRANCHES:
-        return FileRefused("expected true or false, a number, text or weights", line=line, field=".".join(place[:-1]))
-    return FileRefused(_sentence(faults[0]), line=line, field=".".join(place) or None)
+def to_file_refused(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileRefused:
+    """Return the first error; `skip` is how many leading steps of its location only name the branch of a union."""
+    errors = error.errors(include_url=False, include_context=True)
+    location = [str(step) for step in errors[0]["loc"][skip:]]
+    if len(errors) > 1 and location and location[-1] in UNION_BRANCHES:
+        return FileRefused(
+            "expected true or false, a number, text or weights", line=line, field=".".join(location[:-1])
+        )
+    return FileRefused(_message(errors[0]), line=line, field=".".join(location) or None)
 
 
-def _sentence(fault: Any) -> str:
-    kind, context = fault["type"], fault.get("ctx", {})
+def _message(error: Any) -> str:
+    kind, context = error["type"], error.get("ctx", {})
     match kind:
         case "json_invalid":
             return f"expected JSON: {context['error']}"
         case "literal_error" | "enum":
-            return f"expected {context['expected']}, not {shown(fault['input'])}"
+            return f"expected {context['expected']}, not {quote_value(error['input'])}"
         case "union_tag_invalid":
             return f"expected one of {context['expected_tags']}, not {context['tag']!r}"
         case "union_tag_not_found":
             return f"expected a field {context['discriminator']} that says what this is"
         case "value_error":
             return str(context["error"])
-    return SENTENCES.get(kind) or _lowered(str(fault["msg"]))
+    return MESSAGES.get(kind) or _decapitalize(str(error["msg"]))
 
 
-def shown(value: object, length: int = 40) -> str:
-    """A value from a file in a sentence: quoted, on one line, and cut."""
+def quote_value(value: object, length: int = 40) -> str:
+    """Return a value from a file for a message: quoted, on one line, and cut to `length` characters."""
     text = repr(value)
     return text if len(text) <= length else f"{text[:length]}…"
 
 
-def listed(names: Sequence[object]) -> str:
-    """Some names in a sentence: the first twelve, and how many more."""
-    some = ", ".join(str(name) for name in names[:12])
-    return f"{some} and {len(names) - 12} more" if len(names) > 12 else some
+def join_names(names: Sequence[object]) -> str:
+    """Return names for a message: the first MAX_LISTED, and how many more there are."""
+    listed = ", ".join(str(name) for name in names[:MAX_LISTED])
+    return f"{listed} and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else listed
 
 
-def _lowered(message: str) -> str:
+def _decapitalize(message: str) -> str:
     return message[:1].lower() + message[1:]

@@ -1,39 +1,40 @@
-"""What calls cost, and what a run may cost before it starts. Money that is not known is None, never 0."""
+"""Prices of models, and the estimated number of calls, tokens and cost of a run. Unknown costs are None, never 0."""
 
 import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.items import Item
 from core.labels import Value
-from core.protocols.protocol import Protocol, trace_random
+from core.llm import local_server
+from core.protocols import Protocol, trace_rng
 from core.templates import Templates
 from core.trace import Ask, Spec, Turn
 
-SAMPLE = 50
-"""Items whose flow is driven for an estimate; the rest is scaled."""
-LETTERS_A_TOKEN = 4
-"""Roughly, for English; other languages and code take more tokens."""
-TOKENS_A_WORD = 4 / 3
+SAMPLED_ITEMS = 50
+"""How many items an estimate simulates; the result is scaled to all of them."""
+CHARACTERS_PER_TOKEN = 4
+"""Approximate, for English; other languages and code have more tokens."""
+TOKENS_PER_WORD = 4 / 3
 
 
 @dataclass(frozen=True)
 class Price:
-    """Dollars a token."""
+    """Dollars per token."""
 
     prompt: float
     completion: float
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What a run will take. Tokens and dollars are about the longest course, where no judge ever agrees.
+class CostEstimate:
+    """The expected calls, tokens and cost of a run. Tokens and dollars assume that no judge ever agrees early.
 
-    A reply that has to be asked for again, and a call that a provider fails, come on top.
+    Second attempts after unreadable replies, and retries of failed calls, are not included.
     """
 
     items: int
@@ -42,120 +43,120 @@ class Estimate:
     prompt_tokens: int
     completion_tokens: int
     dollars: float | None
-    """None when the price of any of its models is not known."""
+    """None when the price of any of its models is unknown."""
 
-    def sentence(self) -> str:
-        """In words."""
+    def summary(self) -> str:
+        """Return the estimate as one sentence."""
         calls = f"{self.calls_at_least:,} to {self.calls_at_most:,} calls"
         if self.calls_at_least == self.calls_at_most:
             calls = f"{self.calls_at_most:,} calls"
-        money = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
+        cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
         tokens = self.prompt_tokens + self.completion_tokens
-        return f"{self.items:,} items: {calls}, up to about {tokens:,} tokens, {money}"
+        return f"{self.items:,} items: {calls}, up to about {tokens:,} tokens, {cost}"
 
 
-def price(spec: Spec) -> Price | None:
-    """From litellm's own table, which is as old as the installed version; nothing is fetched."""
-    if spec.address is not None:
-        return None
-    if spec.model == "local":
+def model_price(spec: Spec) -> Price | None:
+    """Return the price in litellm's own list, which is as old as the installed version; nothing is fetched."""
+    if local_server.is_local(spec):
         return Price(0.0, 0.0)
-    known = facts(spec)
-    if not known or "input_cost_per_token" not in known or "output_cost_per_token" not in known:
+    info = model_info(spec)
+    if not info or "input_cost_per_token" not in info or "output_cost_per_token" not in info:
         return None
-    return Price(float(known["input_cost_per_token"]), float(known["output_cost_per_token"]))
+    return Price(float(info["input_cost_per_token"]), float(info["output_cost_per_token"]))
 
 
-def facts(spec: Spec) -> Mapping[str, Any] | None:
-    """What litellm's table says of a model; None where it does not know it, or an address of its own serves it."""
+def model_info(spec: Spec) -> Mapping[str, Any] | None:
+    """Return litellm's entry for a model; None for unknown models and for servers at their own address."""
     if spec.address is not None:
         return None
-    return _table().get(spec.model) or _table().get(spec.model.partition("/")[2])
+    return _price_list().get(spec.model) or _price_list().get(spec.model.partition("/")[2])
 
 
-def most(ask: Ask) -> float | None:
-    """The most dollars that one ask may cost: its prompt, and a reply of as many tokens as are allowed."""
-    known = price(ask.spec)
-    if known is None:
+def maximum_cost(ask: Ask) -> float | None:
+    """Return the most dollars an ask can cost: its prompt, and replies of the maximum length."""
+    price = model_price(ask.spec)
+    if price is None:
         return None
-    return known.prompt * tokens(ask.prompt) + known.completion * ask.spec.max_tokens * ask.samples
+    return price.prompt * estimate_tokens(ask.prompt) + price.completion * ask.spec.max_tokens * ask.samples
 
 
-def tokens(text: str) -> int:
-    """About how many tokens a text has."""
-    return -(-len(text) // LETTERS_A_TOKEN)
+def estimate_tokens(text: str) -> int:
+    """Return the approximate number of tokens in a text, rounded up."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def estimate(
+def estimate_run(
     protocol: Protocol,
     items: Sequence[Item],
     settings: Any,
     *,
-    texts: Templates | None = None,
+    templates: Templates | None = None,
     seed: int = 0,
     count: int | None = None,
-) -> Estimate:
-    """Drive the real flow on up to `SAMPLE` of the items with made-up replies, and scale to `count` (default: all).
+) -> CostEstimate:
+    """Run the real flow on up to SAMPLED_ITEMS items with simulated replies, and scale to `count` (default: all).
 
-    Raises the Problem that the run itself would meet: an item it cannot judge, a template with a wrong blank.
+    Raises the Problem that the run itself would raise: an item it cannot judge, a template with a wrong blank.
     """
     count = len(items) if count is None else count
-    sampled = _spread(items)
-    texts = protocol.prompts if texts is None else texts
+    sampled = _sample_evenly(items)
+    templates = protocol.prompts if templates is None else templates
     reply = "words " * protocol.reply_words(settings)
 
-    def asks(reading: Callable[[Any, Ask], Value]) -> list[Ask]:
+    def simulate(reading: Callable[[Any, Ask], Value]) -> list[Ask]:
         return [
             ask
             for item in sampled
-            for ask in _asks(protocol, item, settings, texts, seed, lambda ask: reading(settings, ask), reply)
+            for ask in _simulated_asks(
+                protocol, item, settings, templates, seed, lambda ask: reading(settings, ask), reply
+            )
         ]
 
-    def scaled(number: float) -> int:
+    def scale(number: float) -> int:
         return round(number * count / len(sampled)) if sampled else 0
 
-    longest = asks(protocol.longest)
-    written = min(protocol.reply_words(settings) * TOKENS_A_WORD, 1e9)
-    spent = [_dollars(ask, written) for ask in longest]
-    known = [dollars for dollars in spent if dollars is not None]
-    return Estimate(
+    asks = simulate(protocol.most_calls_reading)
+    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
+    costs = [_expected_cost(ask, reply_tokens) for ask in asks]
+    known = [cost for cost in costs if cost is not None]
+    return CostEstimate(
         items=count,
-        calls_at_least=scaled(len(asks(protocol.shortest))),
-        calls_at_most=scaled(len(longest)),
-        prompt_tokens=scaled(sum(tokens(ask.prompt) for ask in longest)),
-        completion_tokens=scaled(sum(min(written, ask.spec.max_tokens) for ask in longest)),
-        dollars=sum(known) * count / max(len(sampled), 1) if len(known) == len(spent) else None,
+        calls_at_least=scale(len(simulate(protocol.fewest_calls_reading))),
+        calls_at_most=scale(len(asks)),
+        prompt_tokens=scale(sum(estimate_tokens(ask.prompt) for ask in asks)),
+        completion_tokens=scale(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks)),
+        dollars=sum(known) * count / max(len(sampled), 1) if len(known) == len(costs) else None,
     )
 
 
-def _spread(items: Sequence[Item]) -> list[Item]:
-    """At most SAMPLE items, evenly from first to last."""
-    step = max(1, -(-len(items) // SAMPLE))
+def _sample_evenly(items: Sequence[Item]) -> list[Item]:
+    """Return at most SAMPLED_ITEMS items, evenly spaced."""
+    step = max(1, -(-len(items) // SAMPLED_ITEMS))
     return list(items[::step])
 
 
-def _asks(
+def _simulated_asks(
     protocol: Protocol,
     item: Item,
     settings: Any,
-    texts: Templates,
+    templates: Templates,
     seed: int,
     reading: Callable[[Ask], Value],
     reply: str,
 ) -> list[Ask]:
-    """Every ask of one trace whose replies are made up."""
-    flow = protocol.flow(item, settings, trace_random(seed, item), texts)
-    asked: list[Ask] = []
+    """Return every ask of one trace in which each reply has the text `reply` and the value `reading(ask)`."""
+    flow = protocol.flow(item, settings, trace_rng(seed, item), templates)
+    sent: list[Ask] = []
     try:
         asks = next(flow)
         while True:
-            asked += asks
-            asks = flow.send([_made_up(ask, reading(ask), reply) for ask in asks])
+            sent += asks
+            asks = flow.send([_simulated_turn(ask, reading(ask), reply) for ask in asks])
     except StopIteration:
-        return asked
+        return sent
 
 
-def _made_up(ask: Ask, reading: Value, reply: str) -> Turn:
+def _simulated_turn(ask: Ask, reading: Value, reply: str) -> Turn:
     return Turn(
         speaker=ask.speaker,
         step=ask.step,
@@ -164,19 +165,20 @@ def _made_up(ask: Ask, reading: Value, reply: str) -> Turn:
         reply=reply,
         reading=reading,
         shown=ask.shown,
+        criterion=ask.criterion,
     )
 
 
-def _dollars(ask: Ask, written: float) -> float | None:
-    known = price(ask.spec)
-    if known is None:
+def _expected_cost(ask: Ask, reply_tokens: float) -> float | None:
+    price = model_price(ask.spec)
+    if price is None:
         return None
-    return known.prompt * tokens(ask.prompt) + known.completion * min(written, ask.spec.max_tokens)
+    return price.prompt * estimate_tokens(ask.prompt) + price.completion * min(reply_tokens, ask.spec.max_tokens)
 
 
-@lru_cache(maxsize=1)
-def _table() -> Mapping[str, Mapping[str, Any]]:
-    """litellm's price list, read from its package without importing it (that takes seconds)."""
+@cache
+def _price_list() -> Mapping[str, Mapping[str, Any]]:
+    """Return litellm's price list, read from its package without importing it (that takes seconds)."""
     package = importlib.util.find_spec("litellm")
     if package is None or package.origin is None:
         return {}

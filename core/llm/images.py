@@ -1,11 +1,12 @@
-"""Images of a study: by path inside its media folder, or by URL; sent with the prompt to models that can see.
+"""Images of a study's items, by path inside its media folder or by URL, sent to models that accept images.
 
-A path never leaves the folder, a file is no larger than LARGEST, and what it is is told by its first bytes, not by
-its name. A URL is handed on as it stands to whoever serves the model; nothing is fetched here.
+A path cannot leave the folder, a file is at most MAX_BYTES long, and its type is determined by its content, not by its
+name. A URL is sent to the model's provider unchanged; nothing is fetched here.
 """
 
 import asyncio
 import base64
+import io
 import ipaddress
 import os
 import re
@@ -15,30 +16,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel
-
 from core.items import Item
 from core.llm import costs, local_server
 from core.llm.client import Model, Reply, Sampler
-from core.problems import Permanent, Problem
-from core.trace import Ask, Spec
+from core.problems import PermanentFailure, Problem
+from core.trace import Ask, Spec, model_specs
 
-VARIABLE = "TIEBREAK_MEDIA"
-DEFAULT = "media"
-LARGEST = 10 * 1024 * 1024
-"""Bytes of one image; providers refuse larger ones, most of them earlier."""
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
-TYPES = "PNG, JPEG, GIF or WebP"
+FOLDER_VARIABLE = "TIEBREAK_MEDIA"
+DEFAULT_FOLDER = "media"
+MAX_BYTES = 10 * 1024 * 1024
+"""Size limit of one image; most providers have a lower one."""
+ACCEPTED_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+"""Pillow's names of the formats that providers accept."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image's bytes, and what they are."""
+    """An image's media type, such as "image/png", and its bytes."""
 
     type: str
     content: bytes
@@ -49,56 +43,59 @@ class Image:
         return f"data:{self.type};base64,{base64.b64encode(self.content).decode()}"
 
 
-def folder(study: str) -> Path:
-    """Where a study's images lie: a folder of its name in TIEBREAK_MEDIA, else in "media" beside the app.
+def media_folder(study: str) -> Path:
+    """Return the folder of a study's images: a subfolder of TIEBREAK_MEDIA, or of "media" beside the app.
 
-    What may mean something in a path is written as %XX: `Sample: ReFeR` is `Sample%3A ReFeR`.
+    Characters with a meaning in paths are written as %XX: `Sample: ReFeR` becomes `Sample%3A ReFeR`.
     """
-    name = re.sub(r"[^\w \-]", lambda mark: f"%{ord(mark[0]):02X}", study)
-    return Path(os.environ.get(VARIABLE) or DEFAULT) / name
+    name = re.sub(r"[^\w \-]", lambda match: f"%{ord(match[0]):02X}", study)
+    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER) / name
 
 
 def is_url(image: str) -> bool:
-    """Whether an image is named by a URL."""
+    """Whether an image is given as a URL of any scheme."""
     return bool(re.match(r"[a-zA-Z][a-zA-Z0-9+.\-]*:", image))
 
 
-def checked_url(image: str) -> str:
-    """The URL, where it is one that somebody else's server may be asked for."""
+def validate_url(image: str) -> str:
+    """Return the URL; raises Problem unless it is a public web address.
+
+    A provider's server fetches it, so an address on a private network could expose what only that server can reach.
+    """
     parts = urlsplit(image)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host:
         raise Problem(f"The image {image[:80]!r} should be a path, or begin with https://.")
-    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or _is_inside(host):
-        raise Problem(f"The image {image[:80]!r} is on a private network; put the file into the media folder instead.")
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or _is_private(host):
+        raise Problem(f"The image {image[:80]!r} is on a private network; use a file in the media folder instead.")
     return image
 
 
-def _is_inside(host: str) -> bool:
+def _is_private(host: str) -> bool:
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
-        return not re.search(r"\.[a-zA-Z][a-zA-Z0-9\-]*\.?$", host)  # 127.1 is an address to some, too
+        return not re.search(r"\.[a-zA-Z][a-zA-Z0-9\-]*\.?$", host)  # some clients accept 127.1 as an address
 
 
-def read(home: Path, image: str) -> Image:
-    """The image at a path inside the folder `home`; raises Problem in a sentence that names it."""
-    file = inside(home, image)
+def read_image(folder: Path, image: str) -> Image:
+    """Return the image at a path inside `folder`; raises Problem when it cannot be used."""
+    file = resolve_path(folder, image)
     if not file.is_file():
-        raise Problem(f"The image {image!r} is not in the study's media folder, {home}.")
+        raise Problem(f"The image {image!r} is not in the study's media folder, {folder}.")
     try:
         with file.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
+            content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise Problem(f"The image {image!r} cannot be read: {error.strerror}.") from None
-    if len(content) > LARGEST:
-        raise Problem(f"The image {image!r} has more than {LARGEST // 2**20} MB.")
-    return Image(type_of(content, image), content)
+    if len(content) > MAX_BYTES:
+        raise Problem(f"The image {image!r} is larger than {MAX_BYTES // 2**20} MB.")
+    return Image(detect_type(content, image), content)
 
 
-def inside(home: Path, image: str) -> Path:
-    """The file that a path names; one that leads out of the folder, by ".." or by a link, is refused."""
-    root = home.resolve()
+def resolve_path(folder: Path, image: str) -> Path:
+    """Return the file at a path; raises Problem for one that leaves the folder, by ".." or by a symbolic link."""
+    root = folder.resolve()
     refusal = Problem(f"The image {image!r} should be a path inside the study's media folder.")
     if not image or "\0" in image or "\\" in image or image.startswith(("/", "~")):
         raise refusal
@@ -108,80 +105,69 @@ def inside(home: Path, image: str) -> Path:
     return file
 
 
-def type_of(content: bytes, image: str) -> str:
-    """What the first bytes say an image is."""
-    for beginning, name in _BEGINNINGS.items():
-        if content.startswith(beginning):
-            return name
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    raise Problem(f"The image {image!r} is not {TYPES}, whatever its name says.")
+def detect_type(content: bytes, image: str) -> str:
+    """Return the media type of an image's content; raises Problem for any format but ACCEPTED_FORMATS."""
+    from PIL import Image as pillow  # imported here: most runs have no images
+
+    try:
+        with pillow.open(io.BytesIO(content), formats=ACCEPTED_FORMATS) as opened:
+            return pillow.MIME[opened.format or ""]
+    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError):  # what its parsers raise for bad headers
+        raise Problem(f"The image {image!r} is not PNG, JPEG, GIF or WebP.") from None
 
 
-def reference(home: Path, image: str) -> str:
-    """What a model is sent: a URL as it stands, a file as a data URL."""
-    return checked_url(image) if is_url(image) else read(home, image).url
+def image_url(folder: Path, image: str) -> str:
+    """Return what is sent to a model: a URL unchanged, a file as a data URL."""
+    return validate_url(image) if is_url(image) else read_image(folder, image).url
 
 
 @dataclass(frozen=True)
-class Seeing:
-    """A model whose asks name images by path: they are read when they are sent."""
+class ModelWithImages:
+    """A model whose asks refer to images by path; the files are read when an ask is sent."""
 
     model: Model
-    home: Path
+    folder: Path
 
-    async def ask(self, ask: Ask) -> Reply:
-        """The reply; an image that cannot be read will not be readable on the next try either."""
-        return await self.model.ask(await self._with_images(ask))
+    async def complete(self, ask: Ask) -> Reply:
+        """Return the reply; raises PermanentFailure for an image that cannot be read."""
+        return await self.model.complete(await self._with_images(ask))
 
     async def sample(self, ask: Ask) -> list[Reply]:
-        """Several replies at once, where the model can give them."""
+        """Return several replies from one call, where the model supports it."""
         return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
 
     async def _with_images(self, ask: Ask) -> Ask:
         if not ask.images:
             return ask
         try:
-            images = await asyncio.to_thread(lambda: tuple(reference(self.home, image) for image in ask.images))
+            images = await asyncio.to_thread(lambda: tuple(image_url(self.folder, image) for image in ask.images))
         except Problem as problem:
-            raise Permanent(str(problem)) from None
+            raise PermanentFailure(str(problem)) from None
         return replace(ask, images=images)
 
     async def close(self) -> None:
-        """Close whoever answers."""
+        """Close the wrapped model."""
         await self.model.close()
 
 
-def of_item(item: Item) -> Iterator[str]:
-    """The images of an item: the prompt's, then the responses'."""
+def item_images(item: Item) -> Iterator[str]:
+    """Yield the images of an item: the prompt's, then the responses'."""
     yield from (image for image in (item.image, *(response.image for response in item.responses)) if image)
 
 
-def sees(spec: Spec) -> bool | None:
-    """Whether a model can see: as litellm's table says; None where nobody knows, as at an address of one's own."""
-    if spec.model == local_server.NAME and spec.address is None:
+def supports_images(spec: Spec) -> bool | None:
+    """Whether a model accepts images, by litellm's list; None where unknown, as for a server at its own address."""
+    if local_server.is_local(spec):
         return False
-    facts = costs.facts(spec)
-    return None if facts is None else bool(facts.get("supports_vision"))
+    info = costs.model_info(spec)
+    return None if info is None else bool(info.get("supports_vision"))
 
 
-def check(settings: Any, items: Iterable[Item], home: Path) -> None:
-    """Refuse, before anything is paid for, a run whose models cannot see or whose images cannot be read."""
+def check_images(settings: Any, items: Iterable[Item], folder: Path) -> None:
+    """Raise Problem, before anything is paid for, when a model cannot see images or an image cannot be read."""
+    text_only = [spec.model for _, spec in model_specs(settings) if supports_images(spec) is False]
     for item in items:
-        for image in of_item(item):
-            if blind := [spec.model for spec in specs(settings) if sees(spec) is False]:
-                raise Problem(f"Item {item.id} has an image, and {blind[0]} cannot see: choose models that can.")
-            checked_url(image) if is_url(image) else read(home, image)
-
-
-def specs(settings: Any) -> Iterator[Spec]:
-    """Every model that the settings name, wherever they do."""
-    match settings:
-        case Spec():
-            yield settings
-        case BaseModel():
-            for name in type(settings).model_fields:
-                yield from specs(getattr(settings, name))
-        case tuple() | list():
-            for one in settings:
-                yield from specs(one)
+        for image in item_images(item):
+            if text_only:
+                raise Problem(f"Item {item.id} has an image, and {text_only[0]} cannot see: choose models that can.")
+            validate_url(image) if is_url(image) else read_image(folder, image)

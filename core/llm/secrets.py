@@ -1,26 +1,26 @@
-"""What looks like a key is refused before a run is made: a run's settings are stored and shown, and keys never are."""
+"""Rejects settings that contain keys: the settings of a run are stored and shown, and keys must never be."""
 
 import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 from core.frozen import Frozen
-from core.trace import Spec
+from core.trace import model_specs
 
-SECRET = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
-RANDOM = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
-HIDDEN = (
-    "Keys are never typed here, stored or logged: put it in an environment variable, and write the variable's name."
+KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
+RANDOM_TEXT = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
+"""28 or more letters and digits without a separator: the longest model names have dashes and slashes."""
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
+ADVICE = (
+    "Keys are never typed here, stored or logged: set an environment variable, and enter the variable's name instead."
 )
 
 
-def refusal(model: str, address: str, variable: str) -> str:
-    """Why a judge's words cannot be stored with a run, in a sentence; empty where they can."""
-    if any(looks_secret(text) for text in (model, variable)):
-        return f"that looks like a key. {HIDDEN}"
-    if variable and not VARIABLE.fullmatch(variable):
+def describe_problem(model: str, address: str, variable: str) -> str:
+    """Return why a model's fields cannot be stored with a run, as a sentence; empty where they can."""
+    if any(looks_like_key(text) for text in (model, variable)):
+        return f"that looks like a key. {ADVICE}"
+    if variable and not VARIABLE_NAME.fullmatch(variable):
         return 'the variable\'s name has to end in "_API_KEY", such as MY_SERVER_API_KEY.'
     if not address:
         return ""
@@ -28,29 +28,17 @@ def refusal(model: str, address: str, variable: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return "the server's address should look like http://127.0.0.1:8000/v1."
     if parts.username or parts.password or parts.query:
-        return f"the server's address holds more than an address. {HIDDEN}"
+        return f"the server's address contains more than an address. {ADVICE}"
     return ""
 
 
-def looks_secret(text: str) -> bool:
-    """Whether a text looks like a key: the prefix of a provider, or a long jumble of letters and digits."""
-    return bool(SECRET.match(text) or RANDOM.fullmatch(text))
+def looks_like_key(text: str) -> bool:
+    """Whether a text looks like a key: a provider's prefix, or a long random sequence of letters and digits."""
+    return bool(KEY_PREFIX.match(text) or RANDOM_TEXT.fullmatch(text))
 
 
-def troubles(settings: Frozen) -> Iterator[tuple[str, str]]:
-    """Where in the settings a model's words cannot be stored, and why."""
-    for place, spec in _specs(settings, ""):
-        if found := refusal(spec.model, spec.address or "", spec.key_variable or ""):
-            yield place, found
-
-
-def _specs(value: Any, place: str) -> Iterator[tuple[str, Spec]]:
-    match value:
-        case Spec():
-            yield place, value
-        case Frozen():
-            for name in type(value).model_fields:
-                yield from _specs(getattr(value, name), f"{place}.{name}" if place else name)
-        case tuple() | list():
-            for number, inner in enumerate(value):
-                yield from _specs(inner, f"{place}.{number}")
+def find_problems(settings: Frozen) -> Iterator[tuple[str, str]]:
+    """Yield (dotted path, reason) of every model in the settings whose fields cannot be stored."""
+    for path, spec in model_specs(settings):
+        if problem := describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
+            yield path, problem

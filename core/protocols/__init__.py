@@ -1,1 +1,115 @@
-"""The published methods and their baselines, one package each; `registry` lists them."""
+"""What a protocol is: a frozen `Protocol` value with everything that varies between methods, and its judges.
+
+Each published method and each baseline has a package of its own here; `core.protocols.registry` lists them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from pydantic import Field
+
+from core.frozen import Frozen
+from core.items import Criterion, Item
+from core.labels import Kind, Scale, Value
+from core.templates import Templates, load_templates, replace_templates
+from core.trace import Ask, Flow, Spec
+
+Subject = Literal["pair", "score", "critique", "answer"]
+"""What a verdict is about: which of two responses is better, a score of one response, a critique, an answer."""
+Artifact = Literal["", "aius", "aspects", "peer reviews"]
+"""What a trace holds besides opinions, for the pages that read it."""
+
+Scales = Mapping[tuple[Kind, str], Scale]
+"""(kind, criterion name) -> the scale on which annotators can label the same target."""
+
+
+class Judge(Frozen):
+    """A named model that takes part in a protocol."""
+
+    name: str = Field(min_length=1)
+    spec: Spec
+
+
+def check_unique_names(names: Iterable[str], role: str) -> None:
+    """Raise ValueError where a name occurs twice: turns are attributed by name. `role` is a plural such as "judges"."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two {role} are called {name!r}; give each a name of its own")
+        seen.add(name)
+
+
+def criteria_of(settings: Any) -> Sequence[Criterion]:
+    """Return the settings' `criteria`, or their `criterion` as a sequence of one; empty where they have neither."""
+    criteria = getattr(settings, "criteria", None)
+    if criteria is None:
+        criterion = getattr(settings, "criterion", None)
+        criteria = () if criterion is None else (criterion,)
+    return tuple(criterion for criterion in criteria if isinstance(criterion, Criterion))
+
+
+def scales_of(settings: Any) -> Scales:
+    """Return a score scale for each criterion that declares one."""
+    return {("score", criterion.name): criterion.scale for criterion in criteria_of(settings) if criterion.scale}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The registry entry of a protocol."""
+
+    name: str
+    title: str
+    description: str
+    """One sentence."""
+    paper: str
+    settings: type[Frozen]
+    """The class of its settings; the docstrings of the fields are the help texts on the screens."""
+    flow: Callable[[Item, Any, Random, Templates], Flow]
+    """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
+    judges: Subject
+    most_calls_reading: Callable[[Any, Ask], Value]
+    """(settings, ask) -> a reading with which a trace takes the most calls: the upper end of an estimate."""
+    fewest_calls_reading: Callable[[Any, Ask], Value]
+    """(settings, ask) -> a reading with which a trace takes the fewest calls."""
+    reply_words: Callable[[Any], int]
+    """settings -> approximate number of words in a reply, for estimates of tokens and cost."""
+    folder: Path
+    """The package's folder."""
+    prompt_folder: str = "prompts"
+    """The folder of its prompt templates, relative to `folder`."""
+    examples: tuple[str, ...] = ()
+    """Names of the settings files in `folder/examples`, without `.yaml`."""
+    sample: bool = False
+    """Whether `folder/sample.jsonl` is a sample study."""
+    criteria: Callable[[Any], Sequence[Criterion]] = criteria_of
+    """settings -> the criteria that it judges."""
+    scales: Callable[[Any], Scales] = scales_of
+    """settings -> the scales of its scores or answers, which annotators can label too."""
+    sends_images: bool = False
+    """Whether an item's images are sent to its models."""
+    artifact: Artifact = ""
+    view: str = "pages.watch.parts.debate"
+    """The module whose `render(trace, item, events, settings, live)` draws a trace."""
+    form: str = "pages.setup.parts.default_form:render"
+    """The function, as `module:name`, that asks for the settings: `render(form) -> draft`."""
+
+    @property
+    def prompts(self) -> Templates:
+        """Its prompt templates by name."""
+        return load_templates(self.folder / self.prompt_folder)
+
+    def prompts_with(self, replacements: Mapping[str, str]) -> dict[str, str]:
+        """Return its prompt templates with a study's own texts in place; raises Problem for an unknown name."""
+        return replace_templates(self.name, self.prompts, replacements)
+
+    def example_path(self, name: str) -> Path:
+        """Return the path of the settings example called `name`."""
+        return self.folder / "examples" / f"{name}.yaml"
+
+
+def trace_rng(seed: int, item: Item) -> Random:
+    """Return the random generator of one trace: the same run seed and item always give the same choices."""
+    return Random(f"{seed}:{item.id}")

@@ -1,7 +1,7 @@
-"""The protocols that this installation has: those below, and those that other packages provide.
+"""The installed protocols: those below, and those that other packages provide.
 
 A package provides a protocol with an entry point in the group `tiebreak.protocols` whose value is a `Protocol`. A
-protocol is imported when it is first asked for.
+protocol is imported when it is first looked up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from importlib import metadata
 from pkgutil import resolve_name
 
 from core.problems import Problem
-from core.protocols.protocol import Artifact, Protocol
+from core.protocols import Artifact, Protocol
 
 GROUP = "tiebreak.protocols"
 BUILT_IN = {
@@ -26,14 +26,18 @@ BUILT_IN = {
     "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
     "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",
 }
-"""Name -> where the `Protocol` is, as `module:attribute`."""
+"""Protocol name -> the location of its `Protocol`, as `module:attribute`."""
 
 
 class Registry(Mapping[str, Protocol]):
-    """Protocols by name. Listing the names imports none of them."""
+    """Protocols by name. Listing the names imports no protocol."""
 
     def __getitem__(self, name: str) -> Protocol:
         return _load(_locations()[name])
+
+    def __contains__(self, name: object) -> bool:
+        # Mapping's own check looks the value up, which would import the protocol.
+        return name in _locations()
 
     def __iter__(self) -> Iterator[str]:
         return iter(_locations())
@@ -53,12 +57,12 @@ def get(name: str) -> Protocol:
 
 
 def with_artifact(artifact: Artifact) -> list[str]:
-    """The names of the protocols whose traces hold `artifact`."""
+    """Return the names of the protocols whose traces hold `artifact`."""
     return [name for name, protocol in PROTOCOLS.items() if protocol.artifact == artifact]
 
 
 def _locations() -> dict[str, str]:
-    """Name -> location of every protocol; raises Problem where two have the same name."""
+    """Return name -> location of every protocol; raises Problem where two have the same name."""
     locations = dict(BUILT_IN)
     for entry in _entry_points():
         if entry.name in locations:

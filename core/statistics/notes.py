@@ -1,7 +1,6 @@
-"""Why a number is undefined, or should be read with care, in words for a person."""
+"""Reasons and caveats: why a statistic is undefined, and what to know before using its value."""
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -9,189 +8,344 @@ from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Patterns
 from core.statistics.data.ratings import Category, Ratings, Scores
+from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.intervals import Resampled
-from core.statistics.measures.pairwise import FEWEST_FOR_CORRELATION
+from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
 
 FEW_ITEMS = 50
+"""Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
 FEW_GROUPS = 20
-CORRELATION = ("pearson", "spearman", "kendall_tau_b")
-OF_PAIRS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATION)
-NO_CHANCE = ("percent", "gwet_ac1", "gwet_ac2", "brennan_prediger")
+"""Below this many resampled groups the same holds; groups are also more unequal than items."""
+PAIR_STATISTICS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATIONS)
+"""Statistics that are means over pairs of raters."""
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What the words and the counts of an estimate are made from."""
+class LabelSummary:
+    """The counts of labels that an estimate and its reason are made from."""
 
-    there: int
-    """Items there."""
-    paired: int
-    """Items with two labels or more."""
+    items: int
+    paired_items: int
+    """Items with at least two labels."""
     raters: int
-    pairs: int
+    label_pairs: int
     """Pairs of labels on the same item."""
     most_shared: int
-    """The items that the two raters with most in common share."""
+    """The largest number of items that two raters share."""
     rater_pairs: int
-    shared: int
+    overlapping_pairs: int
     """Rater pairs that share an item."""
-    only: Category | None
-    """The one value that every label has; None where labels differ."""
-    constant: tuple[str, ...]
+    only_value: Category | None
+    """The value that every label has; None where labels differ."""
+    is_unanimous: bool
+    """Whether all labels of each item with at least two labels are equal."""
+    constant_raters: tuple[str, ...]
     """Raters who gave one and the same value to two items or more."""
-    undefined: tuple[int, int]
-    """Rater pairs that share items but have no kappa, and no correlation."""
+    pairs_without_kappa: int
+    """Rater pairs that share items but have no kappa."""
+    pairs_without_correlation: int
     groups: int | None
 
 
-def facts_of_codes(ratings: Ratings, patterns: Patterns) -> Facts:
-    """Count what is there, from the distinct rows of all items."""
+def summarize_ratings(ratings: Ratings, patterns: Patterns) -> LabelSummary:
+    """Count the labels, from the distinct rows of all items."""
     values = np.where(patterns.codes >= 0, patterns.codes, np.nan)
-    return counted(ratings, values, patterns.units.times)
+    return summarize(ratings, values, patterns.units.frequencies)
 
 
-def facts_of_scores(scores: Scores, rows: Floats, times: Floats) -> Facts:
-    """Count what is there, from the distinct rows of all items."""
-    return counted(scores, rows, times)
+def summarize_scores(scores: Scores, rows: Floats, frequencies: Floats) -> LabelSummary:
+    """Count the scores, from the distinct rows of all items."""
+    return summarize(scores, rows, frequencies)
 
 
-def counted(rated: Ratings | Scores, values: Floats, times: Floats) -> Facts:
-    """The facts of values (P, R), nan missing, that occur so many times (P,) each."""
-    there = ~np.isnan(values)
-    size = there.sum(axis=1)
-    common = ((there * times[:, None]).T @ there)[np.triu_indices(there.shape[1], 1)]
-    found = values[there]
-    one = found.size > 0 and bool((found == found[0]).all())
-    return Facts(
-        there=int(times.sum()),
-        paired=int(times[size > 1].sum()),
-        raters=int(there.any(axis=0).sum()),
-        pairs=int(times @ (size * (size - 1) // 2)),
-        most_shared=int(common.max(initial=0)),
-        rater_pairs=common.size,
-        shared=int((common > 0).sum()),
-        only=value_of(rated, found[0]) if one else None,
-        constant=constant_raters(rated.raters, values, times),
-        undefined=undefined_pairs(values, there, times),
-        groups=None if rated.groups is None else len(set(rated.groups)),
+def summarize(labels: Ratings | Scores, values: Floats, frequencies: Floats) -> LabelSummary:
+    """Count the values (P, R), nan missing, of patterns that occur with the given frequencies (P,)."""
+    present = ~np.isnan(values)
+    size = present.sum(axis=1)
+    shared_items = ((present * frequencies[:, None]).T @ present)[np.triu_indices(present.shape[1], 1)]
+    all_values = values[present]
+    is_constant = all_values.size > 0 and bool((all_values == all_values[0]).all())
+    pairs_without_kappa, pairs_without_correlation = count_undefined_pairs(values, present, frequencies)
+    return LabelSummary(
+        items=int(frequencies.sum()),
+        paired_items=int(frequencies[size > 1].sum()),
+        raters=int(present.any(axis=0).sum()),
+        label_pairs=int(frequencies @ (size * (size - 1) // 2)),
+        most_shared=int(shared_items.max(initial=0)),
+        rater_pairs=shared_items.size,
+        overlapping_pairs=int((shared_items > 0).sum()),
+        only_value=original_value(labels, all_values[0]) if is_constant else None,
+        is_unanimous=is_unanimous(values[size > 1]),
+        constant_raters=find_constant_raters(labels.raters, values, frequencies),
+        pairs_without_kappa=pairs_without_kappa,
+        pairs_without_correlation=pairs_without_correlation,
+        groups=None if labels.groups is None else len(set(labels.groups)),
     )
 
 
-def value_of(rated: Ratings | Scores, found: float) -> Category:
-    """The value that a code or a score stands for."""
-    return rated.categories[int(found)] if isinstance(rated, Ratings) else float(found)
+def original_value(labels: Ratings | Scores, value: float) -> Category:
+    """Return the category of a code, or the score itself."""
+    return labels.categories[int(value)] if isinstance(labels, Ratings) else float(value)
 
 
-def constant_raters(names: tuple[str, ...], values: Floats, times: Floats) -> tuple[str, ...]:
-    """Raters who gave one and the same value to everything that they judged, two items or more."""
-    found = []
+def is_unanimous(values: Floats) -> bool:
+    """Return whether each row of values (P, R), nan missing, has one distinct value; False without rows."""
+    if not len(values):
+        return False
+    lowest = np.where(np.isnan(values), np.inf, values).min(axis=1)
+    highest = np.where(np.isnan(values), -np.inf, values).max(axis=1)
+    return bool((lowest == highest).all())
+
+
+def find_constant_raters(names: tuple[str, ...], values: Floats, frequencies: Floats) -> tuple[str, ...]:
+    """Return the raters who gave one and the same value to all of their items, two items or more."""
+    constant = []
     for name, column in zip(names, values.T, strict=True):
-        given = ~np.isnan(column)
-        if times[given].sum() > 1 and bool((column[given] == column[given][0]).all()):
-            found.append(name)
-    return tuple(found)
+        present = ~np.isnan(column)
+        if frequencies[present].sum() > 1 and bool((column[present] == column[present][0]).all()):
+            constant.append(name)
+    return tuple(constant)
 
 
-def undefined_pairs(values: Floats, there: Bools, times: Floats) -> tuple[int, int]:
-    """How many rater pairs share items but have no kappa, and how many no correlation."""
-    kappa = correlation = 0
-    for a, b in combinations(range(values.shape[1]), 2):
-        both = there[:, a] & there[:, b]
-        if not both.any():
-            continue
-        x, y = values[both, a], values[both, b]
-        flat = bool((x == x[0]).all()), bool((y == y[0]).all())
-        kappa += all(flat) and bool(x[0] == y[0])
-        correlation += any(flat) or times[both].sum() < FEWEST_FOR_CORRELATION
-    return kappa, correlation
+def count_undefined_pairs(values: Floats, present: Bools, frequencies: Floats) -> tuple[int, int]:
+    """Return the number of rater pairs that share items but have no kappa, and those that have no correlation.
+
+    Kappa is undefined where both raters of a pair gave all shared items one and the same value, a correlation where
+    one of them gave all the same value or fewer than three items are shared.
+    """
+    without_kappa = without_correlation = 0
+    for rater in range(values.shape[1] - 1):
+        # This rater against all later ones at once: a loop over pairs takes seconds for a hundred raters.
+        others = values[:, rater + 1 :]
+        both = present[:, rater, None] & present[:, rater + 1 :]
+        rater_values = np.broadcast_to(values[:, rater, None], others.shape)
+        rater_low, rater_high = column_range(rater_values, both)
+        low, high = column_range(others, both)
+        overlap = both.any(axis=0)
+        rater_constant, constant = rater_low == rater_high, low == high
+        without_kappa += int((overlap & rater_constant & constant & (rater_low == low)).sum())
+        too_few = frequencies @ both < MIN_ITEMS_FOR_CORRELATION
+        without_correlation += int((overlap & (rater_constant | constant | too_few)).sum())
+    return without_kappa, without_correlation
 
 
-def estimate(name: str, found: Resampled, facts: Facts) -> Estimate:
-    """The estimate with its counts and its reason."""
-    reason = why_undefined(name, facts) if found.value is None else why_shaky(name, found, facts)
-    too_few = name in CORRELATION and facts.most_shared < FEWEST_FOR_CORRELATION
-    gone = found.value is None or too_few
+def column_range(values: Floats, mask: Bools) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest value of each column where the mask is true; infinite where it never is."""
+    smallest = np.where(mask, values, np.inf).min(axis=0, initial=np.inf)
+    return smallest, np.where(mask, values, -np.inf).max(axis=0, initial=-np.inf)
+
+
+def agreement_estimate(name: str, result: Resampled, summary: LabelSummary) -> Estimate:
+    """Return the estimate of an agreement statistic with its counts and its reason."""
+    too_few_shared = name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION
+    is_undefined = result.value is None or too_few_shared
     return Estimate(
-        value=None if gone else found.value,
-        low=None if gone else found.low,
-        high=None if gone else found.high,
-        items=facts.paired,
-        items_there=facts.there,
-        raters=facts.raters,
-        pairs=facts.pairs,
-        dropped=found.dropped,
-        reason=why_undefined(name, facts) if gone else reason,
+        value=None if is_undefined else result.value,
+        low=None if is_undefined else result.low,
+        high=None if is_undefined else result.high,
+        items=summary.paired_items,
+        items_total=summary.items,
+        raters=summary.raters,
+        pairs=summary.label_pairs,
+        dropped=result.dropped,
+        reason=why_undefined(name, summary) if is_undefined else agreement_caveats(name, result, summary),
     )
 
 
-def why_undefined(name: str, facts: Facts) -> str:
-    """The reason for no value."""
-    if not facts.paired:
-        return f"no item was judged by two people ({facts.there} items there): nothing can be compared"
-    if facts.only is not None:
-        return f"all raters chose {facts.only!r}: there is no variation to correct for; raw agreement 100 %"
-    if name in CORRELATION and facts.most_shared < FEWEST_FOR_CORRELATION:
-        return f"a correlation needs {FEWEST_FOR_CORRELATION} items judged by the same two raters"
-    if name in CORRELATION:
-        return "in every pair of raters one gave all items the same score: nothing can be ranked"
-    if name in OF_PAIRS:
-        return "each two raters used one and the same category on the items they share"
-    return "the labels that can be compared are all the same: there is no variation to correct for"
+def why_undefined(name: str, summary: LabelSummary) -> str:
+    """Return why an agreement statistic has no value."""
+    if not summary.paired_items:
+        return f"no item was labelled by two annotators ({summary.items} items in total)"
+    if summary.only_value is not None:
+        return f"all raters chose {summary.only_value!r}: there is no variation to correct for; raw agreement 100 %"
+    if name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION:
+        return f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} items labelled by the same two raters"
+    if name in CORRELATIONS:
+        return "in every pair of raters one gave all items the same score, so that they cannot be ranked"
+    if name in PAIR_STATISTICS:
+        return "the raters of each pair used one and the same category on the items they share"
+    return "all labels that can be compared are the same: there is no variation to correct for"
 
 
-def why_shaky(name: str, found: Resampled, facts: Facts) -> str:
-    """What a reader should know before using the value; empty where nothing."""
+def agreement_caveats(name: str, result: Resampled, summary: LabelSummary) -> str:
+    """Return what to know before using the value of an agreement statistic; empty where there is nothing."""
     notes = []
-    if facts.only is not None:
-        notes.append(f"one category only: all raters chose {facts.only!r}")
-    if found.low is None:
-        notes.append(no_interval(name, found, facts))
-    elif facts.groups is not None and facts.groups < FEW_GROUPS:
-        notes.append(few_groups(facts.groups))
-    elif facts.paired < FEW_ITEMS:
+    if summary.only_value is not None:
+        notes.append(f"one category only: all raters chose {summary.only_value!r}")
+    if result.low is None:
+        notes.append(why_no_interval(result, summary))
+    elif summary.groups is not None and summary.groups < FEW_GROUPS:
+        notes.append(few_groups(summary.groups))
+    elif summary.paired_items < FEW_ITEMS:
         notes.append(few_items())
-    if name in OF_PAIRS:
-        notes += of_pairs(name, facts)
-    if found.dropped:
-        notes.append(f"{many(found.dropped, 'resample')} undefined and left out")
+    if name in PAIR_STATISTICS:
+        notes += pair_caveats(name, summary)
+    if result.dropped:
+        notes.append(f"{format_count(result.dropped, 'resample')} undefined and left out")
     return "; ".join(notes)
 
 
-def many(number: int, noun: str) -> str:
-    """`1 item`, `2 items`."""
+def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
+    """Return why an agreement statistic has a value but no interval."""
+    if summary.is_unanimous and summary.paired_items > 1:
+        # 1 - .05^(1/n) is about 3/n: with more disagreement than this, n unanimous items are rarer than 5 %.
+        upper = 100 * min(1.0, 3 / summary.paired_items)
+        return (
+            "every item agrees, so that the resamples have no spread; by the rule of three up to "
+            f"{upper:.1f} % of further items may disagree"
+        )
+    return result.problem
+
+
+def pair_caveats(name: str, summary: LabelSummary) -> list[str]:
+    """Return what to know about a mean over pairs of raters."""
+    notes = []
+    is_correlation = name in CORRELATIONS
+    undefined = summary.pairs_without_correlation if is_correlation else summary.pairs_without_kappa
+    defined = summary.overlapping_pairs - undefined
+    if summary.rater_pairs > 1 and defined < summary.rater_pairs:
+        notes.append(
+            f"mean of {format_count(defined, 'rater pair')}; undefined for {summary.rater_pairs - defined} more"
+        )
+    if not is_correlation and summary.constant_raters:
+        notes.append(f"{', '.join(summary.constant_raters)} used one label only")
+    return notes
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return "1 item", "2 items"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def few_items(noun: str = "items") -> str:
-    """Why an interval over few items is doubtful."""
+    """Return the caveat of an interval over few items."""
     return f"fewer than {FEW_ITEMS} {noun}: the interval may be too narrow"
 
 
 def few_groups(groups: int) -> str:
-    """Why an interval over few groups is doubtful."""
-    return f"only {many(groups, 'group')} of items to resample: the interval may be too narrow"
+    """Return the caveat of an interval over few groups of items."""
+    return f"only {format_count(groups, 'group')} of items to resample: the interval may be too narrow"
 
 
-def no_interval(name: str, found: Resampled, facts: Facts) -> str:
-    """Why resampling gives no interval."""
-    if found.value == 1 and facts.paired > 1:
-        return (
-            "every item agrees, so that resampling shows no spread; by the rule of three up to "
-            f"{min(1.0, 3 / facts.paired):.1%} of items may yet disagree"
-        )
-    return "every resample gives the same value: no interval"
+def mean_caveats(result: Resampled, items: int) -> list[str]:
+    """Return what to know about a mean over items."""
+    if not items:
+        return ["no item has a value to average"]
+    if result.low is None:
+        return [result.problem]
+    return [few_items()] * (items < FEW_ITEMS)
 
 
-def of_pairs(name: str, facts: Facts) -> list[str]:
-    """What to know of a mean over rater pairs."""
+def correlation_estimate(result: Resampled, items: int, items_total: int, units: int) -> Estimate:
+    """Return the estimate of a judge's correlation with annotators over items, of which `units` were resampled."""
+    notes = [] if result.value is not None else ["all scores of one side are equal, so that they cannot be ranked"]
+    if result.problem:
+        notes.append(result.problem)
+    if units < items and units < FEW_GROUPS:
+        notes.append(few_groups(units))
+    elif items < FEW_ITEMS:
+        notes.append(few_items())
+    return judge_estimate(result, items, items_total, items, notes)
+
+
+def group_mean_estimate(
+    result: Resampled, groups_used: int, groups_total: int, items: int, items_total: int
+) -> Estimate:
+    """Return the estimate of a mean of the correlations within groups."""
     notes = []
-    missing = facts.undefined[1 if name in CORRELATION else 0]
-    if facts.rater_pairs > 1:
-        defined = facts.shared - missing
-        if defined < facts.rater_pairs:
-            lost = facts.rater_pairs - defined
-            notes.append(f"mean of {many(defined, 'rater pair')}; undefined for {lost} more")
-    if name not in CORRELATION and facts.constant:
-        who = ", ".join(facts.constant)
-        notes.append(f"{who} used one label only")
-    return notes
+    if groups_used < groups_total:
+        notes.append(
+            f"mean of {groups_used} of {groups_total} groups; the others have one item, or all scores of one side equal"
+        )
+    if result.problem:
+        notes.append(result.problem)
+    if 0 < groups_used < FEW_GROUPS:
+        notes.append(few_groups(groups_used))
+    return judge_estimate(result, items, items_total, items, notes)
+
+
+def system_estimate(result: Resampled, systems: int, items: int, items_total: int) -> Estimate:
+    """Return the estimate of a correlation between systems' means."""
+    notes = [f"{format_count(systems, 'system')}; both systems and items were resampled"]
+    if result.problem:
+        notes.append(result.problem)
+    if systems < FEW_GROUPS:
+        notes.append("few systems: use the interval rather than the value")
+    if result.value is None:
+        notes = ["all systems have the same mean on one side, so that they cannot be ranked"]
+    return judge_estimate(result, items, items_total, items, notes)
+
+
+def critique_estimate(result: Resampled, used: int, total: int) -> Estimate:
+    """Return the estimate of a score over critiques."""
+    notes = []
+    if used < total:
+        notes.append(f"{total - used} of {total} critiques have no AIU to count and are left out")
+    if result.problem:
+        notes.append(result.problem)
+    elif 0 < used < FEW_ITEMS:
+        notes.append(few_items("critiques"))
+    return judge_estimate(result, used, total, 0, notes)
+
+
+def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, note: str) -> str:
+    """Return what to know about a judge's statistic; `has_interval` counts intervals not made by resampling."""
+    if not items:
+        return "no item has both a verdict of the judge and a label to compare it with"
+    notes = [note] if note else []
+    if result.value is None and name.startswith("cohen_kappa"):
+        notes.insert(0, "both used one and the same category: there is no variation to correct for")
+    elif result.value is None:
+        notes.insert(0, "all scores of one side are equal, so that they cannot be ranked")
+    elif not has_interval:
+        notes.append(result.problem)
+    elif items < FEW_ITEMS:
+        notes.append(few_items())
+    return "; ".join(notes)
+
+
+def mode_caveats(compared: int, tied: int) -> str:
+    """Return what to know about ScaleEval's system-level rate."""
+    if not compared:
+        return "no scenario has a single most frequent value on both sides"
+    notes = [f"one yes or no for each of {format_count(compared, 'scenario')}, so no interval"]
+    if tied:
+        notes.append(f"{format_count(tied, 'scenario')} without a single most frequent value left out")
+    return "; ".join(notes)
+
+
+def why_untested(skipped: tuple[str, ...]) -> str:
+    """Return why the alternative-annotator test was not made."""
+    if not skipped:
+        return "no annotator's labels to test against"
+    return (
+        f"the test needs {MIN_TEST_ITEMS} items of an annotator that others labelled too; "
+        f"fewer have: {', '.join(skipped)}"
+    )
+
+
+def skipped_caveats(skipped: tuple[str, ...]) -> str:
+    """Return which annotators the alternative-annotator test left out."""
+    return f"{', '.join(skipped)} left out: fewer than {MIN_TEST_ITEMS} shared items" if skipped else ""
+
+
+def winning_caveats(tests: list[tuple[str, bool, float | None]], skipped: tuple[str, ...]) -> str:
+    """Return whom the judge won against, from (annotator, won, p) of each test; p is None without variance."""
+    winners = [rater for rater, won, _ in tests if won]
+    notes = [f"won against {', '.join(winners) if winners else 'none'} of {len(tests)}; no interval"]
+    certain = [rater for rater, _, p in tests if p is None]
+    if certain:
+        notes.append(f"no variance against {', '.join(certain)}: a t-test does not apply")
+    return "; ".join([*notes, *filter(None, [skipped_caveats(skipped)])])
+
+
+def dawid_skene_caveats(raters: int, converged: bool) -> str:
+    """Return what to know about a Dawid-Skene accuracy."""
+    notes = [f"a model's estimate from {raters} annotators and judges, assumed to err independently; no interval"]
+    return "; ".join(notes + ["the iteration did not converge"] * (not converged))
+
+
+def judge_estimate(result: Resampled, items: int, items_total: int, pairs: int, notes: list[str]) -> Estimate:
+    """Return an estimate of one judge."""
+    reason = "; ".join(notes)
+    return Estimate(result.value, result.low, result.high, items, items_total, 1, pairs, result.dropped, reason)

@@ -1,4 +1,4 @@
-"""Judge critiques piece by piece: is each AIU factual, and is each of the reference critique's covered?"""
+"""Label the AIUs of critiques: is each factual, and is each of the reference critique covered?"""
 
 import json
 from functools import partial
@@ -11,262 +11,286 @@ from core.items import Item
 from core.labels import Target
 from core.problems import Problem
 from pages.label.parts import aius as desk
-from pages.label.parts import labelling
+from pages.label.parts import completion, labelling
 from pages.label.parts.aius import Around, Did
 from pages.parts import resources, shell
-from pages.parts.text import plain, safe
+from pages.parts.text import escape_markdown, sanitize_markdown
 from storage import aius, database
 from storage import items as stored_items
 from storage.database import Session
 from storage.labelling import critique_queue, critique_workbench, queue
-from storage.labelling.critique_queue import Place, Unit
-from storage.labelling.critique_workbench import Sheet
+from storage.labelling.critique_queue import CritiqueEntry, CritiqueKey
+from storage.labelling.critique_workbench import CritiqueTask
 from storage.studies import Study
 
 
-def work(study: Study, annotator: str) -> None:
-    """The queue, the critique, and everything that keys do."""
-    scenario = chosen_scenario(study)
+def draw_page(study: Study, annotator: str) -> None:
+    """Draw the queue and the current critique."""
+    scenario = choose_scenario(study)
 
     @st.fragment
-    def at_the_desk() -> None:
+    def draw_workbench() -> None:
         with database.reading(resources.engine()) as session:
-            places = critique_queue.queue(session, study.id, annotator, scenario)
-        if not places:
-            return nothing(study)
-        unit = current(study, annotator, scenario, places)
-        if unit is None:
-            return finished(places, study)
-        progress(places, unit)
-        judged(study, annotator, scenario, places, unit)
+            entries = critique_queue.entries(session, study.id, annotator, scenario)
+        if not entries:
+            return empty_state(study)
+        critique = current_critique(study, annotator, scenario, entries)
+        if critique is None:
+            return draw_finished(entries, study)
+        draw_progress(entries, critique)
+        draw_critique(study, annotator, scenario, entries, critique)
 
-    at_the_desk()
-    shell.folds()
+    draw_workbench()
+    shell.fold_long_texts()
 
 
-def chosen_scenario(study: Study) -> str | None:
-    """Which critiques; the choice is in the address."""
+def choose_scenario(study: Study) -> str | None:
+    """Draw the choice of a scenario, which is in the address."""
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
     with st.container(horizontal=True, key="queue", vertical_alignment="bottom"):
-        chosen = st.selectbox(
+        scenario = st.selectbox(
             "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params", width=240
         )
         labelling.guidelines(study)
-    return chosen
+    return scenario
 
 
-def current(study: Study, annotator: str, scenario: str | None, places: list[Place]) -> Unit | None:
-    """The critique in the address, else the next one with something left; what is shown is held for this annotator."""
-    named = Unit(st.query_params.get("item", ""), st.query_params.get("of", ""))
-    here = next((place for place in places if place.unit == named), None)
-    if here is None and named.item and not named.critique:
-        here = next((place for place in places if place.unit.item == named.item and not place.done), None)
-    if here is None:
-        return following(study, annotator, scenario)
+def current_critique(
+    study: Study, annotator: str, scenario: str | None, entries: list[CritiqueEntry]
+) -> CritiqueKey | None:
+    """Return the critique in the address, else the next unfinished one; it is leased to this annotator."""
+    requested = CritiqueKey(st.query_params.get("item", ""), st.query_params.get("of", ""))
+    entry = next((candidate for candidate in entries if candidate.key == requested), None)
+    if entry is None and requested.item and not requested.critique:
+        entry = next(
+            (candidate for candidate in entries if candidate.key.item == requested.item and not candidate.done), None
+        )
+    if entry is None:
+        return claim_next(study, annotator, scenario)
     with database.writing(resources.engine()) as session:
-        critique_queue.hold(session, study, annotator, here.targets)
-    return here.unit
+        critique_queue.extend_leases(session, study, annotator, entry.targets)
+    return entry.key
 
 
-def following(study: Study, annotator: str, scenario: str | None, after: Unit | None = None) -> Unit | None:
-    """Claim the next critique, and put it into the address."""
+def claim_next(
+    study: Study, annotator: str, scenario: str | None, after: CritiqueKey | None = None
+) -> CritiqueKey | None:
+    """Claim the next critique, and write it to the address."""
     with database.writing(resources.engine()) as session:
-        found = critique_queue.claim(session, study, annotator, scenario=scenario, after=after)
-    go_to(found)
-    return found
+        critique = critique_queue.claim_next(session, study, annotator, scenario=scenario, after=after)
+    open_critique(critique)
+    return critique
 
 
-def go_to(unit: Unit | None) -> None:
-    """Put a critique into the address: it is shown next, and to whoever gets the link."""
-    if unit is None:
+def open_critique(critique: CritiqueKey | None) -> None:
+    """Write a critique to the address, so that it is drawn next and a link opens it."""
+    if critique is None:
         for name in ("item", "of"):
             st.query_params.pop(name, None)
     else:
-        st.query_params.update(item=unit.item, of=unit.critique)
+        st.query_params.update(item=critique.item, of=critique.critique)
 
 
-def nothing(study: Study) -> None:
-    """No item here has a critique."""
-    st.info("No item of this study has a critique. Import critiques, such as MetaCritique's annotation_data.json.")
-    shell.offer_sample("label/aius.py", "metacritique")
+def empty_state(study: Study) -> None:
+    """Draw what to do where no item has a critique."""
+    st.info("This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.")
+    shell.link_sample("label/aius.py", "metacritique")
     st.page_link(
-        shell.page("setup/studies.py"),
+        shell.page_path("setup/studies.py"),
         label="Import",
         icon=":material/upload_file:",
         query_params={"study": study.name},
     )
 
 
-def finished(places: list[Place], study: Study) -> None:
-    """Nothing is left for this annotator."""
-    done = sum(place.done for place in places)
-    st.success(f"Done: you have judged {done} of {len(places)} critiques.", icon=":material/check:")
-    skipped = [place.unit for place in places if place.skipped and not place.done]
-    if skipped and st.button(f"Go through the {len(skipped)} you skipped", key="again"):
-        go_to(skipped[0])
+def draw_finished(entries: list[CritiqueEntry], study: Study) -> None:
+    """Draw what to do when no critique is left for this annotator."""
+    done_count = sum(entry.done for entry in entries)
+    completion.draw_completion(done_count, len(entries), "critique")
+    skipped_critiques = [entry.key for entry in entries if entry.skipped and not entry.done]
+    if skipped_critiques and st.button(f"Label {len(skipped_critiques)} skipped", key="again"):
+        open_critique(skipped_critiques[0])
         st.rerun()
     st.page_link(
-        shell.page("results/critiques.py"),
-        label="See whose critiques are best",
+        shell.page_path("results/critiques.py"),
+        label="Results: critiques",
         icon=":material/rate_review:",
         query_params={"study": study.name},
     )
     if study.rules.overlap > 1:
-        st.caption(f"Each AIU is judged by up to {study.rules.overlap} people; come back when there is more.")
+        st.caption(f"Each AIU is labelled by up to {study.rules.overlap} annotators. New ones appear here.")
 
 
-def progress(places: list[Place], unit: Unit) -> None:
-    """`7 of 12 critiques · AIUs 3 of 9 here · 1 skipped`."""
-    here = next(place for place in places if place.unit == unit)
-    done, skipped = sum(place.done for place in places), sum(place.skipped and not place.done for place in places)
-    parts = [f"**{done} of {len(places)} critiques**", f"{here.labelled} of {len(here.targets)} AIUs of this one"]
+def draw_progress(entries: list[CritiqueEntry], critique: CritiqueKey) -> None:
+    """Draw `7 of 12 critiques · 3 of 9 AIUs of this one · 1 skipped`."""
+    entry = next(other for other in entries if other.key == critique)
+    done_count = sum(other.done for other in entries)
+    skipped = sum(other.skipped and not other.done for other in entries)
+    parts = [
+        f"**{done_count} of {len(entries)} critiques**",
+        f"{entry.labelled} of {len(entry.targets)} AIUs of this one",
+    ]
     parts += [f"{skipped} skipped"] if skipped else []
-    st.progress(done / len(places), text=" · ".join(parts))
+    st.progress(done_count / len(entries), text=" · ".join(parts))
 
 
-def judged(study: Study, annotator: str, scenario: str | None, places: list[Place], unit: Unit) -> None:
-    """The material above, the desk below. Who wrote the critique is not said: it should not matter."""
-    here = next(index for index, place in enumerate(places) if place.unit == unit)
+def draw_critique(
+    study: Study, annotator: str, scenario: str | None, entries: list[CritiqueEntry], critique: CritiqueKey
+) -> None:
+    """Draw the item above and the workbench below; the author of the critique is hidden, to avoid bias."""
+    index = next(index for index, entry in enumerate(entries) if entry.key == critique)
     with database.writing(resources.engine()) as session:
-        sheet = critique_workbench.sheet(session, study, unit, annotator)
-        note = queue.note(session, study.id, own_target(unit), annotator)
-        edited = aius.last_edit(session, study.id, unit.item, annotator, unit.critique) is not None
-        lacking = any(one is None or one.aius is None for one in (sheet.critique, sheet.reference))
-        adopts = lacking and aius.adoptable(session, study.id, unit.item) is not None
-    material(sheet)
+        task = critique_workbench.load_task(session, study, critique, annotator)
+        note = queue.current_note(session, study.id, extraction_target(critique), annotator)
+        can_undo = aius.last_edit(session, study.id, critique.item, annotator, critique.critique) is not None
+        is_incomplete = any(part is None or part.aius is None for part in (task.critique, task.reference))
+        can_adopt = is_incomplete and aius.find_adoptable(session, study.id, critique.item) is not None
+    draw_material(task)
     desk.show(
-        sheet,
+        task,
         Around(
-            name=json.dumps([unit.item, unit.critique]),
+            name=json.dumps([critique.item, critique.critique]),
             acknowledged=float(st.session_state.get("aius_acknowledged", 0.0)),
             problem=st.session_state.pop("aius_problem", ""),
-            skipped=places[here].skipped,
+            skipped=entries[index].skipped,
             note=note,
-            can={"previous": here > 0, "next": here + 1 < len(places), "undo": edited},
-            waits=study.rules.reveal and sheet.has_judges,
-            adopts=adopts,
+            can={"previous": index > 0, "next": index + 1 < len(entries), "undo": can_undo},
+            waits=study.rules.reveal and task.has_judges,
+            adopts=can_adopt,
         ),
-        partial(carry_out, study, annotator, scenario, places),
+        partial(handle_actions, study, annotator, scenario, entries),
     )
 
 
-def material(sheet: Sheet) -> None:
-    """Question, answer and reference answer, side by side."""
-    item, about = sheet.item, sheet.item.responses
-    st.caption(" · ".join(plain(part) for part in (item.id, item.scenario) if part))
+def draw_material(task: CritiqueTask) -> None:
+    """Draw question, answer and reference answer side by side."""
+    item, responses = task.item, task.item.responses
+    st.caption(" · ".join(escape_markdown(part) for part in (item.id, item.scenario) if part))
     columns = st.columns(3, gap="medium")
-    answer = about[sheet.critique.of - 1].text if sheet.critique.of <= len(about) else ""
-    cards = (("Question", question(item)), ("Answer", answer), ("Reference answer", sheet.answer))
+    answer = responses[task.critique.of - 1].text if task.critique.of <= len(responses) else ""
+    cards = (("Question", question_text(item)), ("Answer", answer), ("Reference answer", task.answer))
     for column, (title, text) in zip(columns, cards, strict=True):
         with column, st.container(key=f"card-{title.lower().replace(' ', '-')}"):
             st.caption(f"**{title}**")
             with st.container(key=f"fold-{title.lower().replace(' ', '-')}"):
-                st.markdown(safe(text) if text else "*There is none yet.*")
+                st.markdown(sanitize_markdown(text) if text else "*(none)*")
 
 
-def question(item: Item) -> str:
-    """What was asked, after its context."""
+def question_text(item: Item) -> str:
+    """Return the prompt after its context."""
     return f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
 
 
-def own_target(unit: Unit) -> Target:
-    """Where the marks of a whole critique hang."""
-    return critique_ratings.of_extraction(unit.item, unit.critique)
+def extraction_target(critique: CritiqueKey) -> Target:
+    """Return the target that holds the marks of a whole critique."""
+    return critique_ratings.extraction_target(critique.item, critique.critique)
 
 
-def carry_out(study: Study, annotator: str, scenario: str | None, places: list[Place], did: list[Did]) -> None:
-    """Do what was done at the desk, each thing once, and go where the last of it leads."""
-    for one in did:
-        if one.number <= st.session_state.get("aius_acknowledged", 0.0):
+def handle_actions(
+    study: Study, annotator: str, scenario: str | None, entries: list[CritiqueEntry], actions: list[Did]
+) -> None:
+    """Apply the actions that the browser sent, each once, and navigate.
+
+    The browser sends an action again until it is acknowledged by its number.
+    """
+    for action in actions:
+        if action.number <= st.session_state.get("aius_acknowledged", 0.0):
             continue
-        st.session_state["aius_acknowledged"] = one.number
-        unit = Unit(*json.loads(one.unit))
+        st.session_state["aius_acknowledged"] = action.number
+        critique = CritiqueKey(*json.loads(action.unit))
         try:
             with database.writing(resources.engine()) as session:
-                act(session, study, annotator, unit, one)
+                apply_action(session, study, annotator, critique, action)
         except Problem as problem:
             st.session_state["aius_problem"] = str(problem)
             continue
-        move(study, annotator, scenario, places, unit, one)
+        navigate(study, annotator, scenario, entries, critique, action)
 
 
-def act(session: Session, study: Study, annotator: str, unit: Unit, did: Did) -> None:
-    """One thing, kept."""
-    told = did.told
-    match did.action:
+def apply_action(session: Session, study: Study, annotator: str, critique: CritiqueKey, action: Did) -> None:
+    """Store one action."""
+    data = action.told
+    match action.action:
         case "answer":
-            target = Target.model_validate_json(told["key"])
-            critique_workbench.answer(session, study, unit, annotator, target, told["value"], float(told["seconds"]))
-            done().append([unit.item, unit.critique, told["key"]])
+            target = Target.model_validate_json(data["key"])
+            critique_workbench.save_answer(
+                session, study, critique, annotator, target, data["value"], float(data["seconds"])
+            )
+            actions_done().append([critique.item, critique.critique, data["key"]])
         case "split" | "merge" | "add" | "edit" | "not_atomic":
-            aius.put(session, study.id, unit.item, annotator, change(did))
-            done().append([unit.item, unit.critique, ""])
+            aius.save_edit(session, study.id, critique.item, annotator, parse_edit(action))
+            actions_done().append([critique.item, critique.critique, ""])
         case "adopt":
-            critique_workbench.adopt(session, study, unit, annotator)
+            critique_workbench.adopt_from_run(session, study, critique, annotator)
         case "undo":
-            undo(session, study, annotator, unit, told.get("key"))
+            undo_last(session, study, annotator, critique, data.get("key"))
         case "flag":
-            target = Target.model_validate_json(told["key"])
-            queue.mark(session, study.id, target, annotator, "flag", on=bool(told["on"]))
+            target = Target.model_validate_json(data["key"])
+            queue.set_mark(session, study.id, target, annotator, "flag", on=bool(data["on"]))
         case "skip":
-            queue.mark(session, study.id, own_target(unit), annotator, "skip", on=bool(told["on"]))
+            queue.set_mark(session, study.id, extraction_target(critique), annotator, "skip", on=bool(data["on"]))
         case "note":
-            text = str(told["text"]).strip()
-            queue.mark(session, study.id, own_target(unit), annotator, "note", text=text, on=bool(text))
+            text = str(data["text"]).strip()
+            queue.set_mark(session, study.id, extraction_target(critique), annotator, "note", text=text, on=bool(text))
 
 
-def change(did: Did) -> Change:
-    """An edit as it was told; what the browser left out or made too long is a problem in words."""
-    told = did.told
-    lines = [str(line) for line in told.get("lines") or ()]
-    at = tuple(int(edge) for edge in told["at"]) if told.get("at") else None
+def parse_edit(action: Did) -> Change:
+    """Return the edit that an action describes; raises Problem where its text is missing or too long."""
+    data = action.told
+    lines = [str(line) for line in data.get("lines") or ()]
+    span = (int(data["at"][0]), int(data["at"][1])) if data.get("at") else None
     try:
-        match did.action:
+        match action.action:
             case "split":
-                return Split(aiu=told["aiu"], into=tuple(Piece(text=line) for line in lines))
+                return Split(aiu=data["aiu"], into=tuple(Piece(text=line) for line in lines))
             case "merge":
-                return Merge(aius=tuple(told["aius"]), piece=Piece(text=" ".join(lines)))
+                return Merge(aius=tuple(data["aius"]), piece=Piece(text=" ".join(lines)))
             case "add":
-                return Add(critique=told["critique"], piece=Piece(text=" ".join(lines), at=at))
+                return Add(critique=data["critique"], piece=Piece(text=" ".join(lines), at=span))
             case "edit":
-                return Reword(aiu=told["aiu"], piece=Piece(text=" ".join(lines)))
+                return Reword(aiu=data["aiu"], piece=Piece(text=" ".join(lines)))
             case _:
-                return NotAtomic(aiu=told["aiu"], on=bool(told["on"]))
+                return NotAtomic(aiu=data["aiu"], on=bool(data["on"]))
     except ValueError:
-        raise Problem("An AIU is one sentence of at most 2,000 letters; a split makes 2 to 26 of them.") from None
+        raise Problem("An AIU is one sentence of at most 2,000 characters. A split makes 2 to 26 of them.") from None
 
 
-def undo(session: Session, study: Study, annotator: str, unit: Unit, here: str | None) -> None:
-    """Take back the last thing done to this critique in this visit; before that, the answer at hand, or an edit."""
-    mine = [one for one in done() if one[:2] == [unit.item, unit.critique]]
-    if mine:
-        done().remove(mine[-1])
-    key = mine[-1][2] if mine else here
-    standing = {desk.name_of(q.target): q for q in critique_workbench.sheet(session, study, unit, annotator).questions}
-    if key and key in standing and standing[key].own is not None:
-        critique_workbench.answer(session, study, unit, annotator, standing[key].target, None, 0.0)
+def undo_last(session: Session, study: Study, annotator: str, critique: CritiqueKey, current_key: str | None) -> None:
+    """Undo the last action on this critique in this visit, else the current answer, else the last edit."""
+    place = [critique.item, critique.critique]
+    critique_actions = [done_action for done_action in actions_done() if done_action[:2] == place]
+    if critique_actions:
+        actions_done().remove(critique_actions[-1])
+    key = critique_actions[-1][2] if critique_actions else current_key
+    questions_by_key = {
+        desk.name_of(q.target): q for q in critique_workbench.load_task(session, study, critique, annotator).questions
+    }
+    if key and key in questions_by_key and questions_by_key[key].value is not None:
+        critique_workbench.save_answer(session, study, critique, annotator, questions_by_key[key].target, None, 0.0)
     else:
-        aius.undo(session, study.id, unit.item, annotator, unit.critique)
+        aius.undo(session, study.id, critique.item, annotator, critique.critique)
 
 
-def done() -> list[list[str]]:
-    """What was answered and edited in this visit, in order: item, critique, and the answer's target or nothing."""
-    kept: list[list[str]] = st.session_state.setdefault("aius_done", [])
-    return kept
+def actions_done() -> list[list[str]]:
+    """Return the answers and edits of this visit in order: item, critique, and the target of an answer or ""."""
+    actions: list[list[str]] = st.session_state.setdefault("aius_done", [])
+    return actions
 
 
-def move(study: Study, annotator: str, scenario: str | None, places: list[Place], unit: Unit, did: Did) -> None:
-    """To the next critique, or to the neighbour that was asked for."""
-    if did.action in ("previous", "next"):
-        here = next(index for index, place in enumerate(places) if place.unit == unit)
-        step = 1 if did.action == "next" else -1
-        go_to(places[(here + step) % len(places)].unit)
-    elif did.action == "done" or (did.action == "skip" and did.told["on"]):
-        following(study, annotator, scenario, unit)
+def navigate(
+    study: Study, annotator: str, scenario: str | None, entries: list[CritiqueEntry], critique: CritiqueKey, action: Did
+) -> None:
+    """Open the next critique, or the requested neighbour."""
+    if action.action in ("previous", "next"):
+        index = next(index for index, entry in enumerate(entries) if entry.key == critique)
+        step = 1 if action.action == "next" else -1
+        open_critique(entries[(index + step) % len(entries)].key)
+    elif action.action == "done" or (action.action == "skip" and action.told["on"]):
+        claim_next(study, annotator, scenario, critique)
 
 
-chosen = shell.opened(
-    "AIUs", "Judge critiques piece by piece: is each AIU factual, and is each of the reference critique's covered?"
+study = shell.draw_header(
+    "AIUs", "Label the AIUs of critiques: is each one factual, and does the critique cover each one of the reference?"
 )
-work(chosen, shell.signed_in())
+draw_page(study, shell.require_annotator())

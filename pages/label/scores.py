@@ -1,99 +1,99 @@
-"""Score responses on any criterion and its scale, by keys: blind first, then with what the judges made of them."""
+"""Score responses on a criterion: blind first, then with the judges' review."""
 
 import streamlit as st
 
 from core.items import Criterion, Item
 from core.labels import Scale, Target
 from core.llm import images
-from pages.label.parts import desk, labelling
+from pages.label.parts import completion, desk, labelling
 from pages.label.parts.labelling import Work
 from pages.parts import charts, items, resources, shell
-from pages.parts.text import short
+from pages.parts.text import truncate
 from storage import database
 from storage import items as stored_items
 from storage.labelling import queue, scorable_criteria
-from storage.labelling.queue import Place, Queue
-from storage.labelling.scorable_criteria import Offer
+from storage.labelling.queue import Queue, QueueEntry
+from storage.labelling.scorable_criteria import ScaleKey
 from storage.studies import Study
 
-LONGEST = 90  # letters of a rubric line beside its key
+LABEL_LENGTH = 90  # characters of a rubric line beside its key
 
 
-def chosen_offer(study: Study, known: dict[Offer, Scale]) -> tuple[Offer, str | None]:
-    """What is scored, and in which scenario; both are in the address."""
-    names = {_named(offer, known): offer for offer in known}
+def choose_scale(study: Study, scales: dict[ScaleKey, Scale]) -> tuple[ScaleKey, str | None]:
+    """Draw the choices of criterion and scenario, which are in the address."""
+    keys_by_name = {_scale_name(key, scales): key for key in scales}
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
     with st.container(horizontal=True, key="queue", vertical_alignment="bottom"):
-        name = st.selectbox("Criterion", list(names), key="criterion", bind="query-params", width=260)
+        selected = st.selectbox("Criterion", list(keys_by_name), key="criterion", bind="query-params", width=260)
         scenario = st.selectbox(
             "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params", width=220
         )
         labelling.guidelines(study)
-    return names.get(str(name)) or next(iter(names.values())), scenario
+    return keys_by_name.get(str(selected)) or next(iter(keys_by_name.values())), scenario
 
 
-def _named(offer: Offer, known: dict[Offer, Scale]) -> str:
-    """The criterion, and whether it is an answer where a score has the same one."""
-    kind, criterion = offer
-    return (criterion or "answer") if kind == "score" or ("score", criterion) not in known else f"{criterion} (answer)"
+def _scale_name(key: ScaleKey, scales: dict[ScaleKey, Scale]) -> str:
+    """Return the criterion, marked as an answer where a score has the same name."""
+    kind, criterion = key
+    return (criterion or "answer") if kind == "score" or ("score", criterion) not in scales else f"{criterion} (answer)"
 
 
-def nothing(study: Study) -> None:
-    """No scale, so nothing to score on."""
+def empty_state(study: Study) -> None:
+    """Draw what to do where no criterion has a scale."""
     st.info(
         "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."
     )
-    shell.offer_sample("label/scores.py", "refer")
+    shell.link_sample("label/scores.py", "refer")
     st.page_link(
-        shell.page("setup/studies.py"),
+        shell.page_path("setup/studies.py"),
         label="Import",
         icon=":material/upload_file:",
         query_params={"study": study.name},
     )
     st.page_link(
-        shell.page("setup/runs.py"),
+        shell.page_path("setup/runs.py"),
         label="Start a run",
         icon=":material/play_circle:",
         query_params={"study": study.name},
     )
 
 
-def finished(places: list[Place], study: Study) -> None:
-    """Nothing is left for this annotator."""
-    if not places:
-        st.info("There is no item here. Clear the scenario, or import some.")
+def draw_finished(entries: list[QueueEntry], study: Study) -> None:
+    """Draw what to do when nothing is left for this annotator."""
+    if not entries:
+        st.info("No items to score. Clear the scenario, or import items.")
         return
-    tally = queue.tally(places)
-    st.success(f"Done: you have scored {tally.labelled} of {tally.there} items.", icon=":material/check:")
-    labelling.go_through_skipped(places)
+    progress = queue.count_progress(entries)
+    completion.draw_completion(progress.labelled, progress.total, "item")
+    labelling.go_through_skipped(entries)
     st.page_link(
-        shell.page("results/agreement.py"),
-        label="See the agreement",
+        shell.page_path("results/agreement.py"),
+        label="Results: agreement",
         icon=":material/monitoring:",
         query_params={"study": study.name},
     )
 
 
-def judged(work: Work, scale: Scale, target: Target, places: list[Place]) -> None:
-    """The item on the left, the scale on the right, the judges' review below once the score stands."""
+def draw_target(work: Work, scale: Scale, target: Target, entries: list[QueueEntry]) -> None:
+    """Draw the item on the left, the scale on the right, and the judges' review below after a score."""
     with database.reading(resources.engine()) as session:
-        whole = stored_items.get(session, work.study.id, target.item)
-    standing = labelling.own(work, target)
+        item = stored_items.get(session, work.study.id, target.item)
+    label = labelling.own(work, target)
     criterion = labelling.criterion_of(work.study, target)
     left, right = st.columns([2, 1], gap="large")
     with left:
-        labelling.place_of(whole, target)
-        items.show(part_of(whole, target), home=images.folder(work.study.name))
-        if standing is not None and work.study.rules.reveal:
-            labelling.reveal(work, target, whole)
+        labelling.place_of(item, target)
+        items.draw_item(response_item(item, target), media_folder=images.media_folder(work.study.name))
+        if label is not None and work.study.rules.reveal:
+            labelling.reveal(work, target, item)
     with right:
-        labelling.answer(work, target, places, standing, question(target, scale), answers(scale, criterion))
+        labelling.answer(work, target, entries, label, question_text(target, scale), answer_options(scale, criterion))
         labelling.meaning(criterion)
 
 
-def part_of(item: Item, target: Target) -> Item:
-    """The item with the one response that the target is about, without its reference where that is the answer."""
+def response_item(item: Item, target: Target) -> Item:
+    """Return the item with the target's response only, and without the reference where that is the answer."""
     if target.kind == "answer":
         return item.model_copy(update={"reference": None})
     if not target.part:
@@ -101,57 +101,57 @@ def part_of(item: Item, target: Target) -> Item:
     return item.model_copy(update={"responses": (item.responses[int(target.part) - 1],)})
 
 
-def question(target: Target, scale: Scale) -> str:
-    """What is asked, with the ends of the scale where any number between them will do."""
-    ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
+def question_text(target: Target, scale: Scale) -> str:
+    """Return the question, with the ends of a continuous scale."""
+    range_text = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
     if target.kind == "answer":
         return "What is the right answer?"
-    return f"Which score for {target.criterion}{ends}?" if target.criterion else f"Which score{ends}?"
+    return f"Which score for {target.criterion}{range_text}?" if target.criterion else f"Which score{range_text}?"
 
 
-def answers(scale: Scale, criterion: Criterion) -> tuple[desk.Option, ...] | desk.Numbers:
-    """A key for each value of the scale; a field for numbers where there are more than ten, or any between two ends."""
+def answer_options(scale: Scale, criterion: Criterion) -> tuple[desk.Option, ...] | desk.Numbers:
+    """Return one key for each value; a number field for more than ten values and for continuous scales."""
     values = scale.categories
     if not values or len(values) > 10:
         return desk.Numbers(
             scale.low if not values else min(v for v in values if isinstance(v, int | float)),
             scale.high if not values else max(v for v in values if isinstance(v, int | float)),
         )
-    digits = all(isinstance(value, int) and 0 <= value <= 9 for value in values)
-    lines = criterion.rubric if len(criterion.rubric) == len(values) else ("",) * len(values)
+    is_digit = all(isinstance(value, int) and 0 <= value <= 9 for value in values)
+    rubric = criterion.rubric if len(criterion.rubric) == len(values) else ("",) * len(values)
     return tuple(
         desk.Option(
-            key=str(int(value)) if digits else str(place % 10),
+            key=str(int(value)) if is_digit else str(index % 10),
             value=value,
-            label=_label(value, line, said=digits),
-            colour=charts.step(place - 1, len(values)),
+            label=_option_label(value, rubric_line, is_digit=is_digit),
+            colour=charts.step_colour(index - 1, len(values)),
         )
-        for place, (value, line) in enumerate(zip(values, lines, strict=True), start=1)
+        for index, (value, rubric_line) in enumerate(zip(values, rubric, strict=True), start=1)
     )
 
 
-def _label(value: object, line: str, *, said: bool) -> str:
-    """The rubric's line without the number that its key says already; the value where there is no line."""
-    text = line.removeprefix(str(value)).lstrip(" :.-–—") if line else ""
+def _option_label(value: object, rubric_line: str, *, is_digit: bool) -> str:
+    """Return the rubric line without the number that the key shows; the value where there is no line."""
+    text = rubric_line.removeprefix(str(value)).lstrip(" :.-–—") if rubric_line else ""
     text = text[:1].upper() + text[1:]
     if not text:
         return str(value)
-    return short(text if said else f"{value}: {text}", LONGEST)
+    return truncate(text if is_digit else f"{value}: {text}", LABEL_LENGTH)
 
 
-study = shell.opened("Scores", "Score one response after the other, blind; then see what the judges made of it.")
-name = shell.signed_in()
+study = shell.draw_header("Scores", "Score responses without seeing the judges; then compare with their review.")
+annotator = shell.require_annotator()
 with database.reading(resources.engine()) as session:
-    there = scorable_criteria.scales(session, study.id)
-if not there:
-    nothing(study)
+    scales = scorable_criteria.scales(session, study.id)
+if not scales:
+    empty_state(study)
 else:
-    (kind, on), scenario = chosen_offer(study, there)
+    (kind, criterion), scenario = choose_scale(study, scales)
     with database.writing(resources.engine()) as session:
-        scorable_criteria.offer(session, study.id, kind, on, there[kind, on])
-    labour = Work(study, name, Queue(study.id, kind, on, scenario, every=True))
+        scorable_criteria.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
+    work = Work(study, annotator, Queue(study.id, kind, criterion, scenario, every=True))
     labelling.at_the_desk(
-        labour,
-        lambda target, places: judged(labour, there[kind, on], target, places),
-        lambda places: finished(places, study),
+        work,
+        lambda target, entries: draw_target(work, scales[kind, criterion], target, entries),
+        lambda entries: draw_finished(entries, study),
     )

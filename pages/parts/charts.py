@@ -1,6 +1,7 @@
-"""Charts: a title that says the subject, intervals as whiskers, n at each point, and a click that opens the items.
+"""Charts that several pages share: points with intervals and a heat map of pairs of raters.
 
-Plotly is imported when the first chart is drawn; it costs a tenth of a second.
+Every point shows its interval and n, and a click selects it. Plotly is imported when the first chart is drawn,
+because the import takes about 0.1 s.
 """
 
 import re
@@ -11,96 +12,100 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.statistics.reports.agreement import Row
+from core.statistics.reports.agreement import AgreementRow
 from pages.parts import colours, numbers
-from pages.parts.text import short
+from pages.parts.text import truncate
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 GREY = colours.RESPONSE[0]
-ROW, CELL = 34, 74
-"""Pixels for a line of points, and for a cell of the heat map."""
-TALL = 18
-"""Lines beyond which a chart scrolls, with its axis on top."""
-LONGEST, WIDEST, NARROW = 34, 13, 9
-"""Characters of a name on the vertical axis, and on a line under the heat map, where two or more stand there."""
+ROW_HEIGHT, CELL_SIZE = 34, 74
+"""Pixels for one row of points, and for one cell of the heat map."""
+MAX_ROWS = 18
+"""A chart with more rows scrolls, with its axis on top."""
+NAME_LENGTH, LINE_LENGTH, SHORT_LINE_LENGTH = 34, 13, 9
+"""Characters of a name on the vertical axis, and of a line under the heat map with two columns and with more."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
+"""The low end of the colour scale in each theme."""
 CONFIG = {"displayModeBar": False}
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one colour: the rows by the name that stands on the axis."""
+    """Points of one colour, by their name on the axis."""
 
     name: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, AgreementRow]
     hollow: bool = False
 
 
 @dataclass(frozen=True)
-class Ceiling:
-    """The human value, drawn as a dashed line."""
+class ReferenceLine:
+    """A value to compare with, drawn as a dashed vertical line."""
 
     name: str
     value: float
 
 
-def draw(figure: "go.Figure", key: str, alt: str, on_select: Any) -> None:
-    """A chart on which points can be clicked."""
+def draw(figure: "go.Figure", key: str, alt: str, on_select: Any = "ignore") -> None:
+    """Draw a chart; `on_select` is called after a click on a point. `alt` is read aloud by screen readers."""
     st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=CONFIG, alt=alt)
 
 
-def clicked(key: str) -> Any:
-    """What the clicked point stands for; None where none is."""
+def clicked_point(key: str) -> Any:
+    """Return the custom data of the clicked point; None where no point is clicked."""
     points = st.session_state[key].selection.points
     return points[0]["customdata"] if points else None
 
 
-def points(
+def interval_figure(
     series: Sequence[Series],
     *,
     title: str,
     axis: str,
     order: Sequence[str],
-    chosen: str | None,
-    ceiling: Ceiling | None,
+    selected: str | None,
+    reference_line: ReferenceLine | None,
 ) -> "go.Figure":
-    """Values with whiskers on a horizontal axis, one line a name, in the order given from above."""
+    """Return a figure of values with intervals on a horizontal axis, one row a name in the given order."""
     import plotly.graph_objects as go
 
-    places = {name: place for place, name in enumerate(reversed(order))}
+    positions = {name: place for place, name in enumerate(reversed(order))}
     figure = go.Figure()
-    for number, one in enumerate(series):
-        whiskers(figure, one, places, chosen, shift=0.13 * (2 * number - len(series) + 1))
-    _sizes(figure, series, places)
-    names = list(places)
+    for number, line in enumerate(series):
+        add_intervals(figure, line, positions, selected, shift=0.13 * (2 * number - len(series) + 1))
+    _add_counts(figure, series, positions)
+    names = list(positions)
     figure.update_yaxes(
-        tickvals=list(places.values()),
-        ticktext=[escape(short(name, LONGEST), quote=False) or "–" for name in names],
+        tickvals=list(positions.values()),
+        ticktext=[escape(truncate(name, NAME_LENGTH), quote=False) or "–" for name in names],
         range=[-0.6, len(names) - 0.4],
     )
-    figure.update_xaxes(title=axis, range=[_lowest(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
-    if len(names) > TALL:
+    figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
+    if len(names) > MAX_ROWS:
         figure.update_xaxes(side="top")
     figure.update_xaxes(zeroline=True, zerolinecolor=GREY, showgrid=True)
-    if ceiling is not None:
+    if reference_line is not None:
         figure.add_vline(
-            ceiling.value,
+            reference_line.value,
             line={"dash": "dash", "color": GREY},
-            annotation={"text": f"{ceiling.name} {ceiling.value:.2f}", "yanchor": "bottom", "y": 1},
+            annotation={"text": f"{reference_line.name} {reference_line.value:.2f}", "yanchor": "bottom", "y": 1},
         )
-    return dressed(figure, title, 100 + 30 * (len(series) > 1) + ROW * len(names), legend=len(series) > 1)
+    return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + ROW_HEIGHT * len(names), legend=len(series) > 1)
 
 
-def whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], chosen: str | None, shift: float) -> None:
+def add_intervals(
+    figure: "go.Figure", series: Series, positions: Mapping[str, int], selected: str | None, shift: float
+) -> None:
+    """Add the points of a series with their intervals, `shift` above the rows that `positions` gives."""
     import plotly.graph_objects as go
 
-    there = {name: row for name, row in series.rows.items() if name in places and row.value is not None}
-    values = [row.value or 0.0 for row in there.values()]
-    ends = [_ends(row) for row in there.values()]
-    heights = [places[name] + shift for name in there]
-    colour = GREY if series.hollow else accent()
+    rows = {name: row for name, row in series.rows.items() if name in positions and row.value is not None}
+    values = [row.value or 0.0 for row in rows.values()]
+    intervals = [_interval(row) for row in rows.values()]
+    heights = [positions[name] + shift for name in rows]
+    colour = GREY if series.hollow else accent_colour()
     figure.add_trace(
         go.Scatter(
             x=values,
@@ -111,32 +116,32 @@ def whiskers(figure: "go.Figure", series: Series, places: Mapping[str, int], cho
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [max(0.0, high - value) for (_, high), value in zip(ends, values, strict=True)],
-                "arrayminus": [max(0.0, value - low) for (low, _), value in zip(ends, values, strict=True)],
+                "array": [max(0.0, high - value) for (_, high), value in zip(intervals, values, strict=True)],
+                "arrayminus": [max(0.0, value - low) for (low, _), value in zip(intervals, values, strict=True)],
                 "color": colour,
                 "thickness": 1.5,
                 "width": 4,
             },
-            customdata=list(there),
-            hovertext=[_hover(name, series.name, row) for name, row in there.items()],
+            customdata=list(rows),
+            hovertext=[_hover_text(name, series.name, row) for name, row in rows.items()],
             hoverinfo="text",
-            selectedpoints=[list(there).index(chosen)] if chosen in there else None,
+            selectedpoints=[list(rows).index(selected)] if selected in rows else None,
             unselected={"marker": {"opacity": 0.4}},
         )
     )
 
 
-def _sizes(figure: "go.Figure", series: Sequence[Series], places: Mapping[str, int]) -> None:
-    """n, to the right of the whiskers."""
+def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mapping[str, int]) -> None:
+    """Write n to the right of each interval."""
     import plotly.graph_objects as go
 
-    found = {name: [one.rows[name] for one in series if name in one.rows] for name in places}
+    rows_by_name = {name: [line.rows[name] for line in series if name in line.rows] for name in positions}
     figure.add_trace(
         go.Scatter(
-            x=[max(_ends(row)[1] for row in rows) for rows in found.values()],
-            y=list(places.values()),
+            x=[max(_interval(row)[1] for row in rows) for rows in rows_by_name.values()],
+            y=list(positions.values()),
             mode="text",
-            text=[f"  n {rows[-1].items:,}" for rows in found.values()],
+            text=[f"  n {rows[-1].items:,}" for rows in rows_by_name.values()],
             textposition="middle right",
             textfont={"size": 11},
             cliponaxis=False,
@@ -146,59 +151,67 @@ def _sizes(figure: "go.Figure", series: Sequence[Series], places: Mapping[str, i
     )
 
 
-def _ends(row: Row) -> tuple[float, float]:
-    """The ends of the whiskers; the value itself where there is no interval."""
+def _interval(row: AgreementRow) -> tuple[float, float]:
+    """Return the ends of the interval; the value itself where there is no interval."""
     value = row.value or 0.0
     return (value if row.low is None else row.low, value if row.high is None else row.high)
 
 
-def _hover(name: str, series: str, row: Row) -> str:
+def _hover_text(name: str, series: str, row: AgreementRow) -> str:
     lines = [f"<b>{escape(name, quote=False)}</b>"] + [series] * bool(series)
-    lines += [numbers.estimate(row.value, row.low, row.high), numbers.count(row.items, "item"), "Click: the items"]
+    lines += [
+        numbers.format_estimate(row.value, row.low, row.high),
+        numbers.format_count(row.items, "item"),
+        "Click to list the items",
+    ]
     return "<br>".join(lines)
 
 
-def _lowest(series: Sequence[Series]) -> float:
-    """Where the axis begins: below zero only where it is needed."""
-    ends = [end for one in series for row in one.rows.values() for end in (row.low, row.value) if end is not None]
+def _axis_start(series: Sequence[Series]) -> float:
+    """Return where the axis begins: below zero only where a value or an interval is."""
+    ends = [end for line in series for row in line.rows.values() for end in (row.low, row.value) if end is not None]
     return max(-1.02, min([-0.04, *(end - 0.05 for end in ends)]))
 
 
-def pairs(
-    rows: Mapping[tuple[str, str], Row],
-    before: Mapping[tuple[str, str], Row],
+def heatmap_figure(
+    rows: Mapping[tuple[str, str], AgreementRow],
+    previous: Mapping[tuple[str, str], AgreementRow],
     *,
     title: str,
-    chosen: tuple[str, ...],
+    selected: tuple[str, ...],
 ) -> "go.Figure":
-    """Raters by raters: the value and n in each cell, and the value `before`, where there is one."""
+    """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any."""
     import plotly.graph_objects as go
 
-    down = list(dict.fromkeys(b for _, b in rows))
-    across = list(dict.fromkeys(a for a, _ in rows))
+    row_names = list(dict.fromkeys(b for _, b in rows))
+    column_names = list(dict.fromkeys(a for a, _ in rows))
     figure = go.Figure()
-    values = [[_value(rows.get((a, b))) for a in across] for b in down]
+    values = [[_cell_value(rows.get((a, b))) for a in column_names] for b in row_names]
     pale = PALE[theme()]
     figure.add_trace(
         go.Heatmap(
             z=values,
             zmin=0,
             zmax=1,
-            colorscale=[[0, pale], [1, accent()]],
+            colorscale=[[0, pale], [1, accent_colour()]],
             showscale=False,
             xgap=3,
             ygap=3,
             hoverinfo="skip",
         )
     )
-    cells = [(across.index(a), down.index(b), (a, b), row) for (a, b), row in rows.items()]
+    cells = [(column_names.index(a), row_names.index(b), (a, b), row) for (a, b), row in rows.items()]
+    # Plotly reports no clicks on a heat map's cells, so invisible square markers lie over them.
     figure.add_trace(
         go.Scatter(
             x=[x for x, _, _, _ in cells],
             y=[y for _, y, _, _ in cells],
             mode="text",
-            text=[_cell(row, before.get(pair)) for _, _, pair, row in cells],
-            textfont={"color": [colours.on(mixed(pale, accent(), row.value)) for _, _, _, row in cells], "size": 12},
+            text=[_cell_text(row, previous.get(pair)) for _, _, pair, row in cells],
+            textfont={
+                "color": [colours.text_colour(mix_colours(pale, accent_colour(), row.value)) for _, _, _, row in cells],
+                "size": 12,
+            },
             hoverinfo="skip",
         )
     )
@@ -207,14 +220,14 @@ def pairs(
             x=[x for x, _, _, _ in cells],
             y=[y for _, y, _, _ in cells],
             mode="markers",
-            marker={"size": CELL - 20, "symbol": "square", "color": "rgba(0,0,0,0)"},
+            marker={"size": CELL_SIZE - 20, "symbol": "square", "color": "rgba(0,0,0,0)"},
             customdata=[list(pair) for _, _, pair, _ in cells],
-            hovertext=[_hover(" × ".join(pair), row.reason, row) for _, _, pair, row in cells],
+            hovertext=[_hover_text(" × ".join(pair), row.reason, row) for _, _, pair, row in cells],
             hoverinfo="text",
         )
     )
     for x, y, pair, _ in cells:
-        if pair == chosen:
+        if pair == selected:
             figure.add_shape(
                 type="rect",
                 x0=x - 0.47,
@@ -224,41 +237,48 @@ def pairs(
                 line={"color": colours.UNDECIDED, "width": 3},
             )
     figure.update_xaxes(
-        tickvals=list(range(len(across))), ticktext=[folded(name, len(across)) for name in across], showgrid=False
+        tickvals=list(range(len(column_names))),
+        ticktext=[wrap_label(name, len(column_names)) for name in column_names],
+        showgrid=False,
     )
-    figure.update_yaxes(tickvals=list(range(len(down))), ticktext=[folded(name, 1) for name in down], showgrid=False)
+    figure.update_yaxes(
+        tickvals=list(range(len(row_names))), ticktext=[wrap_label(name, 1) for name in row_names], showgrid=False
+    )
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
-    return dressed(figure, title, 120 + CELL * len(down), points=False)
+    return apply_layout(figure, title, 120 + CELL_SIZE * len(row_names), right_margin=False)
 
 
-def _value(row: Row | None) -> float | None:
+def _cell_value(row: AgreementRow | None) -> float | None:
     return None if row is None else 0.0 if row.value is None else row.value
 
 
-def _cell(row: Row, before: Row | None) -> str:
-    first = [f"first {numbers.estimate(before.value, None, None)}"] if before is not None else []
-    return "<br>".join([f"<b>{numbers.estimate(row.value, None, None)}</b>", *first, f"n {row.items:,}"])
+def _cell_text(row: AgreementRow, previous: AgreementRow | None) -> str:
+    previous_text = [f"first {numbers.format_estimate(previous.value, None, None)}"] if previous is not None else []
+    return "<br>".join([f"<b>{numbers.format_estimate(row.value, None, None)}</b>", *previous_text, f"n {row.items:,}"])
 
 
-def folded(name: str, among: int) -> str:
-    """A rater's name over several short lines, so that it is never turned."""
+def wrap_label(name: str, count: int) -> str:
+    """Break a rater's name into short lines, so that Plotly does not rotate it; `count` is the number of columns."""
     lines = [""]
-    for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", short(name, 40)):
-        if lines[-1] and len(lines[-1] + word) > (WIDEST if among < 3 else NARROW):
+    for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", truncate(name, 40)):
+        if lines[-1] and len(lines[-1] + word) > (LINE_LENGTH if count < 3 else SHORT_LINE_LENGTH):
             lines.append("")
         lines[-1] += word
     return "<br>".join(escape(line.strip(), quote=False) for line in lines)
 
 
-def mixed(pale: str, strong: str, share: float | None) -> str:
-    """The colour of a cell, as the colour scale makes it."""
-    part = min(1.0, max(0.0, share or 0.0))
-    channels = [(int(pale[i : i + 2], 16), int(strong[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(low + part * (high - low)):02X}" for low, high in channels)
+def mix_colours(pale: str, dark: str, share: float | None) -> str:
+    """Return the colour between `pale` and `dark` at `share` (0 to 1), as Plotly's linear colour scale has it."""
+    weight = min(1.0, max(0.0, share or 0.0))
+    channels = [(int(pale[i : i + 2], 16), int(dark[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(low + weight * (high - low)):02X}" for low, high in channels)
 
 
-def dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True, legend: bool = False) -> "go.Figure":
+def apply_layout(
+    figure: "go.Figure", title: str, height: int, *, right_margin: bool = True, legend: bool = False
+) -> "go.Figure":
+    """Set the title, size, margins and legend that all charts share; returns the same figure."""
     figure.update_layout(
         title={
             "text": title,
@@ -272,7 +292,12 @@ def dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True
             "font": {"size": 15},
         },
         height=height,
-        margin={"l": 8, "r": 44 if points else 8, "t": 48 + 26 * legend + 40 * (height > TALL * ROW), "b": 40},
+        margin={
+            "l": 8,
+            "r": 44 if right_margin else 8,
+            "t": 48 + 26 * legend + 40 * (height > MAX_ROWS * ROW_HEIGHT),
+            "b": 40,
+        },
         showlegend=legend,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         paper_bgcolor="rgba(0,0,0,0)",
@@ -285,16 +310,16 @@ def dressed(figure: "go.Figure", title: str, height: int, *, points: bool = True
     return figure
 
 
-def step(place: int, count: int) -> str:
-    """The colour of a step on a scale of `count`, from pale to the accent; the same in light and dark."""
-    return mixed("#C7D5F2", colours.ACCENT, place / max(count - 1, 1))
+def step_colour(index: int, count: int) -> str:
+    """Return the colour of a step on a scale of `count` steps, from pale to the accent, the same in both themes."""
+    return mix_colours("#C7D5F2", colours.ACCENT, index / max(count - 1, 1))
 
 
 def theme() -> str:
-    """Light or dark, as the visitor has it now."""
+    """Return "light" or "dark", as the visitor's browser has it."""
     return st.context.theme.type or "light"
 
 
-def accent() -> str:
-    """The accent colour on that ground."""
+def accent_colour() -> str:
+    """Return the accent colour of the visitor's theme."""
     return str(st.get_option(f"theme.{theme()}.primaryColor") or colours.ACCENT)

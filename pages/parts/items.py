@@ -1,4 +1,4 @@
-"""An item as people see it: what was asked, and the responses."""
+"""Draws an item: its context, prompt, images, reference and responses."""
 
 from pathlib import Path
 
@@ -7,70 +7,70 @@ import streamlit as st
 from core.items import Criterion, Item
 from core.llm import images
 from core.problems import Problem
-from pages.parts.text import plain, safe
+from pages.parts.text import escape_markdown, sanitize_markdown
 
-WIDEST = 480
-"""Pixels of an image."""
-SHORT = 400
-"""A context of so many letters is shown at once."""
+IMAGE_WIDTH = 480
+"""In pixels."""
+OPEN_CONTEXT = 400
+"""A context of at most so many characters is expanded from the start."""
 
 
-def show(item: Item, key: str = "item", home: Path | None = None) -> None:
-    """The question, then two responses side by side (tabs on a phone), or all of them below each other.
+def draw_item(item: Item, key: str = "item", media_folder: Path | None = None) -> None:
+    """Draw the prompt, then two responses side by side (tabs on a phone); any other number one below the other.
 
     `home` is the study's media folder, where its images are.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
-            with st.expander("Context", expanded=len(item.context) <= SHORT):
-                st.markdown(safe(item.context))
+            with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
+                st.markdown(sanitize_markdown(item.context))
         with st.container(key=f"fold-question-{key}"):
-            st.markdown(safe(item.prompt))
+            st.markdown(sanitize_markdown(item.prompt))
         if item.image:
-            picture(item.image, home)
+            draw_image(item.image, media_folder)
         if item.reference:
             with st.expander("Reference answer"):
-                st.markdown(safe(item.reference))
+                st.markdown(sanitize_markdown(item.reference))
     if len(item.responses) != 2:
         for number in range(1, len(item.responses) + 1):
-            _response(item, number, key, home)
+            _draw_response(item, number, key, media_folder)
         return
     with st.container(key=f"wide-{key}"):
         for number, column in enumerate(st.columns(2, gap="medium"), start=1):
             with column:
-                _response(item, number, key, home)
+                _draw_response(item, number, key, media_folder)
     with st.container(key=f"narrow-{key}"):
         for number, tab in enumerate(st.tabs(["Response 1", "Response 2"]), start=1):
             with tab:
-                _response(item, number, f"{key}-tab", home)
+                _draw_response(item, number, f"{key}-tab", media_folder)
 
 
-def _response(item: Item, number: int, key: str, home: Path | None) -> None:
+def _draw_response(item: Item, number: int, key: str, media_folder: Path | None) -> None:
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         with st.container(key=f"fold-{number}-{key}"):
-            st.markdown(safe(response.text))
+            st.markdown(sanitize_markdown(response.text))
         if response.image:
-            picture(response.image, home)
+            draw_image(response.image, media_folder)
 
 
-def picture(image: str, home: Path | None) -> None:
-    """An image of the study, or a sentence that says why it cannot be shown."""
+def draw_image(image: str, media_folder: Path | None) -> None:
+    """Draw an image of the study, or a sentence that says why it cannot be shown."""
     try:
         if images.is_url(image):
-            st.image(images.checked_url(image), caption="from the web", width=WIDEST)
-        elif home is not None:
-            st.image(images.read(home, image).content, width=WIDEST)
+            st.image(images.validate_url(image), caption="from the web", width=IMAGE_WIDTH)
+        elif media_folder is not None:
+            st.image(images.read_image(media_folder, image).content, width=IMAGE_WIDTH)
     except Problem as problem:
-        st.caption(f":material/broken_image: {plain(str(problem))}")
+        st.caption(f":material/broken_image: {escape_markdown(str(problem))}")
     except (OSError, ValueError):
-        st.caption(f":material/broken_image: The image {plain(image)} is damaged.")
+        st.caption(f":material/broken_image: The image {escape_markdown(image)} is damaged.")
 
 
-def systems(item: Item) -> str:
-    """Which system wrote which response, where that is known; never shown before a blind label."""
-    names = [plain(response.system) if response.system else "unknown" for response in item.responses]
+def system_names(item: Item) -> str:
+    """Return which system wrote which response, "" where none is known. Not for display before a blind label."""
+    names = [escape_markdown(response.system) if response.system else "unknown" for response in item.responses]
     if not any(response.system for response in item.responses):
         return ""
     if len(names) == 1:
@@ -78,9 +78,9 @@ def systems(item: Item) -> str:
     return " · ".join(f"Response {number}: {name}" for number, name in enumerate(names, start=1))
 
 
-def criterion(wanted: Criterion) -> None:
-    """What "better" means here."""
-    if wanted.definition:
-        st.markdown(safe(wanted.definition))
-    for level, line in enumerate(wanted.rubric, start=1):
-        st.markdown(f"{level}. {safe(line)}")
+def draw_criterion(criterion: Criterion) -> None:
+    """Draw the definition and the rubric of a criterion."""
+    if criterion.definition:
+        st.markdown(sanitize_markdown(criterion.definition))
+    for level, line in enumerate(criterion.rubric, start=1):
+        st.markdown(f"{level}. {sanitize_markdown(line)}")

@@ -1,4 +1,5 @@
-// A critique with its AIUs marked in place. Shared by the view of a trace and by the desk; both put it before their own.
+// A critique with its AIUs highlighted in the text, shared by the view of a trace and the label page. The file is loaded
+// before the script of either, which uses element, sign, state, marked, chip and rationale.
 const element = (tag, className, text) => {
   const node = document.createElement(tag);
   if (className) node.className = className;
@@ -9,26 +10,37 @@ const SIGNS = { true: "✓", false: "✗", null: "–" };
 const sign = (value) => SIGNS[String(value ?? null)];
 const state = (value) => (value === true ? "true" : value === false ? "false" : "open");
 
-// `rows` are what is judged: {aiu, number, value}. A click on a mark calls pick(row).
-function marked(segments, rows, here, pick) {
+const numberText = (row) => {
+  if (row.differ) return `${row.number}≠`;
+  return row.value === null || row.value === undefined ? String(row.number) : `${row.number}${sign(row.value)}`;
+};
+
+// `segments`: [{text, aius}], where an AIU may span several segments. `rows`: [{key, aiu, number, text, value, differ}],
+// what is judged. `selected` is the key of a row; a click on a highlight calls onPick(row).
+function marked(segments, rows, selected, onPick) {
   const text = element("div", "text");
-  const byAiu = new Map(rows.map((row) => [row.aiu, row]));
-  const last = new Map();
-  segments.forEach((segment, place) => segment.aius.forEach((aiu) => last.set(aiu, place)));
-  segments.forEach((segment, place) => {
-    const found = segment.aius.map((aiu) => byAiu.get(aiu)).filter(Boolean);
-    if (!found.length) return text.append(segment.text);
-    const row = found.find((one) => one.key === here) ?? found[found.length - 1];
-    const mark = element("mark", `aiu ${row.differ ? "differ" : state(row.value)}${found.some((one) => one.key === here) ? " here" : ""}`, segment.text);
-    if (found.length > 1) mark.classList.add("several");
-    mark.title = found.map((one) => `${one.number} ${one.text}`).join("\n");
-    mark.onclick = () => pick(row);
+  const rowByAiu = new Map(rows.map((row) => [row.aiu, row]));
+  const lastSegment = new Map();
+  segments.forEach((segment, index) => segment.aius.forEach((aiu) => lastSegment.set(aiu, index)));
+  segments.forEach((segment, index) => {
+    const segmentRows = segment.aius.map((aiu) => rowByAiu.get(aiu)).filter(Boolean);
+    if (!segmentRows.length) return text.append(segment.text);
+    const selectedRow = segmentRows.find((row) => row.key === selected);
+    const row = selectedRow ?? segmentRows.at(-1);
+    const mark = element("mark", `aiu ${row.differ ? "differ" : state(row.value)}`, segment.text);
+    if (selectedRow) mark.classList.add("here");
+    if (segmentRows.length > 1) mark.classList.add("several");
+    mark.title = segmentRows.map((one) => `${one.number} ${one.text}`).join("\n");
+    mark.onclick = () => onPick(row);
     text.append(mark);
-    found.filter((one) => last.get(one.aiu) === place).forEach((one) => {
-      const number = element("sup", `number ${state(one.value)}${one.key === here ? " here" : ""}`, `${one.number}${one.differ ? "≠" : one.value === null || one.value === undefined ? "" : sign(one.value)}`);
-      number.onclick = () => pick(one);
-      text.append(number);
-    });
+    // The number of an AIU is written once, after its last segment.
+    segmentRows
+      .filter((one) => lastSegment.get(one.aiu) === index)
+      .forEach((one) => {
+        const number = element("sup", `number ${state(one.value)}${one.key === selected ? " here" : ""}`, numberText(one));
+        number.onclick = () => onPick(one);
+        text.append(number);
+      });
   });
   return text;
 }
@@ -40,11 +52,13 @@ function chip(value, label) {
   return node;
 }
 
+// `names`: "true" and "false" -> how the value of a judgement is written.
 function rationale(judge, names) {
   const box = element("div", "rationale");
-  const said = judge.value === null ? `no judgement: ${judge.problem}` : names[String(judge.value)];
-  box.append(element("div", "said", `${judge.name}: ${said}`));
+  const value = judge.value === null ? `no judgement: ${judge.problem}` : names[String(judge.value)];
+  box.append(element("div", "judgement", `${judge.name}: ${value}`));
   if (judge.evidence) box.append(element("div", "label", "Evidence"), element("div", "prose", judge.evidence));
-  if (judge.reasoning) box.append(element("div", "label", judge.evidence ? "Reasoning" : "Reply"), element("div", "prose", judge.reasoning));
+  if (judge.reasoning)
+    box.append(element("div", "label", judge.evidence ? "Reasoning" : "Reply"), element("div", "prose", judge.reasoning));
   return box;
 }

@@ -1,34 +1,34 @@
-"""What all visits share: the database, and the thread that carries runs."""
+"""What all visits share: the database engine, the run worker and the model client."""
 
 from core.formats import tiebreak
 from core.llm.client import Model
 from storage import database, studies
 from storage.database import Engine
 from storage.transfer import imports, samples
-from storage.worker.worker import Carrier
+from storage.worker import RunWorker
 
 
 def engine() -> Engine:
-    """The store that this server was started on."""
-    return database.connect(database.address())
+    """Return the engine of the database that this server was started on."""
+    return database.connect(database.database_url())
 
 
-def prepare() -> None:
-    """Bring the database to this version, with the sample studies where it holds nothing yet."""
+def prepare_database() -> None:
+    """Migrate the database to this version; an empty one also gets the sample studies."""
     database.upgrade(engine())
     with database.reading(engine()) as session:
         empty = not studies.names(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
-        imports.load(engine(), name, tiebreak.read(samples.path(protocol)))
+        imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
 
 
-def carrier() -> Carrier:
-    """Whatever carries runs beside the pages."""
-    return Carrier(engine(), model)
+def run_worker() -> RunWorker:
+    """Return the worker that executes runs in the background; it is not started yet."""
+    return RunWorker(engine(), model_client)
 
 
-def model() -> Model:
-    """Whoever answers asks."""
-    from core.llm.client import LiteLLM  # costs seconds: only once a run is asked for
+def model_client() -> Model:
+    """Return a client for language models."""
+    from core.llm.client import LiteLLM  # the import takes seconds, so it waits for the first run
 
     return LiteLLM()

@@ -1,4 +1,4 @@
-"""The frame of every page: its title, the study it is about, and who is here."""
+"""The frame of every page: styles, header, study selection and sign-in."""
 
 from collections.abc import Sequence
 from urllib.parse import unquote
@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.problems import Problem
 from pages.parts import assets, resources
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from storage import annotators, database, studies
 from storage.studies import Study
 from storage.transfer import samples
@@ -26,118 +26,129 @@ _remember = st.components.v2.component(
 _folds = st.components.v2.component("folds", js=assets.read("parts/folds.js"))
 
 
-def dress() -> None:
-    """The looks that the theme cannot say, and who is signed in."""
+def draw_frame() -> None:
+    """Add the style sheet, and in the sidebar the annotator who is signed in."""
     st.html(assets.PAGES / "parts" / "style.css")
-    with st.sidebar.container(key="who"):
-        name = annotator()
+    with st.sidebar.container(key="account"):
+        name = current_annotator()
         if name is not None:
-            with st.popover(f":material/person: {plain(name)}", width="stretch", key="who_is_here"):
-                st.caption("Labels are kept under this name.")
+            with st.popover(f":material/person: {escape_markdown(name)}", width="stretch", key="account_menu"):
+                st.caption("Your labels are saved under this name.")
                 if st.button("Sign out", key="sign_out"):
-                    _sign("")
+                    _sign_out()
 
 
-def folds() -> None:
-    """Fold long texts on this page to twelve lines, each with a button that shows all of it."""
+def fold_long_texts() -> None:
+    """Fold long texts on this page to twelve lines, each with a "Show all" button."""
     _folds(key="folds")
 
 
-def annotator() -> str | None:
-    """Who is here, if they said so; a cookie that holds no name is no name."""
+def current_annotator() -> str | None:
+    """Return the name of the annotator who is signed in; None for nobody or for a cookie without a valid name."""
     name = st.session_state.get("annotator")
     if name is None:
         name = st.context.cookies.get(COOKIE, "")
     if not isinstance(name, str) or not name:
         return None
     try:
-        return annotators.name_of(unquote(name))
+        return annotators.normalize_name(unquote(name))
     except Problem:
         return None
 
 
-def signed_in() -> str:
-    """Who is here; asks for a name first, and goes on with the page once it is given."""
-    name = annotator()
+def require_annotator() -> str:
+    """Return the annotator's name; where nobody is signed in, draw the sign-in form and stop the page."""
+    name = current_annotator()
     if name is not None:
         if st.session_state.get("annotator_new"):
             _remember(key="remember", data={"cookie": COOKIE, "name": name})
         return name
-    st.subheader("Who is labelling?")
-    st.write("Labels are kept under a name. The server can only be reached from this machine, so a name is enough.")
+    st.subheader("Sign in")
+    st.write(
+        "Enter a name to save your labels under. Only this machine can reach the server, so no password is needed."
+    )
     with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        given = st.text_input("Your name", key="your_name", max_chars=annotators.LONGEST_NAME, width=320)
-        if st.form_submit_button("Go on", type="primary"):
-            _sign(annotators.name_of(given))
+        entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.LONGEST_NAME, width=320)
+        if st.form_submit_button("Continue", type="primary"):
+            _sign_in(annotators.normalize_name(entered_name))
     st.stop()
 
 
-def _sign(name: str) -> None:
+def _sign_out() -> None:
+    st.session_state["annotator"], st.session_state["annotator_new"] = "", True
+    _remember(key="forget", data={"cookie": COOKIE, "name": ""})
+
+
+def _sign_in(name: str) -> None:
     st.session_state["annotator"], st.session_state["annotator_new"] = name, True
-    if not name:
-        _remember(key="forget", data={"cookie": COOKIE, "name": ""})
-        return
     with database.writing(resources.engine()) as session:
-        annotators.annotator_id(session, name)
+        annotators.get_or_create_id(session, name)
     st.rerun()
 
 
-def opened(title: str, sentence: str) -> Study:
-    """Title and purpose, and the study that is chosen at the top right; stops the page where there is none."""
+def draw_header(title: str, sentence: str) -> Study:
+    """Draw title, purpose and study selection; returns the selected study, and stops the page where there is none."""
     left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
     left.title(title, anchor=False)
     left.caption(sentence)
     with database.reading(resources.engine()) as session:
         names = studies.names(session)
     if not names:
-        st.info("There is no study yet.")
-        st.page_link(page("setup/studies.py"), label="Import one", icon=":material/upload_file:")
+        st.info("There are no studies yet.")
+        st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
         st.stop()
-    follow_address(names)
+    apply_study_from_address(names)
     with right:
         name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
-    st.query_params["study"] = st.session_state["study_told"] = name
+    st.query_params["study"] = st.session_state["study_in_address"] = name
     with database.reading(resources.engine()) as session:
         study = studies.get(session, name)
     if study.sample:
-        st.caption(":material/info: A sample: its items, debates and labels were written for the tour.")
+        st.caption(":material/info: Sample study: its items, debates and labels were written for demonstration.")
     return study
 
 
-def offer_sample(script: str, protocol: str) -> None:
-    """A way to the sample study that has something to show on this page, where it is still there."""
-    name = next(name for name, shown in samples.studies().items() if shown == protocol)
+def link_sample(script: str, protocol: str) -> None:
+    """Link to the sample study of a protocol on this page, unless it was deleted."""
+    study_name = next(
+        study_name for study_name, sample_protocol in samples.studies().items() if sample_protocol == protocol
+    )
     with database.reading(resources.engine()) as session:
-        there = name in studies.names(session)
-    if there:
-        st.page_link(page(script), label=f"See it with “{name}”", icon=":material/tour:", query_params={"study": name})
+        exists = study_name in studies.names(session)
+    if exists:
+        st.page_link(
+            page_path(script),
+            label=f"Open “{study_name}”",
+            icon=":material/tour:",
+            query_params={"study": study_name},
+        )
 
 
-def follow_address(names: Sequence[str]) -> None:
-    """Take the study from the address where a link brought somebody here.
+def apply_study_from_address(names: Sequence[str]) -> None:
+    """Select the study that the address names, where it changed since the page was last drawn.
 
-    The widget is not bound to the address: a bound one leaves its default out, and then a link to the newest study
-    means another study after the next import.
+    The widget is not bound to the address: a bound widget leaves its default value out of the address, so a link to
+    the newest study would open another study after the next import.
     """
-    asked, told = st.query_params.get("study"), st.session_state.get("study_told")
-    if asked is not None and asked != told:
-        if asked not in names:
-            raise Problem(f"There is no study called {asked[:80]!r}.")
-        st.session_state["study"] = asked
+    requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
+    if requested is not None and requested != drawn:
+        if requested not in names:
+            raise Problem(f"There is no study named {requested[:80]!r}.")
+        st.session_state["study"] = requested
     elif st.session_state.get("study") not in names:
         st.session_state["study"] = names[0]
 
 
-def page(script: str) -> str:
-    """A page's script, as links want it."""
+def page_path(script: str) -> str:
+    """Return the path of a page's script, as `st.page_link` expects it."""
     return str(assets.PAGES / script)
 
 
-def asked(parameter: str) -> int | None:
-    """A number in the address, if there is one."""
+def number_parameter(parameter: str) -> int | None:
+    """Return a number from the address; None where the parameter is missing."""
     text = st.query_params.get(parameter)
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise Problem(f"The address asks for {parameter} {text[:20]!r}, which is not a number.")
+        raise Problem(f"The parameter {parameter} in the address should be a number, not {text[:20]!r}.")
     return int(text)

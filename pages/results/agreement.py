@@ -1,286 +1,298 @@
-"""How far people agree with each other, and the judges with each other; it changes as labels are saved."""
+"""Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import charts, numbers, resources, shell
-from pages.parts.charts import Ceiling, Series
-from pages.parts.text import plain
+from core.statistics.reports.agreement import AgreementRow
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.charts import ReferenceLine, Series
+from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, item_drilldown
-from pages.results.parts.agreement_rows import Shown
+from pages.results.parts.agreement_rows import StatisticChoice
 from storage import database, labels, studies
 from storage.reports import agreement
-from storage.reports.agreement import Figures, Report
-from storage.reports.agreement_items import Wanted
-from storage.reports.opinions import Who
+from storage.reports.agreement import AgreementReport, PanelReport
+from storage.reports.agreement_items import ItemQuery
+from storage.reports.opinions import RaterGroup
 from storage.studies import Study
 
-WHO: dict[str, Who] = {"People": "people", "Judges": "judges"}
+GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
 
 
-def version(study: Study) -> tuple[int, int]:
-    """Changes whenever somebody saves a label."""
+def label_version(study: Study) -> tuple[int, int]:
+    """Return the version of the labels, which changes whenever a label is saved."""
     with database.reading(resources.engine()) as session:
         return labels.version(session, study.id)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def told(address: str, study_id: int, who: Who, at: tuple[int, int]) -> Report:
-    """The figures of a version of the labels; everybody who looks shares them."""
+def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, int]) -> AgreementReport:
+    """Return the figures of a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
-        study = studies.of_id(session, study_id)
-    return agreement.report(resources.engine(), study, who)
+        study = studies.by_id(session, study_id)
+    return agreement.report(resources.engine(), study, group)
 
 
-def show(study: Study) -> None:
-    """The figures, and whoever listens for new labels."""
-    seen = version(study)
+def draw_page(study: Study) -> None:
+    """Draw the figures, and redraw them when a label is saved."""
+    drawn_version = label_version(study)
 
     @st.fragment(run_every=0.5)
-    def listening() -> None:
-        if version(study) != seen:
+    def watch_labels() -> None:
+        if label_version(study) != drawn_version:
             st.rerun()
 
     @st.fragment
-    def figures() -> None:
-        item_drilldown.settle()
+    def draw_figures() -> None:
+        item_drilldown.apply_selection()
         with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
-            who = between()
-            found = told(str(resources.engine().url), study.id, who, version(study))
-            chosen = choices(found)
-        if found.unmeasured:
-            kinds = ", ".join(kind.replace("_", " ") for kind in found.unmeasured)
-            st.caption(f"Not shown here: {kinds}. Such values have no scale on which kappa or alpha makes sense.")
-        if chosen is None:
-            return None if found.unmeasured else nothing(study, who)
-        kind, criterion, judges = chosen
-        panels = [panel for panel in found.panels if panel.judges == judges]
-        draw(study, found, panels, Wanted(who, kind, criterion, judges=judges))
+            group = choose_group()
+            report = load_report(str(resources.engine().url), study.id, group, label_version(study))
+            view = choose_view(report)
+        if report.unmeasured:
+            kind_names = ", ".join(kind.replace("_", " ") for kind in report.unmeasured)
+            st.caption(f"Not shown: {kind_names}. Kappa and alpha are not defined for values without a declared scale.")
+        if view is None:
+            return None if report.unmeasured else empty_state(study, group)
+        kind, criterion, judges = view
+        figures = [panel for panel in report.panels if panel.judges == judges]
+        draw_report(study, report, figures, ItemQuery(group, kind, criterion, judges=judges))
 
-    listening()
-    figures()
+    watch_labels()
+    draw_figures()
 
 
-def between() -> Who:
-    """Whose agreement; this and every other choice is in the address."""
-    chosen = st.segmented_control(
+def choose_group() -> RaterGroup:
+    """Draw the choice of people or judges; like all choices here, it is in the address."""
+    selected = st.segmented_control(
         "Agreement between",
-        list(WHO),
+        list(GROUPS),
         default="People",
         required=True,
         key="between",
         bind="query-params",
-        on_change=item_drilldown.close,
+        on_change=item_drilldown.clear_selection,
     )
-    return WHO[chosen or "People"]
+    return GROUPS[selected or "People"]
 
 
-def choices(found: Report) -> tuple[str, str, str] | None:
-    """Of what kind and criterion, and of which judges; None where nothing was judged."""
-    rows = [row for panel in found.panels for row in panel.overall]
+def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
+    """Draw the choices of kind, criterion and judges; returns None where nothing was judged."""
+    rows = [row for panel in report.panels for row in panel.overall]
     if not rows:
         return None
-    kind = _one_of("Kind", sorted({row.kind for row in rows}), "kind")
+    kind = _choose("Kind", sorted({row.kind for row in rows}), "kind")
     criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))
-    criterion = _one_of("Criterion", criteria, "criterion")
-    return kind, criterion, _one_of("Judges", sorted({panel.judges for panel in found.panels}), "judges")
+    criterion = _choose("Criterion", criteria, "criterion")
+    return kind, criterion, _choose("Judges", sorted({panel.judges for panel in report.panels}), "judges")
 
 
-def _one_of(label: str, options: Sequence[str], key: str) -> str:
-    """A choice, where there is more than one."""
+def _choose(label: str, options: Sequence[str], key: str) -> str:
+    """Draw a choice; a single option is returned without a widget."""
     if len(options) < 2:
         return options[0]
-    chosen = st.selectbox(
+    selected = st.selectbox(
         label,
         options,
-        format_func=agreement_rows.named if key == "criterion" else str,
+        format_func=agreement_rows.criterion_name if key == "criterion" else str,
         key=key,
         bind="query-params",
         width=240,
-        on_change=item_drilldown.close,
+        on_change=item_drilldown.clear_selection,
     )
-    return chosen or options[0]
+    return selected or options[0]
 
 
-def nothing(study: Study, who: str) -> None:
-    """What to do where nobody has judged anything."""
-    if who == "judges":
-        st.info("No judge has given an opinion in this study yet: start a run, or import recorded debates.")
-        st.page_link(shell.page("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
+def empty_state(study: Study, group: str) -> None:
+    """Draw what to do where there is nothing to compare."""
+    if group == "judges":
+        st.info("This study has no judge opinions yet. Start a run, or import recorded debates.")
+        st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
     else:
-        st.info("Nobody has labelled anything in this study yet. Agreement shows here as soon as two people have.")
+        st.info("This study has no labels yet. Agreement needs labels by at least two annotators.")
         st.page_link(
-            shell.page("label/disagreements.py"),
-            label="Label what the judges could not settle",
+            shell.page_path("label/disagreements.py"),
+            label="Label disputed debates",
             icon=":material/balance:",
             query_params={"study": study.name},
         )
-    st.page_link(shell.page("setup/studies.py"), label="Import", icon=":material/upload_file:")
+    st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
 
 
-def draw(study: Study, found: Report, panels: list[Figures], wanted: Wanted) -> None:
-    """Headline, charts, remarks, table, and the items behind what was clicked."""
-    kind, criterion = wanted.kind, wanted.criterion or ""
-    shown = agreement_rows.suited(found.scales.get((kind, criterion)))
-    stages = [panel for panel in panels if not panel.shown]
-    headline(panels, found, wanted, shown)
-    by_scenario = len({row.group for row in stages[-1].scenarios if row.kind == kind}) > 1
+def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport], query: ItemQuery) -> None:
+    """Draw headline, charts, remarks, table and the selected items."""
+    kind, criterion = query.kind, query.criterion or ""
+    choice = agreement_rows.statistics_for(report.scales.get((kind, criterion)))
+    stage_figures = [figures for figures in panels if not figures.as_shown]
+    draw_headline(panels, report, query, choice)
+    by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        scenarios(study, stages, wanted, shown, by_scenario)
+        draw_points(study, stage_figures, query, choice, by_scenario)
     with right:
-        raters(stages, wanted, shown)
-    for panel in stages:
-        for remark in panel.remarks:
-            opinions = f"{STAGES[panel.stage]}: " if panel.stage else ""
-            st.markdown(f":material/balance: {opinions}{plain(remark)}")
-    table(stages, wanted, shown, by_scenario)
-    item_drilldown.show(study, wanted)
+        draw_pairs(stage_figures, query, choice)
+    for figures in stage_figures:
+        for remark in figures.notes:
+            opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
+            st.markdown(f":material/balance: {opinions}{escape_markdown(remark)}")
+    draw_table(stage_figures, query, choice, by_scenario)
+    item_drilldown.draw_selected_items(study, query)
 
 
-def headline(panels: list[Figures], found: Report, wanted: Wanted, shown: Shown) -> None:
-    """`0.62 [0.51, 0.71] · 120 items · 3 raters · 94 % of labels in`."""
-    kind, criterion = wanted.kind, wanted.criterion or ""
-    judged = wanted.who == "judges"
+def draw_headline(
+    panels: list[PanelReport], report: AgreementReport, query: ItemQuery, choice: StatisticChoice
+) -> None:
+    """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels in`, once for each stage."""
+    kind, criterion = query.kind, query.criterion or ""
+    are_judges = query.group == "judges"
     rows = {
         panel.stage: row
         for panel in panels
-        for row in agreement_rows.of(panel.overall, kind, shown.many, criterion)
-        if not panel.shown
+        for row in agreement_rows.select_rows(panel.overall, kind, choice.many_raters, criterion)
+        if not panel.as_shown
     }
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
-            st.caption(f"{STAGES[stage] or 'Overall'}: {agreement_rows.NAMES[shown.many]}")
-            st.markdown(f"## {numbers.estimate(row.value, row.low, row.high)}")
-            share = None if judged else found.labels_in.get((kind, criterion))
-            st.caption(agreement_rows.counts(row, share, *(("judge", "debate") if judged else ("rater", "item"))))
+            st.caption(f"{STAGES[stage] or 'Overall'}: {agreement_rows.NAMES[choice.many_raters]}")
+            st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
+            share = None if are_judges else report.label_coverage.get((kind, criterion))
+            st.caption(
+                agreement_rows.format_counts(
+                    row, share, *(("judge", "debate") if are_judges else ("annotator", "item"))
+                )
+            )
             if row.reason:
-                st.caption(plain(row.reason))
-    as_shown = [
-        numbers.estimate(row.value, row.low, row.high)
+                st.caption(escape_markdown(row.reason))
+    in_shown_order = [
+        numbers.format_estimate(row.value, row.low, row.high)
         for panel in panels
-        if panel.shown
-        for row in agreement_rows.of(panel.overall, kind, shown.many, criterion)
+        if panel.as_shown
+        for row in agreement_rows.select_rows(panel.overall, kind, choice.many_raters, criterion)
     ]
-    if as_shown:
+    if in_shown_order:
         st.caption(
-            f"In the order in which the judges read the responses: {', then '.join(as_shown)}. The choices agree as "
-            "often; what chance would give depends on which response is called 1."
+            f"By the order in which the judges read the responses: {', then '.join(in_shown_order)}. The observed "
+            "agreement is the same; the chance agreement depends on which response is numbered 1."
         )
 
 
-def scenarios(study: Study, stages: list[Figures], wanted: Wanted, shown: Shown, by_scenario: bool) -> None:
-    """Points with whiskers by scenario, or by criterion where there is only one scenario."""
+def draw_points(
+    study: Study, stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
+) -> None:
+    """Draw points with intervals by scenario, or by criterion where there is only one scenario."""
     series = [
-        Series(STAGES[panel.stage], _points(panel, wanted, shown, by_scenario), panel.stage == "first")
-        for panel in stages
+        Series(STAGES[figures.stage], _point_rows(figures, query, choice, by_scenario), figures.stage == "first")
+        for figures in stage_figures
     ]
-    order = agreement_rows.order(*(one.rows for one in series))
-    undefined = {name: row for one in series for name, row in one.rows.items() if row.value is None}
-    what = "scenario" if by_scenario else "criterion"
+    order = agreement_rows.sort_names(*(line.rows for line in series))
+    undefined = {name: row for line in series for name, row in line.rows.items() if row.value is None}
+    axis_kind = "scenario" if by_scenario else "criterion"
     if order:
-        name = agreement_rows.NAMES[shown.many]
-        figure = charts.points(
+        name = agreement_rows.NAMES[choice.many_raters]
+        figure = charts.interval_figure(
             series,
-            title=f"{name} by {what}",
+            title=f"{name} by {axis_kind}",
             axis="Value and 95 % interval",
             order=order,
-            chosen=item_drilldown.chosen(what),
-            ceiling=_ceiling(study, wanted, shown),
+            selected=item_drilldown.selected(axis_kind),
+            reference_line=_human_agreement(study, query, choice),
         )
-        with st.container(height=640 if len(order) > charts.TALL else "content", border=False):
+        with st.container(height=640 if len(order) > charts.MAX_ROWS else "content", border=False):
             charts.draw(
-                figure, "points", f"{name} by {what}, highest first: {', '.join(order)}", lambda: _pointed(what)
+                figure,
+                "points",
+                f"{name} by {axis_kind}, highest first: {', '.join(order)}",
+                lambda: _select_point(axis_kind),
             )
     if undefined:
-        with st.expander(
-            f"Undefined: {numbers.count(len(undefined), what, 'criteria' if what == 'criterion' else None)}"
-        ):
+        plural = "criteria" if axis_kind == "criterion" else None
+        with st.expander(f"Undefined: {numbers.format_count(len(undefined), axis_kind, plural)}"):
             for name, row in undefined.items():
-                st.caption(f"**{plain(agreement_rows.place(name))}** – {plain(row.reason)}")
+                st.caption(f"**{escape_markdown(agreement_rows.scenario_name(name))}** – {escape_markdown(row.reason)}")
 
 
-def _points(panel: Figures, wanted: Wanted, shown: Shown, by_scenario: bool) -> dict[str, agreement.Row]:
+def _point_rows(
+    figures: PanelReport, query: ItemQuery, choice: StatisticChoice, by_scenario: bool
+) -> dict[str, AgreementRow]:
     if by_scenario:
-        rows = agreement_rows.of(panel.scenarios, wanted.kind, shown.many, wanted.criterion)
+        rows = agreement_rows.select_rows(figures.scenarios, query.kind, choice.many_raters, query.criterion)
         return {row.group: row for row in rows}
-    return {row.criterion: row for row in agreement_rows.of(panel.overall, wanted.kind, shown.many)}
+    return {row.criterion: row for row in agreement_rows.select_rows(figures.overall, query.kind, choice.many_raters)}
 
 
-def _ceiling(study: Study, wanted: Wanted, shown: Shown) -> Ceiling | None:
-    """How far people agree on the same, beside the judges."""
-    if wanted.who == "people":
+def _human_agreement(study: Study, query: ItemQuery, choice: StatisticChoice) -> ReferenceLine | None:
+    """Return people's agreement on the same targets, to compare the judges with."""
+    if query.group == "people":
         return None
-    people = told(str(resources.engine().url), study.id, "people", version(study))
-    rows = [row for panel in people.panels for row in panel.overall]
-    (row,) = agreement_rows.of(rows, wanted.kind, shown.many, wanted.criterion) or [None]
-    return None if row is None or row.value is None else Ceiling("people", row.value)
+    report = load_report(str(resources.engine().url), study.id, "people", label_version(study))
+    rows = [row for panel in report.panels for row in panel.overall]
+    values = [row.value for row in agreement_rows.select_rows(rows, query.kind, choice.many_raters, query.criterion)]
+    return None if not values or values[0] is None else ReferenceLine("people", values[0])
 
 
-def _pointed(what: str) -> None:
-    _charted()
-    name = charts.clicked("points")
-    item_drilldown.open(**({} if name is None else {what: name}))
+def _select_point(axis_kind: str) -> None:
+    _reset_table()
+    name = charts.clicked_point("points")
+    item_drilldown.select(**({} if name is None else {axis_kind: name}))
 
 
-def _charted() -> None:
-    """A chart was clicked, so that the table starts anew with nothing selected."""
+def _reset_table() -> None:
+    """Give the table a new key after a click on a chart, so that no row stays selected."""
     st.session_state["charted"] = st.session_state.get("charted", 0) + 1
 
 
-def raters(stages: list[Figures], wanted: Wanted, shown: Shown) -> None:
-    """Raters by raters; for judges their last opinions, with the first beside."""
-    found = [
-        agreement_rows.by_raters(agreement_rows.of(panel.pairs, wanted.kind, shown.two, wanted.criterion))
-        for panel in stages
+def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:
+    """Draw the pairs of raters as a heat map; for judges the last opinions, with the first in small."""
+    rows_by_stage = [
+        agreement_rows.rows_by_pair(
+            agreement_rows.select_rows(figures.pairs, query.kind, choice.two_raters, query.criterion)
+        )
+        for figures in stage_figures
     ]
-    if not found[-1]:
-        st.caption("Only one rater so far: there is no pair to compare.")
+    if not rows_by_stage[-1]:
+        st.caption("Only one rater so far. A pair is needed for a comparison.")
         return
-    name = agreement_rows.NAMES[shown.two]
-    title = f"{name}, {'last opinions' if len(stages) > 1 else 'pair by pair'}"
-    before = found[0] if len(stages) > 1 else {}
-    figure = charts.pairs(found[-1], before, title=title, chosen=item_drilldown.chosen_raters())
-    alt = "; ".join(f"{a} and {b} {numbers.estimate(row.value, None, None)}" for (a, b), row in found[-1].items())
-    charts.draw(figure, "pairs", f"{title}: {alt}", _paired)
+    name = agreement_rows.NAMES[choice.two_raters]
+    title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
+    first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
+    figure = charts.heatmap_figure(
+        rows_by_stage[-1], first_rows, title=title, selected=item_drilldown.selected_raters()
+    )
+    alt = "; ".join(
+        f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
+    )
+    charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair)
 
 
-def _paired() -> None:
-    _charted()
-    item_drilldown.open(raters=tuple(charts.clicked("pairs") or ()))
+def _select_pair() -> None:
+    _reset_table()
+    item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ()))
 
 
-def table(stages: list[Figures], wanted: Wanted, shown: Shown, by_scenario: bool) -> None:
-    """Every figure, one line for each criterion and scenario; a click opens its items."""
-    lines = agreement_rows.table(stages, wanted, shown, by_scenario)
+def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool) -> None:
+    """Draw every figure, one row for each criterion and scenario; a click selects its items."""
+    lines = agreement_rows.table_lines(stage_figures, query, choice, by_scenario)
     key = f"figures_{st.session_state.get('charted', 0)}"
     st.dataframe(
         list(lines.values()),
         key=key,
-        on_select=lambda: _rowed(list(lines), key),
+        on_select=lambda: _select_line(list(lines), key),
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(lines), 400),
         column_config={name: st.column_config.TextColumn(alignment="right") for name in agreement_rows.SHORT.values()},
     )
-    st.download_button(
-        "Download as CSV",
-        agreement_rows.as_csv(row for panel in stages for row in panel.rows()),
-        file_name="agreement.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="download",
-    )
+    csv_text = agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows())
+    downloads.draw_csv_download(csv_text, "agreement.csv")
 
 
-def _rowed(keys: list[agreement_rows.Key], key: str) -> None:
+def _select_line(keys: list[agreement_rows.LineKey], key: str) -> None:
     cells = st.session_state[key].selection.cells
     if cells:
         _, criterion, scenario = keys[cells[0][0]]
-        item_drilldown.open(criterion=criterion, scenario=scenario)
+        item_drilldown.select(criterion=criterion, scenario=scenario)
 
 
-show(shell.opened("Agreement", "How far people agree with each other beyond chance, and judges with judges."))
+draw_page(shell.draw_header("Inter-annotator agreement", "Agreement beyond chance, between people and between judges."))

@@ -1,275 +1,345 @@
-"""How closely each judge follows people, beside how closely people follow each other; and where they differ."""
+"""Alignment of each judge with people, compared with the human ceiling; disagreements; judge biases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from core.statistics.reports.agreement import AlignmentRow
-from pages.parts import charts, numbers, resources, shell
-from pages.parts.text import plain
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.alignment import AlignmentRow, By
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.charts import ReferenceLine, Series
+from pages.parts.text import escape_markdown
 from pages.results.parts import (
     agreement_rows,
     alignment_charts,
     alignment_differences,
     alignment_rows,
     item_drilldown,
-    judge_biases,
 )
-from pages.results.parts.alignment_charts import Judges
-from pages.results.parts.alignment_differences import Subject
-from pages.results.parts.alignment_rows import CHOICES, KINDS, Figures, Place
+from pages.results.parts.alignment_charts import JudgePoints
+from pages.results.parts.alignment_differences import AlignmentView
+from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
 from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs
-from storage.reports.alignment import Sides
-from storage.reports.judge_costs import Cost
+from storage.reports.alignment import AlignmentData
+from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
 
 Version = tuple[int, ...]
-WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a text here would be shown on the page
+BIAS_TITLES = {"shown_first": "The response shown first is preferred", "longer": "The longer response is preferred"}
+ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a docstring here would be drawn by Streamlit's magic
 
 
-def version(study: Study) -> Version:
-    """Changes whenever somebody saves a label, or a judge gives an opinion."""
+def label_version(study: Study) -> Version:
+    """Return a version that changes whenever a label or an opinion is added."""
     with database.reading(resources.engine()) as session:
         return disagreements.version(session, study.id)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def sides(address: str, study_id: int, at: Version) -> Sides:
-    """Who said what, at a version of the labels; nobody may change it."""
+def load_data(url: str, study_id: int, version: Version) -> AlignmentData:
+    """Return labels and opinions at a version; cached and shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
-        study = studies.of_id(session, study_id)
-    return alignment.sides(resources.engine(), study)
+        study = studies.by_id(session, study_id)
+    return alignment.load_data(resources.engine(), study)
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")
-def told(address: str, study_id: int, by: alignment.By, at: Version) -> list[AlignmentRow]:
-    """The figures at a version of the labels; everybody who looks shares them."""
+def load_rows(url: str, study_id: int, by: By, version: Version) -> list[AlignmentRow]:
+    """Return the figures at a version; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
-        study = studies.of_id(session, study_id)
+        study = studies.by_id(session, study_id)
     return alignment.rows(resources.engine(), study, by)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def costs(address: str, study_id: int, at: Version) -> dict[str, Cost]:
-    """What each judge cost."""
+def load_costs(url: str, study_id: int, version: Version) -> dict[str, JudgeCost]:
+    """Return the cost of each judge."""
     with database.reading(resources.engine()) as session:
-        return judge_costs.costs(session, study_id, sides(address, study_id, at).opinions)
+        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version).opinions)
 
 
-def show(study: Study) -> None:
-    """The figures, and whoever listens for new labels."""
-    seen = version(study)
+def draw_page(study: Study) -> None:
+    """Draw the figures, and redraw them when a label or an opinion is added."""
+    drawn_version = label_version(study)
 
     @st.fragment(run_every=2)
-    def listening() -> None:
-        if version(study) != seen:
+    def watch_version() -> None:
+        if label_version(study) != drawn_version:
             st.rerun()
 
     @st.fragment
-    def figures() -> None:
-        item_drilldown.settle()
-        place = (str(resources.engine().url), study.id)
-        at = version(study)
-        there = sides(*place, at)
-        rows = told(*place, "all", at)
+    def draw_figures() -> None:
+        item_drilldown.apply_selection()
+        cache_key = (str(resources.engine().url), study.id)
+        version = label_version(study)
+        data = load_data(*cache_key, version)
+        rows = load_rows(*cache_key, "all", version)
         if not rows:
-            return nothing(study, there)
-        chosen = choices(rows)
-        if chosen is None:
-            return download(rows)
-        (kind, criterion, statistic), by_scenario, firsts = chosen
-        every = rows + (told(*place, "scenario", at) if by_scenario else [])
-        found = alignment_rows.figures(every, kind, criterion, firsts=firsts)
-        if alignment_rows.compared(found):
-            judges = draw(found, statistic, costs(*place, at), by_scenario)
+            return empty_state(study, data)
+        view = choose_view(rows)
+        if view is None:
+            return draw_download(rows)
+        (kind, criterion, statistic), by_scenario, include_first = view
+        all_rows = rows + (load_rows(*cache_key, "scenario", version) if by_scenario else [])
+        by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
+        if alignment_rows.has_reference_values(by_place):
+            judges = draw_comparison(by_place, statistic, load_costs(*cache_key, version), by_scenario)
         else:
-            unlabelled(study, there, alignment_rows.bare(found, costs(*place, at)))
-            judges = [judge for judge, _ in found]
-        download(every)
-        there_too = list(dict.fromkeys(judges))
-        alignment_differences.show(Subject(study, at, there, found, there_too, kind, criterion, statistic, by_scenario))
-        judge_biases.show(found)
+            draw_without_labels(
+                study, data, alignment_rows.lines_without_reference(by_place, load_costs(*cache_key, version))
+            )
+            judges = [judge for judge, _ in by_place]
+        draw_download(all_rows)
+        judges = list(dict.fromkeys(judges))
+        alignment_differences.draw_differences(
+            AlignmentView(study, version, data, by_place, judges, kind, criterion, statistic, by_scenario)
+        )
+        draw_biases(by_place)
 
-    listening()
-    figures()
+    watch_version()
+    draw_figures()
 
 
-def choices(rows: Sequence[AlignmentRow]) -> tuple[tuple[str, str, str], bool, bool] | None:
-    """Kind, criterion and statistic, whether by scenario, and whether with first opinions; all in the address."""
+def choose_view(rows: Sequence[AlignmentRow]) -> tuple[tuple[str, str, str], bool, bool] | None:
+    """Draw the choices, which are in the address; None where nothing can be drawn.
+
+    Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         kinds = [kind for kind in KINDS if any(row.kind == kind for row in rows)]
-        kind = one_of("Of", kinds, "kind", KINDS.get)
+        kind = _choose("Kind", kinds, "kind", KINDS.__getitem__)
         criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))
-        criterion = one_of("Criterion", criteria, "criterion", agreement_rows.named)
-        offered = alignment_rows.offered(alignment_rows.figures(rows, kind, criterion, firsts=True))
-        if not offered:
-            st.caption("Nothing that is measured of these values can be drawn; the download has every figure.")
+        criterion = _choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
+        statistics = alignment_rows.available_statistics(
+            alignment_rows.rows_by_judge(rows, kind, criterion, include_first=True)
+        )
+        if not statistics:
+            st.caption("No statistic of these values can be drawn. The download has every figure.")
             return None
-        statistic = one_of("Statistic", offered, "statistic", lambda name: CHOICES[name].name)
-        by_scenario = st.toggle("By scenario", key="by_scenario", bind="query-params", on_change=item_drilldown.close)
-        firsts = False
-        if any(alignment.FIRST in row.judge for row in rows if row.kind == kind):
-            firsts = st.toggle("First opinions too", key="firsts", bind="query-params")
-    return (kind, criterion, statistic), by_scenario, firsts
+        statistic = _choose("Statistic", statistics, "statistic", lambda name: VIEWS[name].name)
+        by_scenario = st.toggle(
+            "By scenario", key="by_scenario", bind="query-params", on_change=item_drilldown.clear_selection
+        )
+        include_first = False
+        if any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == kind):
+            include_first = st.toggle("Include first opinions", key="firsts", bind="query-params")
+    return (kind, criterion, statistic), by_scenario, include_first
 
 
-def one_of(label: str, options: Sequence[str], key: str, named: object) -> str:
-    """A choice, where there is more than one."""
+def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:
+    """Draw a choice; a single option is returned without a widget."""
     if len(options) < 2:
         return options[0]
-    words = {"format_func": named, "width": 300}
-    chosen = st.selectbox(label, options, key=key, bind="query-params", on_change=alignment_differences.close, **words)
-    return chosen or options[0]
+    return st.selectbox(
+        label,
+        options,
+        format_func=format_func,
+        key=key,
+        bind="query-params",
+        width=300,
+        on_change=alignment_differences.clear_selection,
+    )
 
 
-def nothing(study: Study, there: Sides) -> None:
-    """What to do where there is nothing to compare."""
-    if len(there.opinions):
-        kinds = ", ".join(sorted({KINDS.get(kind, kind).lower() for kind in there.opinions["kind"]}))
-        st.info(f"What the judges gave here has no declared scale, so that nothing can be compared: {kinds}.")
+def empty_state(study: Study, data: AlignmentData) -> None:
+    """Draw what to do where there is nothing to compare."""
+    if len(data.opinions):
+        kinds = ", ".join(sorted({KINDS.get(kind, kind).lower() for kind in data.opinions["kind"]}))
+        st.info(f"The judges' values have no declared scale, so nothing can be compared: {kinds}.")
         return
-    labelled = "People have labelled this study, but no judge" if len(there.labels) else "No judge"
-    st.info(f"{labelled} has given an opinion in it yet. Alignment shows here as soon as one has.")
+    missing = "labels but no judge opinions" if len(data.labels) else "no judge opinions"
+    st.info(f"This study has {missing} yet. Start a run, or import recorded judgements.")
     with st.container(horizontal=True):
         for script, label, icon in (
             ("setup/runs.py", "Start a run", ":material/play_circle:"),
             ("setup/studies.py", "Import recorded judgements", ":material/upload_file:"),
         ):
-            st.page_link(shell.page(script), label=label, icon=icon, query_params={"study": study.name})
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 
-def unlabelled(study: Study, there: Sides, lines: Sequence[alignment_rows.Line]) -> None:
-    """Judges have spoken, and nobody can be compared with them."""
-    judged = numbers.count(there.opinions["item"].nunique(), "item")
-    why = "people labelled none of them" if len(there.labels) else "nobody has labelled any of them yet"
-    st.info(f"Judges gave their opinions on {judged}, but {why}. Below is what can be told without people.")
+def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[alignment_rows.Line]) -> None:
+    """Draw the figures of judges that need no labels by people."""
+    judged_items = numbers.format_count(data.opinions["item"].nunique(), "item")
+    st.info(f"The judges have opinions on {judged_items}, none of which has labels. Figures without labels are below.")
     with st.container(horizontal=True):
         for script, label, icon in (
-            ("label/disagreements.py", "Label what the judges could not settle", ":material/balance:"),
+            ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
             ("setup/studies.py", "Import labels", ":material/upload_file:"),
         ):
-            st.page_link(shell.page(script), label=label, icon=icon, query_params={"study": study.name})
-    right = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
-    st.dataframe(lines, key="bare", hide_index=True, column_config=right)
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
+    st.dataframe(lines, key="bare", hide_index=True, column_config=right_aligned)
 
 
-def draw(found: Figures, statistic: str, prices: Mapping[str, Cost], by_scenario: bool) -> list[str]:
-    """Chart, what to mind, and table; returns the judges, the best first."""
-    order = alignment_rows.order(found, statistic)
-    whole = {judge: found[judge, group] for judge, group in order if group == "all"}
+def draw_comparison(by_place: Figures, statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool) -> list[str]:
+    """Draw chart, notes and table; returns the judges, best first."""
+    order = alignment_rows.sort_places(by_place, statistic)
+    by_judge = {judge: by_place[judge, group] for judge, group in order if group == "all"}
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chart(whole, statistic, prices)
+        draw_chart(by_judge, statistic, costs)
     with right:
-        reading(whole, statistic)
-    table(found, order, statistic, prices, by_scenario)
-    return list(whole)
+        draw_notes(by_judge, statistic)
+    draw_table(by_place, order, statistic, costs, by_scenario)
+    return list(by_judge)
 
 
-def chart(whole: Mapping[str, Mapping[str, AlignmentRow]], statistic: str, prices: Mapping[str, Cost]) -> None:
-    """A point for each judge beside people."""
-    choice = CHOICES[statistic]
-    points = alignment_rows.points(whole, statistic)
+def draw_chart(
+    by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str, costs: Mapping[str, JudgeCost]
+) -> None:
+    """Draw a point for each judge, with the human ceiling."""
+    view = VIEWS[statistic]
+    points = alignment_rows.defined_rows(by_judge, statistic)
     if not points:
         return
-    details = {name: alignment_rows.details(whole[name], statistic, prices.get(name)) for name in points}
-    shown = {name: whole[name] for name in points}
-    beside = alignment_rows.points(shown, choice.beside)
-    ceilings = alignment_rows.points(shown, choice.ceiling) if beside else {}
-    figure = alignment_charts.judges(
-        Judges(points, beside, ceilings, details),
-        title=choice.name,
+    details = {name: alignment_rows.format_details(by_judge[name], statistic, costs.get(name)) for name in points}
+    point_rows = {name: by_judge[name] for name in points}
+    second = alignment_rows.defined_rows(point_rows, view.second)
+    ceilings = alignment_rows.defined_rows(point_rows, view.ceiling) if second else {}
+    figure = alignment_charts.judge_figure(
+        JudgePoints(points, second, ceilings, details),
+        title=view.name,
         axis="Value and 95 % interval",
-        names=(choice.whose, choice.beside_name),
-        chosen=st.session_state.get("judge"),
+        legend=(view.legend, view.second_name),
+        selected=st.session_state.get("judge"),
     )
-    aloud = "; ".join(f"{name} {numbers.estimate(row.value, row.low, row.high)}" for name, row in points.items())
-    charts.draw(figure, "judges", f"{choice.name}: {aloud}", pointed)
+    alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
+    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge)
 
 
-def pointed() -> None:
-    """A judge was clicked: every item on which it differs from people."""
-    name = charts.clicked("judges")
-    alignment_differences.open(name, **({} if name is None else {"cell": alignment_differences.DIFFER}))
+def _select_judge() -> None:
+    """Select every item on which the clicked judge differs from people."""
+    name = charts.clicked_point("judges")
+    alignment_differences.select(name, **({} if name is None else {"cell": alignment_differences.ALL_DIFFERENCES}))
 
 
-def reading(whole: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
-    """How each judge stands to the ceiling, why a figure is undefined, and what to mind."""
-    choice = CHOICES[statistic]
-    if choice.beside and choice.ceiling:
-        st.markdown("**Beside people**")
-        told = {judge: alignment_rows.against_ceiling(rows, choice) for judge, rows in whole.items()}
-        st.markdown("\n".join(f"- **{plain(judge)}** {plain(words)}" for judge, words in told.items() if words))
-        st.caption(
-            "The ceiling: each person in turn is left out and compared with the majority of the others (with their "
-            "mean, for scores); the judge takes the same test on the same items. The difference has its own interval."
+def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
+    """Draw how each judge compares with the ceiling, why values are undefined, and remarks."""
+    view = VIEWS[statistic]
+    if view.second and view.ceiling:
+        st.markdown("**Compared with people**")
+        comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
+        st.markdown(
+            "\n".join(
+                f"- **{escape_markdown(judge)}** {escape_markdown(comparison)}"
+                for judge, comparison in comparisons.items()
+                if comparison
+            )
         )
-    elif choice.ceiling:
-        st.caption("The human ceiling is measured as accuracy, or Spearman for scores: see it there, or in the table.")
-    for reason, judges in alignment_rows.undefined(whole, statistic).items():
-        st.caption(f":material/help: No value for {who(judges)}: {plain(reason)}.")
-    if choice.ceiling:
-        test(whole)
-    notes = alignment_rows.shaky(whole, statistic)
-    for note, judges in notes.items():
-        whose = "" if len(judges) == len(whole) and len(judges) > 1 else f"{who(judges)}: "
-        st.caption(f":material/info: {whose}{plain(note)}.")
+        st.caption(
+            "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
+            "their mean for scores. The judge is compared in the same way on the same items. The difference has its "
+            "own interval."
+        )
+    elif view.ceiling:
+        st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
+    for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
+        st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
+    if view.ceiling:
+        draw_test_remarks(by_judge)
+    remarks = alignment_rows.single_remarks(by_judge, statistic)
+    for remark, judges in remarks.items():
+        prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
+        st.caption(f":material/info: {prefix}{escape_markdown(remark)}.")
 
 
-def test(whole: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
-    """Whom a judge may stand in for, or why that could not be tested."""
-    name = alignment_rows.TEST[1]
-    told = alignment_rows.undefined(whole, name) | alignment_rows.reasons(whole, name)
-    for reason, judges in told.items():
-        st.caption(f":material/group: Alternative-annotator test, {who(judges)}: {plain(reason)}.")
+def draw_test_remarks(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
+    """Draw the result of the alternative-annotator test, or why it was not run."""
+    name = alignment_rows.TEST_STATISTICS[1]
+    names_by_remark = alignment_rows.undefined_reasons(by_judge, name) | alignment_rows.remarks_by_judge(by_judge, name)
+    for remark, judges in names_by_remark.items():
+        st.caption(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(remark)}.")
 
 
-def who(judges: Sequence[str]) -> str:
-    """The first few names."""
-    return f"{', '.join(plain(judge) for judge in judges[:4])}{f' and {len(judges) - 4} more' * (len(judges) > 4)}"
+def list_names(judges: Sequence[str]) -> str:
+    """Return the first four names, and how many more there are."""
+    names = ", ".join(escape_markdown(judge) for judge in judges[:4])
+    return f"{names} and {len(judges) - 4} more" if len(judges) > 4 else names
 
 
-def table(
-    found: Figures, order: Sequence[Place], statistic: str, prices: Mapping[str, Cost], by_scenario: bool
+def draw_table(
+    by_place: Figures, order: Sequence[Place], statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool
 ) -> None:
-    """Every figure, one line a judge and scenario; a click opens the items on which they differ."""
-    lines = [alignment_rows.line(at, found[at], statistic, prices.get(at[0]), by_scenario=by_scenario) for at in order]
-    texts = {name for line in lines for name, value in line.items() if isinstance(value, str)}
-    texts -= {"Judge", "Scenario", alignment_rows.WHY}
+    """Draw every figure, one row a judge and scenario; a click selects the items on which they differ."""
+    lines = [
+        alignment_rows.table_line(place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario)
+        for place in order
+    ]
+    text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
+    text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
     key = f"table_{st.session_state.get('opened', 0)}"
     st.dataframe(
         lines,
         key=key,
-        on_select=lambda: rowed(order, key),
+        on_select=lambda: _select_line(order, key),
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(lines), 420),
-        column_config={name: st.column_config.TextColumn(alignment="right", width=WIDTH) for name in texts}
-        | {alignment_rows.WHY: st.column_config.TextColumn(width="large")},
+        column_config={
+            name: st.column_config.TextColumn(alignment="right", width=ESTIMATE_WIDTH) for name in text_columns
+        }
+        | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
     )
 
 
-def rowed(order: Sequence[Place], key: str) -> None:
-    """A line was clicked."""
+def _select_line(order: Sequence[Place], key: str) -> None:
+    """Select the items of the clicked row."""
     cells = st.session_state[key].selection.cells
     if cells:
         judge, group = order[cells[0][0]]
         scenario = {} if group == "all" else {"scenario": group}
-        alignment_differences.open(judge, cell=alignment_differences.DIFFER, **scenario)
+        alignment_differences.select(judge, cell=alignment_differences.ALL_DIFFERENCES, **scenario)
 
 
-def download(rows: Sequence[AlignmentRow]) -> None:
-    """Every figure of the study."""
-    st.download_button(
-        "Download as CSV",
-        alignment_rows.as_csv(rows),
-        file_name="alignment.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="download",
+def draw_download(rows: Sequence[AlignmentRow]) -> None:
+    """Draw the download of every figure."""
+    downloads.draw_csv_download(alignment_rows.to_csv(rows), "alignment.csv")
+
+
+def draw_biases(by_place: Figures) -> None:
+    """Draw how often judges prefer the response shown first, and the longer one."""
+    by_judge = {judge: rows for (judge, group), rows in by_place.items() if group == "all"}
+    rows_by_bias = {
+        name: alignment_rows.defined_rows(by_judge, statistic) for name, statistic in alignment_rows.BIASES.items()
+    }
+    if not any(rows_by_bias.values()):
+        return
+    st.subheader("Judge biases", anchor=False)
+    for column, (name, rows) in zip(st.columns(2, gap="large"), rows_by_bias.items(), strict=True):
+        if rows:
+            with column:
+                draw_bias(name, rows, by_judge)
+    st.caption(
+        "Shares of the decided verdicts, without ties and missing verdicts. People may prefer longer responses for "
+        "good reasons: only a judge's excess over people on the same items is a bias."
     )
 
 
-show(shell.opened("Alignment", "How closely each judge follows people, beside how closely people follow each other."))
+def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
+    """Draw one bias of each judge; people's own preference for longer responses is drawn beside it."""
+    people = {}
+    if name == "longer":
+        people = alignment_rows.defined_rows(by_judge, "longer_preferred_people")
+        people = {judge: row for judge, row in people.items() if judge in rows}
+    figure = charts.interval_figure(
+        [Series("judge", rows), *([Series("people", people, hollow=True)] if people else [])],
+        title=BIAS_TITLES[name],
+        axis="Share of choices, with its 95 % interval",
+        order=list(rows),
+        selected=None,
+        reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,
+    )
+    alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
+    charts.draw(figure, f"leaning_{name}", f"{BIAS_TITLES[name]}: {alt}", lambda: _select_bias(name))
+
+
+def _select_bias(name: str) -> None:
+    """Select the items on which the clicked judge chose so."""
+    judge = charts.clicked_point(f"leaning_{name}")
+    alignment_differences.select(judge, **({} if judge is None else {"leaning": name}))
+
+
+draw_page(
+    shell.draw_header("Alignment", "Agreement of each judge with people, compared with the agreement among people.")
+)

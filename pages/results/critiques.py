@@ -1,54 +1,59 @@
-"""Whose critiques are best, as people and judges see them, and how well each judge tells true AIUs from false ones."""
+"""Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
-from pages.parts import charts, numbers, resources, shell
+from core.statistics.reports.agreement import AgreementRow
+from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.charts import Series
-from pages.parts.text import plain
-from pages.results.parts import critique_rows
+from pages.parts.text import escape_markdown
 from storage import aius, database, labels, studies
 from storage.reports import critiques
-from storage.reports.critiques import Behind, Board, Row
+from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
 from storage.studies import Study
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
+GROUP_NAMES = {"human": "all people", "llm": "all models"}
+SCORES = ("precision", "recall", "f1")
+Interval = tuple[float, float] | None
 
 
-def version(study: Study) -> tuple[int, ...]:
-    """Changes whenever a label, an opinion or an edit of AIUs is added."""
+def data_version(study: Study) -> tuple[int, ...]:
+    """Return a version that changes whenever a label, an opinion or an edit of AIUs is added."""
     with database.reading(resources.engine()) as session:
-        return (*labels.version(session, study.id), aius.count(session, study.id))
+        return (*labels.version(session, study.id), aius.count_edits(session, study.id))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def told(address: str, study_id: int, at: tuple[int, ...]) -> Board:
-    """The figures of a version of the labels; everybody who looks shares them."""
+def load_leaderboard(url: str, study_id: int, version: tuple[int, ...]) -> Leaderboard:
+    """Return the figures of a version of the data; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
-        study = studies.of_id(session, study_id)
-    return critiques.board(resources.engine(), study)
+        study = studies.by_id(session, study_id)
+    return critiques.leaderboard(resources.engine(), study)
 
 
-def show(study: Study) -> None:
-    """The leaderboard, the judges, and the critiques behind what was clicked."""
-    found = told(str(resources.engine().url), study.id, version(study))
-    rows = [row for row in found.rows if row.author != critiques.REFERENCE]
+def draw_page(study: Study) -> None:
+    """Draw the leaderboard, the critiques of the selected author, and the judges."""
+    leaderboard = load_leaderboard(str(resources.engine().url), study.id, data_version(study))
+    rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
-        return nothing(study)
-    source, level = choices(rows)
-    leaderboard(found, [row for row in rows if (row.source, row.level) == (source, level)], source, level)
-    behind(study, source)
-    judges(found)
+        return empty_state(study)
+    source, level = choose_source(rows)
+    chosen_rows = [row for row in rows if (row.source, row.level) == (source, level)]
+    draw_leaderboard(leaderboard, chosen_rows, source, level)
+    draw_selected_critiques(study, source)
+    draw_judges(leaderboard)
 
 
-def choices(rows: Sequence[Row]) -> tuple[str, str]:
-    """Who judges, and what weighs the same; both are in the address."""
+def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
+    """Draw the choices of who judges and of the level of averaging; both are in the address."""
     sources = list(dict.fromkeys(row.source for row in rows))
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         source = st.segmented_control(
-            "As seen by",
+            "Judged by",
             sources,
             format_func=lambda name: "People" if name == PEOPLE else name,
             default=sources[0],
@@ -57,180 +62,281 @@ def choices(rows: Sequence[Row]) -> tuple[str, str]:
             bind="query-params",
         )
         level = st.segmented_control(
-            "Level",
+            "Average",
             list(LEVELS),
             format_func=LEVELS.__getitem__,
             default="macro",
             required=True,
             key="level",
             bind="query-params",
-            help="Macro: every critique weighs the same, and F1 is the mean of their F1. Micro: every AIU does.",
+            help="Macro: every critique has the same weight, and F1 is the mean of their F1. Micro: every AIU has the "
+            "same weight.",
         )
     return (source if source in sources else sources[0]), (level or "macro")
 
 
-def nothing(study: Study) -> None:
-    """What to do where no critique has been judged."""
-    st.info("No critique has been judged in this study yet. Scores show here as soon as a person or a judge has.")
-    shell.offer_sample("results/critiques.py", "metacritique")
+def empty_state(study: Study) -> None:
+    """Draw what to do where no critique has been judged."""
+    st.info("No critique of this study has been judged yet. Label AIUs, or start a MetaCritique run.")
+    shell.link_sample("results/critiques.py", "metacritique")
     with st.container(horizontal=True):
         for script, label, icon in (
-            ("label/aius.py", "Judge AIUs", ":material/rule:"),
-            ("setup/runs.py", "Start a MetaCritique run", ":material/play_circle:"),
+            ("label/aius.py", "Label AIUs", ":material/rule:"),
+            ("setup/runs.py", "Start a run", ":material/play_circle:"),
             ("setup/studies.py", "Import", ":material/upload_file:"),
         ):
-            st.page_link(shell.page(script), label=label, icon=icon, query_params={"study": study.name})
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 
-def leaderboard(found: Board, rows: Sequence[Row], source: str, level: str) -> None:
-    """F1 of each author with its interval, and a table of all three scores; a click opens an author's critiques."""
-    best = critique_rows.best_first(rows)
+def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> None:
+    """Draw F1 by author with intervals, and a table of all scores; a click selects an author."""
+    ranking = sort_by_f1(rows)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        chart(best, source, level)
+        draw_f1_chart(ranking, source, level)
     with right:
-        pairs(found, source)
-        for reason in dict.fromkeys(row.reason for row in best if row.reason):
-            who = [plain(critique_rows.named(row)) for row in best if row.reason == reason]
-            st.caption(f"{', '.join(who[:3])}{' …' if len(who) > 3 else ''}: {plain(reason)}.")
-        st.download_button(
-            "Download as CSV",
-            critique_rows.as_csv(rows),
-            file_name="critiques.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key="download",
-        )
+        draw_pair_counts(leaderboard, source)
+        for reason in dict.fromkeys(row.reason for row in ranking if row.reason):
+            names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
+            st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
+        downloads.draw_csv_download(rows_csv(rows), "critiques.csv")
     st.dataframe(
-        [critique_rows.line(row) for row in best],
+        [table_line(row) for row in ranking],
         key="board",
-        on_select=lambda: _rowed([critique_rows.named(row) for row in best]),
+        on_select=lambda: _select_line([display_name(row) for row in ranking]),
         selection_mode="single-row",
         hide_index=True,
-        height=min(38 + 35 * len(best), 420),
+        height=min(38 + 35 * len(ranking), 420),
         column_config=_right_aligned("Precision", "Recall", "F1"),
     )
 
 
-def chart(best: Sequence[Row], source: str, level: str) -> None:
-    """F1 by author, where it is defined."""
-    drawn = {critique_rows.named(row): critique_rows.as_point(row) for row in best if row.f1 is not None}
-    if not drawn:
-        st.caption("No F1 yet: it needs AIUs of both the critique and its reference.")
+def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
+    """Draw F1 by author, where it is defined."""
+    points = {display_name(row): f1_point(row) for row in ranking if row.f1 is not None}
+    if not points:
+        st.caption("F1 is undefined: it needs AIUs of both the critique and its reference.")
         return
-    figure = charts.points(
-        [Series("", drawn)],
-        title="F1 of critique authors, as people see them" if source == PEOPLE else f"F1, as {source} sees the authors",
+    figure = charts.interval_figure(
+        [Series("", points)],
+        title=f"F1 of critique authors, judged by {source}",
         axis=f"{level.capitalize()} F1, with its 95 % interval",
-        order=list(drawn),
-        chosen=st.query_params.get("author"),
-        ceiling=None,
+        order=list(points),
+        selected=st.query_params.get("author"),
+        reference_line=None,
     )
-    told_aloud = "; ".join(f"{name} {numbers.estimate(row.value, None, None)}" for name, row in drawn.items())
-    charts.draw(figure, "authors", f"F1 by author: {told_aloud}", _pointed)
+    alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
+    charts.draw(figure, "authors", f"F1 by author: {alt}", lambda: _select(charts.clicked_point("authors")))
 
 
-def _right_aligned(*names: str) -> dict[str, object]:
+def _right_aligned(*names: str) -> dict[str, ColumnConfig | str | None]:
     return {name: st.column_config.TextColumn(alignment="right") for name in names}
 
 
-def _pointed() -> None:
-    _open(charts.clicked("authors"))
-
-
-def _rowed(names: list[str]) -> None:
+def _select_line(names: list[str]) -> None:
     rows = st.session_state["board"].selection.rows
-    _open(names[rows[0]] if rows else None)
+    _select(names[rows[0]] if rows else None)
 
 
-def _open(author: str | None) -> None:
+def _select(author: str | None) -> None:
+    """Write the selected author to the address."""
     if author is None:
         st.query_params.pop("author", None)
     else:
         st.query_params["author"] = author
 
 
-def pairs(found: Board, source: str) -> None:
-    """Which of two critiques by models is better, item by item."""
-    for one in found.pairs:
-        there = one.first + one.second + one.tie
-        if one.source == source and there:
-            lost = f"; {numbers.count(one.undefined, 'pair')} without a defined F1" if one.undefined else ""
+def draw_pair_counts(leaderboard: Leaderboard, source: str) -> None:
+    """Draw how often either of two models' critiques on the same item is better."""
+    for counts in leaderboard.pairs:
+        total = counts.first + counts.second + counts.tie
+        if counts.source == source and total:
+            undefined = f"; undefined for {numbers.format_count(counts.undefined, 'pair')}" if counts.undefined else ""
             st.caption(
-                f"Two critiques by models on the same item, by F1: the first is better on {one.first} of {there}, the "
-                f"second on {one.second}, equal on {one.tie}{lost}."
+                f"Pairs of critiques by models on the same item, compared by F1: the first is better in {counts.first} "
+                f"of {total}, the second in {counts.second}, equal in {counts.tie}{undefined}."
             )
 
 
-def behind(study: Study, source: str) -> None:
-    """The critiques of the author that was clicked, each one click from the desk and from its trace."""
+def draw_selected_critiques(study: Study, source: str) -> None:
+    """Draw the critiques of the selected author; a click offers links to their AIUs and traces."""
     author = st.query_params.get("author")
     if author is None:
         return
-    name = critique_rows.plain_name(author)
     with database.reading(resources.engine()) as session:
-        there = critiques.behind(session, study.id, source, name, critique_rows.is_group(author))
-    st.subheader(f"Critiques behind it: {numbers.count(len(there), 'critique')} by {plain(author)}", anchor=False)
-    chosen = st.dataframe(
-        [critique_rows.behind_line(one) for one in there],
-        key="behind",
+        details = critiques.drill_down(session, study.id, source, author_id(author), author in GROUP_NAMES.values())
+    count = numbers.format_count(len(details), "critique")
+    st.subheader(f"Selected: {count} by {escape_markdown(author)}", anchor=False)
+    table = st.dataframe(
+        [critique_line(detail) for detail in details],
+        key="selected_critiques",
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
-        height=min(38 + 35 * len(there), 420),
+        height=min(38 + 35 * len(details), 420),
         column_config=_right_aligned("Precision", "Recall", "F1"),
     )
-    if chosen.selection.rows:
-        links(study, there[chosen.selection.rows[0]])
+    if table.selection.rows:
+        draw_links(study, details[table.selection.rows[0]])
 
 
-def links(study: Study, one: Behind) -> None:
-    """From a critique to where it is judged, and to how it was."""
+def draw_links(study: Study, detail: CritiqueDetail) -> None:
+    """Link to the AIUs of a critique and to its trace."""
     with st.container(horizontal=True):
         st.page_link(
-            shell.page("label/aius.py"),
-            label="Its AIUs",
+            shell.page_path("label/aius.py"),
+            label="AIUs",
             icon=":material/rule:",
-            query_params={"study": study.name, "item": one.item, "of": one.critique},
+            query_params={"study": study.name, "item": detail.item, "of": detail.critique},
         )
-        if one.trace is not None:
+        if detail.trace is not None:
             st.page_link(
-                shell.page("watch/traces.py"),
-                label="How it was judged",
+                shell.page_path("watch/traces.py"),
+                label="Trace",
                 icon=":material/forum:",
-                query_params={"study": study.name, "trace": str(one.trace), "critique": one.critique},
+                query_params={"study": study.name, "trace": str(detail.trace), "critique": detail.critique},
             )
 
 
-def judges(found: Board) -> None:
-    """AIU-level accuracy of each judge against people, precision and recall apart (MetaCritique, Table 4)."""
-    st.subheader("Judges against people, AIU by AIU", anchor=False)
-    there = [one for one in found.accuracies if one.accuracy is not None]
-    if not there:
-        st.caption("No AIU has been judged by people and by a judge yet: run MetaCritique, or label what it judged.")
+def draw_judges(leaderboard: Leaderboard) -> None:
+    """Draw the AIU-level accuracy of each judge against people, for precision and recall (MetaCritique, Table 4)."""
+    st.subheader("Accuracy of judges on AIUs", anchor=False)
+    defined = [accuracy for accuracy in leaderboard.accuracies if accuracy.accuracy is not None]
+    if not defined:
+        st.caption("No AIU has been judged by both people and a judge. Run MetaCritique, or label what it judged.")
         return
-    figure = charts.points(
-        critique_rows.accuracies(there),
+    figure = charts.interval_figure(
+        accuracy_series(defined),
         title="Accuracy of judges on AIUs",
-        axis="Share of AIUs with the same answer",
-        order=list(dict.fromkeys(one.judge for one in there)),
-        chosen=None,
-        ceiling=None,
+        axis="Share of AIUs judged as people do",
+        order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
+        selected=None,
+        reference_line=None,
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        charts.draw(figure, "accuracy", "Accuracy of judges on AIUs, precision and recall", "ignore")
+        charts.draw(figure, "accuracy", "Accuracy of judges on AIUs, precision and recall")
     with right:
         st.caption(
-            "Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? A reply that cannot be "
-            "read is neither right nor wrong; it is counted under Unread. In parentheses: AIUs."
+            "Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? Unreadable replies are "
+            "left out and counted in the last column. The number of AIUs is in parentheses."
         )
     st.dataframe(
-        critique_rows.accuracy_lines(found.accuracies),
+        accuracy_lines(leaderboard.accuracies),
         hide_index=True,
-        column_config=_right_aligned("All critiques", "By people", "By models", "Unread"),
+        column_config=_right_aligned("All critiques", "By people", "By models", "Unreadable"),
     )
 
 
-show(shell.opened("Critiques", "Whose critiques are factual and complete, and which judge can be trusted to say so."))
+def display_name(row: Row) -> str:
+    """Return the author, or "all people" and "all models" for groups."""
+    return GROUP_NAMES[row.author] if row.group else row.author
+
+
+def author_id(name: str) -> str:
+    """Return the author or group that a display name stands for."""
+    return next((group for group, group_name in GROUP_NAMES.items() if group_name == name), name)
+
+
+def sort_by_f1(rows: Sequence[Row]) -> list[Row]:
+    """Return groups, then authors, each with the highest F1 first and undefined values last."""
+    return sorted(rows, key=lambda row: (not row.group, row.f1 is None, -(row.f1 or 0.0), row.author))
+
+
+def table_line(row: Row) -> dict[str, str | int]:
+    """Return the leaderboard's table row of an author."""
+    return {
+        "Author": display_name(row),
+        "Precision": _format(row.precision, row.precision_interval),
+        "Recall": _format(row.recall, row.recall_interval),
+        "F1": _format(row.f1, row.f1_interval),
+        "Critiques": row.critiques,
+        "AIUs": row.aius,
+    }
+
+
+def critique_line(detail: CritiqueDetail) -> dict[str, str]:
+    """Return the table row of one critique."""
+    values = {"Precision": detail.score.precision, "Recall": detail.score.recall, "F1": detail.score.f1}
+    scores = {name: numbers.format_estimate(value, None, None) for name, value in values.items()}
+    return {"Item": detail.item, "Author": detail.author, **scores, "Critique": detail.text}
+
+
+def accuracy_series(accuracies: Sequence[Accuracy]) -> list[Series]:
+    """Return precision and recall over all critiques, by judge."""
+    return [
+        Series(
+            title,
+            {
+                accuracy.judge: _point(accuracy.judge, task, accuracy.accuracy, accuracy.interval, accuracy.aius)
+                for accuracy in accuracies
+                if accuracy.task == task and accuracy.critiques == "all"
+            },
+            hollow=task == "recall",
+        )
+        for task, title in (("precision", "Precision task"), ("recall", "Recall task"))
+    ]
+
+
+def accuracy_lines(accuracies: Sequence[Accuracy]) -> list[dict[str, str | int]]:
+    """Return one table row a judge and task: accuracy on all critiques, on people's and on models'."""
+    lines: dict[tuple[str, str], dict[str, str | int]] = {}
+    columns = {"all": "All critiques", "human": "By people", "llm": "By models"}
+    for accuracy in accuracies:
+        line = lines.setdefault(
+            (accuracy.judge, accuracy.task), {"Judge": accuracy.judge, "Task": accuracy.task.capitalize()}
+        )
+        value = f"{_format(accuracy.accuracy, accuracy.interval)} ({accuracy.aius:,})" if accuracy.aius else "–"
+        line[columns[accuracy.critiques]] = value
+        if accuracy.critiques == "all":
+            line["Unreadable"] = accuracy.unread
+    order = ("Judge", "Task", *columns.values(), "Unreadable")
+    return [{name: line[name] for name in order if name in line} for line in lines.values()]
+
+
+def rows_csv(rows: Iterable[Row]) -> str:
+    """Return the rows of the leaderboard with their intervals as CSV."""
+    interval_columns = [f"{name}_{end}" for name in SCORES for end in ("low", "high")]
+    lines = []
+    for row in rows:
+        intervals = (row.precision_interval, row.recall_interval, row.f1_interval)
+        ends = [end for interval in intervals for end in (interval or ("", ""))]
+        values = ["" if value is None else value for value in (row.precision, row.recall, row.f1)]
+        lines.append(
+            [row.author, row.source, row.level, *values, *ends, row.critiques, row.aius, row.group, row.reason]
+        )
+    header = ["author", "source", "level", *SCORES, *interval_columns, "critiques", "aius", "group", "reason"]
+    return downloads.csv_text(header, lines)
+
+
+def f1_point(row: Row) -> AgreementRow:
+    """Return F1 in the form that charts take."""
+    return _point(row.author, "f1", row.f1, row.f1_interval, row.critiques)
+
+
+def _format(value: float | None, interval: Interval) -> str:
+    return numbers.format_estimate(value, *(interval or (None, None)))
+
+
+def _point(name: str, statistic: str, value: float | None, interval: Interval, items: int) -> AgreementRow:
+    low, high = interval or (None, None)
+    return AgreementRow(
+        kind="critique",
+        criterion="",
+        group=name,
+        statistic=statistic,
+        value=value,
+        low=low,
+        high=high,
+        items=items,
+        raters=1,
+        pairs=0,
+        reason="",
+    )
+
+
+draw_page(
+    shell.draw_header(
+        "Critiques", "Whose critiques are factual and complete, and how accurately do judges evaluate them?"
+    )
+)

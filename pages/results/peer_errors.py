@@ -1,213 +1,297 @@
-"""Where the area chair of a peer review goes right and wrong, by how many of its peers were right (ReFeR, Figure 3)."""
+"""Errors of a peer review's area chair, by how many of its peers were right (ReFeR, Figure 3)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import Case
-from pages.parts import numbers, resources, shell
-from pages.parts.text import plain
-from pages.watch.parts import peer_charts, peer_review
+from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
+from pages.parts import charts, colours, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.parts.values import format_value
 from storage import database
-from storage.reports import peer_errors
-from storage.reports.peer_errors import Errors
+from storage.reports import peer_reviews
+from storage.reports.peer_reviews import PeerErrors
 from storage.runs import Run
 from storage.studies import Study
 
-SAYS = {
-    "some": ("Right where peers differed", "The chair was right, and some but not all of its peers were."),
-    "led astray": ("Wrong though a peer was right", "The chair was wrong, and at least one of its peers was right."),
-    "alone": ("Right though no peer was", "The chair was right, and none of its peers was."),
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Name of a share -> its title and its definition. (Streamlit's magic would draw a docstring here on the page.)
+SHARE_TITLES = {
+    "some": ("Right with some peers right", "The chair was right, and some but not all of its peers were."),
+    "led astray": ("Wrong with a peer right", "The chair was wrong, and at least one of its peers was right."),
+    "alone": ("Right with no peer right", "The chair was right, and none of its peers was."),
 }
 
 
-def chosen_run(known: list[Run]) -> tuple[Run, float]:
-    """Which run, and how near to people counts as right; both are in the address."""
-    names = [run.name for run in known]
+def choose_run(runs: list[Run]) -> tuple[Run, float]:
+    """Draw the choices; returns the run and the tolerance as a share of the scale. Both are in the address."""
+    names = [run.name for run in runs]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        name = st.selectbox("Run", names, key="run", bind="query-params", width=300, on_change=close)
-        run = known[names.index(name) if name in names else 0]
-        percent = 25
+        name = st.selectbox("Run", names, key="run", bind="query-params", width=300, on_change=clear_selection)
+        run = runs[names.index(name) if name in names else 0]
+        percent = round(100 * error_analysis.THRESHOLD)
         if run.settings.get("verdict", "score") == "score":
             percent = st.slider(
-                "A score is right within",
+                "Tolerance for scores",
                 0,
                 100,
-                round(100 * error_analysis.THRESHOLD),
+                percent,
                 5,
                 format="%d %%",
                 key="within",
                 bind="query-params",
                 width=320,
-                help="Of the length of the scale, from the mean of people's scores. The paper takes 25 %.",
-                on_change=close,
+                help="A score is right within this share of the length of the scale from the mean of people's scores. "
+                "The paper uses 25 %.",
+                on_change=clear_selection,
             )
     return run, percent / 100
 
 
-def nothing(study: Study) -> None:
-    """No peer review yet."""
-    st.info("No peer review has run in this study yet. Start one with the protocol ReFeR, or import one.")
-    shell.offer_sample("results/peer_errors.py", "refer")
+def empty_state(study: Study) -> None:
+    """Draw what to do where there is no peer review."""
+    st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
+    shell.link_sample("results/peer_errors.py", "refer")
     st.page_link(
-        shell.page("setup/runs.py"),
+        shell.page_path("setup/runs.py"),
         label="Start a run",
         icon=":material/play_circle:",
         query_params={"study": study.name},
     )
 
 
-def show(study: Study) -> None:
-    """The chart, what it says in figures, and the items behind what was clicked."""
+def draw_page(study: Study) -> None:
+    """Draw the shares, the chart, and the items of the selected bar."""
     with database.reading(resources.engine()) as session:
-        known = peer_errors.runs_of(session, study.id)
-    if not known:
-        return nothing(study)
-    run, threshold = chosen_run(known)
+        runs = peer_reviews.find_runs(session, study.id)
+    if not runs:
+        return empty_state(study)
+    run, threshold = choose_run(runs)
     with database.reading(resources.engine()) as session:
-        found = peer_errors.errors(session, run, shell.annotator())
-    if not found.reviewed:
-        return no_truth(study, found)
-    score = found.settings.kind == "score"
-    within = error_analysis.allowed(found.settings.scale, threshold) if score else None
-    judged = error_analysis.cases(found.reviewed, within)
-    headline(judged)
+        errors = peer_reviews.load_errors(session, run, shell.current_annotator())
+    if not errors.reviewed:
+        return draw_missing_truth(study, errors)
+    is_score = errors.settings.kind == "score"
+    tolerance = error_analysis.score_tolerance(errors.settings.scale, threshold) if is_score else None
+    outcomes = error_analysis.classify_traces(errors.reviewed, tolerance)
+    draw_shares(outcomes)
     st.space("small")
-    chart(judged)
-    st.caption(basis(found, within))
-    peers(judged)
-    behind(judged, found)
+    draw_chart(outcomes)
+    st.caption(describe_rule(errors, tolerance))
+    draw_misleading_peers(outcomes)
+    draw_selected_items(outcomes, errors)
 
 
-def no_truth(study: Study, found: Errors) -> None:
-    """Nothing to compare with."""
-    if not found.without_truth:
-        st.info("This run has no verdict yet. Come back when its first traces are done.")
+def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
+    """Draw what to do where there is nothing to compare the chair with."""
+    if not errors.without_truth:
+        st.info("This run has no verdict yet. Come back when its first traces have finished.")
         return
-    st.info("Nobody has labelled what this run judged, and its items bring no reference answer.")
+    st.info("Nobody has labelled the items of this run, and the items have no reference answer.")
     st.page_link(
-        shell.page("label/scores.py"), label="Label", icon=":material/star_half:", query_params={"study": study.name}
+        shell.page_path("label/scores.py"),
+        label="Label",
+        icon=":material/star_half:",
+        query_params={"study": study.name},
     )
 
 
-def headline(judged: list[Case]) -> None:
-    """The three shares that the paper speaks of."""
+def draw_shares(outcomes: list[TraceOutcome]) -> None:
+    """Draw the three shares that the paper reports (Section 5.3)."""
     with st.container(horizontal=True, gap="large", key="headline"):
-        for name, share in error_analysis.findings(judged).items():
-            title, sentence = SAYS[name]
+        for name, share in error_analysis.published_shares(outcomes).items():
+            title, definition = SHARE_TITLES[name]
             with st.container(width="content", gap=None):
-                st.caption(title, help=sentence)
-                st.markdown(f"### {percent(share)}")
-                st.caption(f"{share.items} of {numbers.count(share.items_there, 'trace')}")
+                st.caption(title, help=definition)
+                st.markdown(f"### {format_share(share)}")
+                st.caption(f"{share.items} of {numbers.format_count(share.items_total, 'trace')}")
 
 
-def percent(share: Estimate) -> str:
-    """`43 % [30, 56]`."""
+def format_share(share: Estimate) -> str:
+    """Return `43 % [30, 56]` in Markdown."""
     if share.value is None or share.low is None or share.high is None:
         return "–"
     return f"{100 * share.value:.0f} % \\[{100 * share.low:.0f}, {100 * share.high:.0f}\\]"
 
 
-def basis(found: Errors, within: float | None) -> str:
-    """What counts as right, and what is left out."""
-    if found.settings.kind == "score":
-        right = f"A score is right at most {within:g} from people's mean" if within is not None else "A score is right"
-        parts = [right if within is not None else f"{right} where it equals people's mean"]
+def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
+    """Return what counts as right, and how many traces are left out."""
+    if errors.settings.kind != "score":
+        rule = "An answer is right if it equals people's answer or the item's reference"
+    elif tolerance is not None:
+        rule = f"A score is right if it is at most {tolerance:g} from people's mean"
     else:
-        parts = ["An answer is right where it is people's, or the item's reference"]
-    parts += ["what could not be read is not right"]
-    if found.without_truth:
-        parts.append(f"{numbers.count(found.without_truth, 'trace')} without a truth to compare with left out")
+        rule = "A score is right if it equals people's mean"
+    parts = [rule, "unreadable replies count as wrong"]
+    if errors.without_truth:
+        parts.append(f"{numbers.format_count(errors.without_truth, 'trace')} without a truth to compare with left out")
     return "; ".join(parts) + "."
 
 
-def chart(judged: list[Case]) -> None:
-    """One bar for each number of right peers, the chair right below and wrong above; a click opens the items."""
-    found = error_analysis.slices(judged)
-    several = len({one.peers for one in found}) > 1
+def draw_chart(outcomes: list[TraceOutcome]) -> None:
+    """Draw one bar for each number of right peers; a click selects its items."""
+    slices = error_analysis.outcome_slices(outcomes)
     st.markdown("**The area chair, by how many peers were right**")
-    figure = peer_charts.errors(found, chosen(), several)
-    told = "; ".join(
-        f"{one.peers_right} of {one.peers} right, chair {'right' if one.chair_right else 'wrong'}: {len(one.cases)}"
-        for one in found
+    alt = "; ".join(
+        f"{one.peers_right} of {one.peers} right, chair {'right' if one.chair_right else 'wrong'}: {len(one.outcomes)}"
+        for one in slices
     )
-    peer_charts.draw_errors(figure, "errors", told, _clicked)
+    charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select)
 
 
-def _clicked() -> None:
-    points = st.session_state["errors"].selection.points
-    close()
-    if points:
-        st.query_params["slice"] = points[0]["customdata"]
+def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Figure":
+    """Return stacked bars of numbers of traces by right peers, split by whether the chair was right."""
+    import plotly.graph_objects as go
+
+    peer_counts = sorted({one.peers for one in slices})
+    named = len(peer_counts) > 1  # the axis says `2 of 3` where the number of peers differs between traces
+    figure = go.Figure()
+    for right, name, colour, sign in (
+        (True, "chair right", colours.TRUE, "✓"),
+        (False, "chair wrong", colours.FALSE, "✗"),
+    ):
+        bars = [one for one in slices if one.chair_right == right]
+        names = [_slice_name(one.peers_right, one.peers, right) for one in bars]
+        figure.add_trace(
+            go.Bar(
+                x=[_axis_name(one.peers_right, one.peers, named) for one in bars],
+                y=[len(one.outcomes) for one in bars],
+                name=f"{sign} {name}",
+                marker={"color": colour},
+                text=[f"<b>{sign} {len(one.outcomes)}</b><br>{100 * (one.share.value or 0):.0f} %" for one in bars],
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                textfont={"color": colours.text_colour(colour), "size": 13},
+                customdata=names,
+                hovertext=[_hover_text(one) for one in bars],
+                hoverinfo="text",
+                selectedpoints=[names.index(selected)] if selected in names else [] if selected else None,
+                unselected={"marker": {"opacity": 0.45}},
+            )
+        )
+    order = [_axis_name(right, count, named) for count in peer_counts for right in range(count + 1)]
+    figure.update_layout(
+        barmode="stack",
+        showlegend=True,
+        height=400,
+        margin={"l": 8, "r": 8, "t": 40, "b": 40},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        bargap=0.25,
+        uniformtext={"minsize": 10, "mode": "show"},
+    )
+    figure.update_xaxes(
+        title="peers that were right", type="category", categoryorder="array", categoryarray=order, fixedrange=True
+    )
+    figure.update_xaxes(range=[-0.5, len(order) - 0.5])
+    figure.update_yaxes(title="traces", rangemode="tozero", fixedrange=True, tickformat="d", nticks=6)
+    return figure
 
 
-def close() -> None:
-    """Forget what was clicked."""
+def _axis_name(peers_right: int, peers: int, named: bool) -> str:
+    return f"{peers_right} of {peers}" if named else str(peers_right)
+
+
+def _slice_name(peers_right: int, peers: int, chair_right: bool) -> str:
+    """Return the slice as the address names it: `2 of 3, chair right`."""
+    return f"{peers_right} of {peers}, chair {'right' if chair_right else 'wrong'}"
+
+
+def _hover_text(one: OutcomeSlice) -> str:
+    low, high = 100 * (one.share.low or 0), 100 * (one.share.high or 0)
+    share = f"{100 * (one.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {one.share.items_total} traces"
+    name = _slice_name(one.peers_right, one.peers, one.chair_right)
+    return f"{name}<br>{len(one.outcomes)} traces, {share}<br>Click to list the items"
+
+
+def _select() -> None:
+    name = charts.clicked_point("errors")
+    clear_selection()
+    if name is not None:
+        st.query_params["slice"] = name
+
+
+def clear_selection() -> None:
+    """Deselect the slice."""
     st.query_params.pop("slice", None)
 
 
-def chosen() -> str | None:
-    """The slice that was clicked."""
+def selected_slice() -> str | None:
+    """Return the name of the selected slice."""
     return st.query_params.get("slice")
 
 
-def peers(judged: list[Case]) -> None:
-    """Which peers misled the chair."""
-    counts = error_analysis.misleading(judged).most_common()
-    wrong = sum(not case.chair_right for case in judged)
+def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
+    """Write which peers erred in the same way as the chair."""
+    counts = error_analysis.count_misleading_peers(outcomes).most_common()
+    wrong = sum(not outcome.chair_right for outcome in outcomes)
     if counts:
-        parts = [f"**{plain(name)}** in {count}" for name, count in counts]
+        peers = ", ".join(f"**{escape_markdown(name)}** in {count}" for name, count in counts)
         st.markdown(
-            f"Of {numbers.count(wrong, 'trace')} where the chair was wrong, a peer had erred the same way: "
-            f"{', '.join(parts)}."
+            f"Peers that erred in the same way as the chair, in {numbers.format_count(wrong, 'trace')} where it was "
+            f"wrong: {peers}."
         )
 
 
-def behind(judged: list[Case], found: Errors) -> None:
-    """The traces of the slice that was clicked, each one click away."""
-    there = [case for case in judged if peer_charts.name_of(case) == chosen()]
-    if not there:
-        st.caption("Click a bar to see the items behind it.")
+def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> None:
+    """Draw the traces of the selected slice; a click opens one."""
+    selected = [
+        outcome
+        for outcome in outcomes
+        if _slice_name(len(outcome.peers_right), len(outcome.reviewed.peers), outcome.chair_right) == selected_slice()
+    ]
+    if not selected:
+        st.caption("Click a bar to list its items.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Items behind what you clicked: {len(there):,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
-    rows = [line(case, found) for case in there]
+        st.subheader(f"Selected items: {len(selected):,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
+    rows = [table_line(outcome, errors) for outcome in selected]
     st.dataframe(
         rows,
-        key="behind",
-        on_select=lambda: _opened(there),
+        key="selected_items",
+        on_select=lambda: _open_trace(selected),
         selection_mode="single-row",
         hide_index=True,
         height=min(38 + 35 * len(rows), 460),
     )
-    number = st.session_state.pop("open_trace", None)
-    if number is not None:
-        st.switch_page(shell.page("watch/traces.py"), query_params={"trace": str(number)})
-    if any(case.reviewed.item in found.hidden for case in there):
-        st.caption(":material/visibility_off: What was said of items that you have not labelled yourself is hidden.")
+    trace_id = st.session_state.pop("open_trace", None)
+    if trace_id is not None:
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
+    if any(outcome.reviewed.item in errors.hidden for outcome in selected):
+        st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
 
 
-def line(case: Case, found: Errors) -> dict[str, str]:
-    """An item as the table shows it: ✓ and ✗ say who was right."""
-    one = case.reviewed
-    row = {"Item": one.item}
-    if one.item in found.hidden:
+def table_line(outcome: TraceOutcome, errors: PeerErrors) -> dict[str, str]:
+    """Return a table row with the values, each with ✓ for right or ✗ for wrong."""
+    reviewed = outcome.reviewed
+    row = {"Item": reviewed.item}
+    if reviewed.item in errors.hidden:
         return row | {"Truth": "hidden"}
-    row |= {"Truth": peer_review.told(one.truth)}
-    row |= {name: mark(peer_review.told(value), name in case.peers_right) for name, value in one.peers}
-    return row | {"Chair": mark(peer_review.told(one.chair), case.chair_right)}
+    row |= {"Truth": format_value(reviewed.truth)}
+    row |= {name: add_sign(format_value(value), name in outcome.peers_right) for name, value in reviewed.peers}
+    return row | {"Chair": add_sign(format_value(reviewed.chair), outcome.chair_right)}
 
 
-def mark(text: str, right: bool) -> str:
-    """`2.0 ✓`."""
+def add_sign(text: str, right: bool) -> str:
+    """Return `2.0 ✓` or `2.0 ✗`."""
     return f"{text} {'✓' if right else '✗'}"
 
 
-def _opened(there: list[Case]) -> None:
-    rows = st.session_state["behind"].selection.rows
+def _open_trace(selected: list[TraceOutcome]) -> None:
+    rows = st.session_state["selected_items"].selection.rows
     if rows:
-        st.session_state["open_trace"] = there[rows[0]].reviewed.trace
+        st.session_state["open_trace"] = selected[rows[0]].reviewed.trace
 
 
-show(shell.opened("Peer errors", "When a peer review goes wrong: was the area chair right when its peers were?"))
+draw_page(
+    shell.draw_header("Peer errors", "When a peer review goes wrong: was the area chair right when its peers were?")
+)

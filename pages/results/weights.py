@@ -1,102 +1,114 @@
-"""How far weights are apart by rank, what is weighed on average, and what comes of it."""
+"""Distances between aspect weights, average weights, the quality of aspects, and agreement of verdicts with people."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from core.statistics.data.estimate import Estimate
-from core.statistics.reports.weight_distances import ALL, PEOPLE, Average, Compared, Measure, kendall, top_k
+from core.statistics.reports.weight_distances import (
+    ALL,
+    PEOPLE,
+    AverageWeight,
+    DistanceMeasure,
+    RaterDistance,
+    rank_distance,
+    top_k_distance,
+)
 from pages.parts import numbers, resources, shell
-from pages.parts.text import plain, short
+from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import weight_charts
 from storage import database, labels, studies
 from storage.reports import weights
-from storage.reports.weights import Agreed, Behind, Quality
+from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
 from storage.studies import Study
 
-MEASURES = {"kendall": "Kendall, ties included", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
-PENALTIES = {0.5: "½: a metric", 0.0: "0: forgiving"}
+MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
+PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """How distances are measured: plain values, so that the figures can be shared between visits."""
+class DistanceChoice:
+    """How distances are measured: hashable, so that cached figures are shared between visits."""
 
     name: str = "kendall"
     k: int = 1
     p: float = 0.5
 
     @property
-    def measure(self) -> Measure:
-        """As the statistics want it."""
-        return kendall if self.name == "kendall" else top_k(self.k, self.p)
+    def measure(self) -> DistanceMeasure:
+        """The function that computes it."""
+        return rank_distance if self.name == "kendall" else top_k_distance(self.k, self.p)
 
     @property
     def axis(self) -> str:
-        """What stands under a chart of it."""
+        """The axis title of a chart."""
         if self.name == "kendall":
-            return "Rank distance, 0 the same order, 1 the opposite"
+            return "Rank distance, 0 is the same order, 1 the opposite"
         return f"Pairs of aspects in another order among the {self.k} heaviest"
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def compared(address: str, study_id: int, chosen: Chosen, at: tuple[int, int]) -> list[Compared]:
-    """The distances of a version of the labels; everybody who looks shares them."""
-    return weights.rows(resources.engine(), of_id(study_id), chosen.measure)
+def load_distances(url: str, study_id: int, choice: DistanceChoice, version: tuple[int, int]) -> list[RaterDistance]:
+    """Return the distances at a version of the labels; the cache is shared by all visitors."""
+    return weights.rows(resources.engine(), load_study(study_id), choice.measure)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def told(address: str, study_id: int, at: tuple[int, int]) -> tuple[list[Average], list[Quality], list[Agreed]]:
-    """What else there is to say of that version."""
-    engine, study = resources.engine(), of_id(study_id)
-    return weights.by_category(engine, study), weights.qualities(engine, study), weights.agreed(engine, study)
-
-
-def of_id(study_id: int) -> Study:
-    """The study of that number."""
-    with database.reading(resources.engine()) as session:
-        return studies.of_id(session, study_id)
-
-
-def show(study: Study) -> None:
-    """Distances, then averages, quality and agreement, as far as they are there."""
-    with database.reading(resources.engine()) as session:
-        at = labels.version(session, study.id)
-    where = str(resources.engine().url), study.id
-    largest = weights.largest(resources.engine(), study)
-    averages, qualities, agreed = told(*where, at)
-    if largest:
-        chosen = choices(largest)
-        distances(study, compared(*where, chosen, at), chosen)
-        by_category(averages)
-    if qualities:
-        quality(qualities)
-    if agreed:
-        agreement(agreed)
-    if not largest and not qualities and not agreed:
-        nothing(study)
-
-
-def nothing(study: Study) -> None:
-    """What to do where nobody has weighed anything."""
-    st.info(
-        "No weights yet: a DnA-Eval run makes a judge's, people give theirs under Aspect weights, a file brings both."
+def load_tables(
+    url: str, study_id: int, version: tuple[int, int]
+) -> tuple[list[AverageWeight], list[AspectQuality], list[VerdictAgreement]]:
+    """Return average weights, qualities of aspects and agreement of verdicts at a version of the labels."""
+    engine, study = resources.engine(), load_study(study_id)
+    return (
+        weights.mean_weights(engine, study),
+        weights.aspect_qualities(engine, study),
+        weights.verdict_agreement(engine, study),
     )
-    shell.offer_sample("results/weights.py", "dna_eval")
+
+
+def load_study(study_id: int) -> Study:
+    """Return a study by its id."""
+    with database.reading(resources.engine()) as session:
+        return studies.by_id(session, study_id)
+
+
+def draw_page(study: Study) -> None:
+    """Draw distances, averages, qualities and agreement, as far as the study has them."""
+    with database.reading(resources.engine()) as session:
+        version = labels.version(session, study.id)
+    url = str(resources.engine().url)
+    largest = weights.largest_set(resources.engine(), study)
+    averages, qualities, agreements = load_tables(url, study.id, version)
+    if largest:
+        choice = choose_distance(largest)
+        draw_distances(study, load_distances(url, study.id, choice, version), choice)
+        draw_averages(averages)
+    if qualities:
+        draw_qualities(qualities)
+    if agreements:
+        draw_agreement(agreements)
+    if not largest and not qualities and not agreements:
+        empty_state(study)
+
+
+def empty_state(study: Study) -> None:
+    """Draw what to do where nobody has given weights."""
+    st.info("This study has no weights yet. Start a DnA-Eval run, give weights under Aspect weights, or import them.")
+    shell.link_sample("results/weights.py", "dna_eval")
     links = [
         ("setup/runs.py", "Start a run", ":material/play_circle:"),
-        ("label/weights.py", "Weigh aspects", ":material/tune:"),
+        ("label/weights.py", "Give weights", ":material/tune:"),
         ("setup/studies.py", "Import", ":material/upload_file:"),
     ]
     with st.container(horizontal=True):
         for script, label, icon in links:
-            st.page_link(shell.page(script), label=label, icon=icon, query_params={"study": study.name})
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 
-def choices(largest: int) -> Chosen:
-    """How to measure; it is in the address."""
+def choose_distance(largest: int) -> DistanceChoice:
+    """Draw the choice of a distance; `largest` is the highest number of aspects in a set."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         name = st.segmented_control(
             "Distance",
@@ -106,74 +118,75 @@ def choices(largest: int) -> Chosen:
             required=True,
             key="distance",
             bind="query-params",
-            help="Kendall: (1 − τ_b) / 2 of the order of the weights. K⁽ᵖ⁾ (Fagin et al. 2003): pairs of aspects that "
-            "two lists of the heaviest aspects order otherwise; a pair that only one of them ties counts p.",
+            help="Kendall: (1 − τ_b) / 2 of the order of the weights. K⁽ᵖ⁾ (Fagin et al. 2003): the number of pairs of "
+            "aspects that two lists of the heaviest aspects order differently; a pair that only one of them ties "
+            "counts p.",
         )
         if name == "kendall":
-            return Chosen()
-        k = st.selectbox("How many aspects", range(1, largest + 1), index=min(2, largest) - 1, key="k", width=160)
-        p = st.selectbox("A tie counts", list(PENALTIES), format_func=lambda p: PENALTIES[p], key="p", width=160)
-    return Chosen(str(name), int(k or 1), float(0.5 if p is None else p))
+            return DistanceChoice()
+        k = st.selectbox("Number of aspects", range(1, largest + 1), index=min(2, largest) - 1, key="k", width=160)
+        p = st.selectbox("Penalty p for a tie", list(PENALTIES), format_func=lambda p: PENALTIES[p], key="p", width=160)
+    return DistanceChoice(str(name), int(k or 1), float(0.5 if p is None else p))
 
 
-def distances(study: Study, rows: Sequence[Compared], chosen: Chosen) -> None:
-    """The human value, each judge beside it, and every pair in a table that opens its weightings."""
+def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: DistanceChoice) -> None:
+    """Draw the distance between people, each judge's from people, and a table of all pairs of raters."""
     human = next((row for row in rows if row.rater_a == row.rater_b == PEOPLE), None)
-    judges = [row for row in rows if row.rater_b == PEOPLE and not row.among_people]
-    lone = [row for row in rows if not row.among_people and row.rater_b != PEOPLE] if not judges else []
-    headline(human)
+    to_people = [row for row in rows if row.rater_b == PEOPLE and not row.among_annotators]
+    # Without a second person there is no distance to "people", only to the one annotator.
+    judges = to_people or [row for row in rows if not row.among_annotators and row.rater_b != PEOPLE]
+    draw_headline(human)
     pointed = None
-    if judges or lone:
-        order = sorted(judges or lone, key=lambda row: row.distance.value if row.distance.value is not None else 9)
-        place = weight_charts.distances(order, human, chosen.axis, "distances")
-        pointed = None if place is None else order[place]
+    if judges:
+        ranking = sorted(judges, key=lambda row: (row.distance.value is None, row.distance.value or 0.0))
+        index = weight_charts.draw_distances(ranking, human, choice.axis, "distances")
+        pointed = None if index is None else ranking[index]
     if not rows:
-        st.caption("Nobody has weighed what somebody else has: there is no distance yet.")
+        st.caption("No two raters have given weights to the same aspects.")
         return
-    clicked = pairs(rows) or pointed
-    if clicked is not None:
-        opened(study, clicked, chosen)
+    selected = draw_pairs(rows) or pointed
+    if selected is not None:
+        draw_weightings(study, selected, choice)
 
 
-def headline(human: Compared | None) -> None:
-    """`0.12 [0.08, 0.16]`, with what it stands on."""
+def draw_headline(human: RaterDistance | None) -> None:
+    """Draw `0.12 [0.08, 0.16]`, the distance between people, with its counts."""
     with st.container(gap=None):
         st.caption("Distance between people")
         if human is None:
             st.markdown("## –")
-            st.caption("Two people have to weigh the same aspects.")
+            st.caption("At least two people have to give weights to the same aspects.")
             return
-        st.markdown(f"## {figure(human.distance)}")
-        parts = [numbers.count(human.items, "weighting"), numbers.count(human.distance.raters, "person", "people")]
+        st.markdown(f"## {format_estimate(human.distance)}")
+        parts = [
+            numbers.format_count(human.units, "weighting"),
+            numbers.format_count(human.distance.raters, "annotator"),
+        ]
         parts += [f"{human.undefined} undefined, left out"] if human.undefined else []
         st.caption(" · ".join(parts))
         if human.distance.reason and not human.undefined:
-            st.caption(plain(human.distance.reason))
+            st.caption(escape_markdown(human.distance.reason))
 
 
-def figure(estimate: Estimate) -> str:
-    """A value with its interval."""
-    return numbers.estimate(estimate.value, estimate.low, estimate.high)
+def format_estimate(estimate: Estimate) -> str:
+    """Return a value with its interval."""
+    return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
 
 
-def pairs(rows: Sequence[Compared]) -> Compared | None:
-    """Every pair of raters; the one that is clicked."""
+def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
+    """Draw a table of all pairs of raters; returns the selected one."""
     lines = [
         {
-            "Raters": f"{row.rater_a} × {row.rater_b}" if row.rater_a != row.rater_b else "people, all pairs",
-            "Between": "people" if row.among_people else "judge and people",
-            "Distance": figure(row.distance),
-            "Undefined as 0": "–"
-            if row.distance_undefined_as_zero is None
-            else f"{row.distance_undefined_as_zero:.2f}",
-            "Weightings": row.items,
+            "Raters": "people, all pairs" if row.rater_a == row.rater_b else f"{row.rater_a} × {row.rater_b}",
+            "Between": "people" if row.among_annotators else "judge and people",
+            "Distance": format_estimate(row.distance),
+            "Undefined as 0": numbers.format_estimate(row.distance_undefined_as_zero, None, None),
+            "Weightings": row.units,
             "Undefined": row.undefined,
         }
         for row in rows
     ]
-    right = st.column_config.TextColumn(alignment="right")
-    help_ = "Weights that are all equal have no order. The authors count them as the same order; we leave them out."
-    picked: Any = st.dataframe(
+    table: Any = st.dataframe(
         lines,
         key="pairs",
         on_select="rerun",
@@ -181,120 +194,124 @@ def pairs(rows: Sequence[Compared]) -> Compared | None:
         hide_index=True,
         height=min(38 + 35 * len(lines), 420),
         column_config={
-            "Distance": right,
-            "Undefined as 0": st.column_config.TextColumn(alignment="right", help=help_),
+            "Distance": st.column_config.TextColumn(alignment="right"),
+            "Undefined as 0": st.column_config.TextColumn(
+                alignment="right",
+                help="Equal weights have no order. The paper counts them as the same order; here they are left out.",
+            ),
         },
     )
-    st.caption("Click a row, or a point of the chart, to see the weightings behind it.")
-    cells = picked.selection.cells
+    st.caption("Click a row, or a point of the chart, to list the weightings.")
+    cells = table.selection.cells
     return rows[cells[0][0]] if cells else None
 
 
-def opened(study: Study, row: Compared, chosen: Chosen) -> None:
-    """The weightings behind a row, the farthest apart first; a click opens the trace."""
-    found = weights.behind(resources.engine(), study, row, chosen.measure, shell.annotator())
+def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) -> None:
+    """Draw the weightings of a pair of raters, the largest distance first; a click opens the trace."""
+    details = weights.drill_down(resources.engine(), study, row, choice.measure, shell.current_annotator())
     pair = row.rater_a if row.rater_a == row.rater_b else f"{row.rater_a} × {row.rater_b}"
-    st.subheader(f"Weightings behind {plain(pair)}: {len(found):,}", anchor=False)
-    if any(one.blind for one in found):
-        st.caption(":material/visibility_off: What others gave is hidden where you have not weighed yourself.")
-    picked: Any = st.dataframe(
-        [line(one) for one in found],
-        key=f"behind-{pair}",
+    st.subheader(f"Weightings of {escape_markdown(pair)}: {len(details):,}", anchor=False)
+    if any(detail.blind for detail in details):
+        st.caption(":material/visibility_off: Weights for aspects that you have not weighted are hidden.")
+    table: Any = st.dataframe(
+        [weighting_line(detail) for detail in details],
+        key=f"weightings-{pair}",
         on_select="rerun",
         selection_mode="single-cell",
         hide_index=True,
-        height=min(38 + 35 * len(found), 420),
+        height=min(38 + 35 * len(details), 420),
     )
-    cells = picked.selection.cells
-    if cells and found[cells[0][0]].trace is not None:
-        st.switch_page(shell.page("watch/traces.py"), query_params={"trace": str(found[cells[0][0]].trace)})
+    cells = table.selection.cells
+    if cells and details[cells[0][0]].trace is not None:
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[cells[0][0]].trace)})
 
 
-def line(one: Behind) -> dict[str, Any]:
-    """One weighting: its distance, and everybody's weights in the order of the aspects."""
-    distance = "hidden" if one.blind else "undefined" if one.distance is None else f"{one.distance:.2f}"
-    row = {"Item": one.item, "Scenario": one.scenario, "Distance": distance}
-    for rater, given in one.given.items():
-        row[rater] = " · ".join(f"{weight:.3g}" for weight in given.values())
-    return row | ({"Trace": "open ›"} if one.trace is not None else {})
+def weighting_line(detail: WeightingDetail) -> dict[str, Any]:
+    """Return the table row of a weighting: its distance, and the raters' weights in the order of the aspects."""
+    distance = "undefined" if detail.distance is None else f"{detail.distance:.2f}"
+    row = {"Item": detail.item, "Scenario": detail.scenario, "Distance": "hidden" if detail.blind else distance}
+    for rater, rater_weights in detail.weights.items():
+        row[rater] = " · ".join(f"{weight:.3g}" for weight in rater_weights.values())
+    return row | ({"Trace": "open ›"} if detail.trace is not None else {})
 
 
-def by_category(averages: Sequence[Average]) -> None:
-    """One rater's average weights: categories down, aspects across."""
+def draw_averages(averages: Sequence[AverageWeight]) -> None:
+    """Draw one rater's average weights: categories as rows, aspects as columns."""
     st.subheader("Average weights", anchor=False)
     if not averages:
-        st.caption("Each item has aspects of its own here, so there is no average over items.")
+        st.caption("Every item has its own aspects, so there is no average over items.")
         return
-    raters = list(dict.fromkeys((one.rater, one.is_judge) for one in averages))
+    raters = list(dict.fromkeys((average.rater, average.is_judge) for average in averages))
     chosen = st.selectbox(
-        "Whose",
+        "Rater",
         raters,
         format_func=lambda rater: f"{rater[0]} ({'judge' if rater[1] else 'person'})",
         key="whose",
         width=320,
     )
-    own = [one for one in averages if (one.rater, one.is_judge) == chosen]
-    grid(
-        sorted({one.scenario for one in own}, key=lambda name: (name != ALL, name)),
-        {(one.scenario, one.aspect): one.weight for one in own},
+    rater_averages = [average for average in averages if (average.rater, average.is_judge) == chosen]
+    draw_grid(
+        sorted({average.scenario for average in rater_averages}, key=lambda name: (name != ALL, name)),
+        {(average.scenario, average.aspect): average.weight for average in rater_averages},
         "Category",
-        lambda estimate: f"{estimate.value:.1f}",
-        counted=True,
+        with_interval=False,
     )
-    st.caption("In percent; every weighting was brought to a sum of 100 first.")
+    st.caption("In percent; every weighting was scaled to a sum of 100 first.")
 
 
-def quality(qualities: Sequence[Quality]) -> None:
-    """How people rate the aspects, judge by judge."""
+def draw_qualities(qualities: Sequence[AspectQuality]) -> None:
+    """Draw people's ratings of the aspects by judge."""
     st.subheader("Quality of the aspects", anchor=False)
-    st.caption("People's ratings from 1 to 5 of each judge's aspects as a set, with the 95 % interval over items.")
-    found = {(one.judge, one.quality.capitalize()): one.rating for one in qualities}
-    grid(sorted({judge for judge, _ in found}), found, "Judge", figure, counted=True)
+    st.caption(
+        "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
+    )
+    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
+    draw_grid(sorted({judge for judge, _ in ratings}), ratings, "Judge", with_interval=True)
 
 
-def agreement(agreed: Sequence[Agreed]) -> None:
-    """Each run against what people stand for, with and without ties."""
+def draw_agreement(agreements: Sequence[VerdictAgreement]) -> None:
+    """Draw the agreement of each run's verdicts with people's preferences, with and without ties."""
     st.subheader("Agreement with people's preferences", anchor=False)
     st.caption(
-        "The share of verdicts that are people's own choice; without ties: on items that people do not call equal."
+        "The share of verdicts that equal people's preference; without ties: only items without a tie by people."
     )
     st.dataframe(
         [
             {
-                "Run": one.run,
-                "Criterion": one.criterion,
-                "With ties": figure(one.with_ties),
-                "Items": one.with_ties.items,
-                "Without ties": figure(one.without_ties),
-                "Items ": one.without_ties.items,
-                "No verdict": one.no_verdict,
+                "Run": agreement.run,
+                "Criterion": agreement.criterion,
+                "With ties": format_estimate(agreement.with_ties),
+                "Items": agreement.with_ties.items,
+                "Without ties": format_estimate(agreement.without_ties),
+                "Items ": agreement.without_ties.items,
+                "No verdict": agreement.no_verdict,
             }
-            for one in agreed
+            for agreement in agreements
         ],
         hide_index=True,
         column_config={name: st.column_config.TextColumn(alignment="right") for name in ("With ties", "Without ties")},
     )
 
 
-def grid(
-    down: Sequence[str],
-    found: dict[tuple[str, str], Estimate],
-    name: str,
-    shown: Callable[[Estimate], str],
-    *,
-    counted: bool,
+def draw_grid(
+    row_names: Sequence[str], estimates: Mapping[tuple[str, str], Estimate], row_title: str, *, with_interval: bool
 ) -> None:
-    """Estimates in a table: names down, and across whatever there is."""
-    across = list(dict.fromkeys(column for _, column in found))
-    rows = []
-    for one in down:
-        there = {column: found[one, column] for column in across if (one, column) in found}
-        row: dict[str, Any] = {name: one or "no category"}
-        row |= {short(column, 40): shown(there[column]) if column in there else "–" for column in across}
-        rows.append(row | ({"Items": max(estimate.items for estimate in there.values())} if counted else {}))
+    """Draw estimates by row and column, with the number of items in the last column."""
+    column_names = list(dict.fromkeys(column for _, column in estimates))
+    lines = []
+    for name in row_names:
+        cells = {column: estimates[name, column] for column in column_names if (name, column) in estimates}
+        line: dict[str, Any] = {row_title: name or "no category"}
+        for column in column_names:
+            estimate = cells.get(column)
+            line[truncate(column, 40)] = "–" if estimate is None else _cell_text(estimate, with_interval)
+        lines.append(line | {"Items": max(estimate.items for estimate in cells.values())})
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(rows, hide_index=True, column_config={short(column, 40): right for column in across})
+    st.dataframe(lines, hide_index=True, column_config={truncate(column, 40): right for column in column_names})
 
 
-chosen_study = shell.opened("Weights", "How far people's aspect weights are apart, and the judges' from theirs.")
-show(chosen_study)
+def _cell_text(estimate: Estimate, with_interval: bool) -> str:
+    return format_estimate(estimate) if with_interval else numbers.format_estimate(estimate.value, None, None, digits=1)
+
+
+draw_page(shell.draw_header("Weights", "Distances between the aspect weights of people and of judges."))

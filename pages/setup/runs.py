@@ -1,52 +1,51 @@
-"""Runs: watch them go, stop them, go on with them, and start new ones."""
+"""The runs of a study, and the form of a new run."""
 
 import streamlit as st
 
-from pages.parts import resources, shell
+from pages.parts import paging, resources, shell
 from pages.setup.parts import run_cards, run_form
 from storage import database, runs
 from storage.studies import Study
 
-ROWS = 20
+RUNS_PER_PAGE = 20
 
 
-def overview(study: Study) -> None:
-    """The study's runs, newest first."""
+def draw_overview(study: Study) -> None:
+    """Draw the study's runs, newest first."""
     with database.reading(resources.engine()) as session:
-        every = runs.of_study(session, study.id)
-    if not every:
-        st.info("This study has no runs yet. A run lets judges argue over its items, and keeps all they say.")
+        study_runs = runs.of_study(session, study.id)
+    if not study_runs:
+        st.info("This study has no runs yet. A run executes one protocol on the items of the study.")
     if st.button("New run", type="primary", icon=":material/add:", key="new_run"):
         st.query_params["view"] = "new"
         st.rerun()
-    page = min(int(st.session_state.get("runs_page", 1)), max(1, -(-len(every) // ROWS)))
-    run_cards.show(study, every[(page - 1) * ROWS : page * ROWS])
-    if len(every) > ROWS:
-        st.pagination(-(-len(every) // ROWS), key="runs_page", bind="query-params")
+    page = paging.current_page("runs_page", len(study_runs), RUNS_PER_PAGE)
+    run_cards.draw_cards(study, paging.page_slice(study_runs, page, RUNS_PER_PAGE))
+    paging.draw_pagination("runs_page", len(study_runs), RUNS_PER_PAGE, bind="query-params")
 
 
-def new(study: Study) -> None:
-    """The form; once the run is started, the list."""
+def draw_new_run(study: Study) -> None:
+    """Draw the form; after the run was started, return to the list."""
     if st.button("Runs", icon=":material/arrow_back:", key="back", type="tertiary"):
-        leave()
-    if run_form.show(study) is not None:
-        leave()
+        leave_form()
+    if run_form.draw_form(study) is not None:
+        leave_form()
 
 
-def leave() -> None:
-    """Back to the list."""
+def leave_form() -> None:
+    """Return to the list."""
     del st.query_params["view"]
     st.rerun()
 
 
-asked = st.query_params.get("view")
-chosen = shell.opened(
-    "New run" if asked == "new" else "Runs",
-    "Choose the judges and how they argue; nothing starts before you have seen what it will take."
-    if asked == "new"
-    else "Let judges argue over a study's items, and watch how far they are.",
+view = st.query_params.get("view")
+study = shell.draw_header(
+    "New run" if view == "new" else "Runs",
+    "Choose a protocol and its judges. The estimate shows calls and cost before the run starts."
+    if view == "new"
+    else "Execute protocols on the items of a study, and follow their progress.",
 )
-if asked == "new":
-    new(chosen)
+if view == "new":
+    draw_new_run(study)
 else:
-    overview(chosen)
+    draw_overview(study)

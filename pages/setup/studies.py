@@ -1,112 +1,115 @@
-"""Studies: what is here, import, export, guidelines and criteria."""
+"""The list of studies, the import, and the page of one study."""
 
 import streamlit as st
 
 from pages.parts import numbers, resources, shell
-from pages.parts.text import plain, safe, short
+from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_form
 from storage import database, studies
 from storage.studies import Progress, Study
 
-SENTENCE = "Items, criteria and rules of labelling under one name: bring them in, watch them grow, take them away."
+PURPOSE = "A study holds items, criteria, guidelines, runs and labels. Import, edit and export studies here."
 
 
-def overview() -> None:
-    """Every study as a card."""
+def draw_overview() -> None:
+    """Draw every study as a card."""
     with database.reading(resources.engine()) as session:
-        every = [studies.get(session, name) for name in studies.names(session)]
+        all_studies = [studies.get(session, name) for name in studies.names(session)]
         progress = studies.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
     left.title("Studies", anchor=False)
-    left.caption(SENTENCE)
+    left.caption(PURPOSE)
     if right.button("Import", type="primary", icon=":material/upload_file:", width="stretch", key="open_import"):
-        go(view="import")
-    arrived()
-    if not every:
-        return nothing()
+        open_view(view="import")
+    draw_import_result()
+    if not all_studies:
+        return empty_state()
     grid = st.grid(3, min_column_width=320)
-    for study in every:
+    for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):
-            card(study, progress[study.id])
+            draw_card(study, progress[study.id])
 
 
-def arrived() -> None:
-    """What an import has just brought."""
-    found = st.session_state.pop("imported", None)
-    if found is None:
+def draw_import_result() -> None:
+    """Draw the result of an import that has just finished."""
+    result = st.session_state.pop("imported", None)
+    if result is None:
         return
-    study, sentence = found
-    st.success(f"{plain(study)}: {sentence}.", icon=":material/check_circle:")
+    study, sentence = result
+    st.success(f"{escape_markdown(study)}: {sentence}.", icon=":material/check_circle:")
 
 
-def nothing() -> None:
-    """What to do where there is no study."""
-    st.info(
-        "There is no study yet. Import a table of items and responses, recorded debates, or a study from elsewhere."
-    )
+def empty_state() -> None:
+    """Draw what to do where there is no study."""
+    st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 
 
-def card(study: Study, progress: Progress) -> None:
-    """How far a study is, and the ways into it."""
+def draw_card(study: Study, progress: Progress) -> None:
+    """Draw the progress of a study, and links to its pages."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.markdown(f"**{plain(study.name)}**")
+        st.markdown(f"**{escape_markdown(study.name)}**")
         if study.sample:
-            st.badge("sample", color="gray", help="Its items, debates and labels were written for the tour.")
+            st.badge("sample", color="gray", help="Its items, debates and labels were written for demonstration.")
     if study.description:
-        st.caption(safe(short(study.description, 140)))
-    st.markdown(f"{numbers.count(progress.items, 'item')} · {numbers.count(progress.runs, 'run')}")
+        st.caption(sanitize_markdown(truncate(study.description, 140)))
+    st.markdown(f"{numbers.format_count(progress.items, 'item')} · {numbers.format_count(progress.runs, 'run')}")
     if progress.targets:
-        people = f"{numbers.count(progress.labels, 'label')} by {numbers.count(progress.annotators, 'annotator')}"
-        st.progress(
-            progress.labelled / progress.targets,
-            f"{progress.labelled:,} of {numbers.count(progress.targets, 'target')} labelled"
-            + (f" · {people}" if progress.labels else ""),
-        )
+        text = f"{progress.labelled:,} of {numbers.format_count(progress.targets, 'target')} labelled"
+        if progress.labels:
+            text += f" · {numbers.format_count(progress.labels, 'label')}"
+            text += f" by {numbers.format_count(progress.annotators, 'annotator')}"
+        st.progress(progress.labelled / progress.targets, text)
     else:
-        st.caption("Nobody has judged anything yet.")
-    ways(study, progress)
+        st.caption("No targets to label yet.")
+    draw_links(study, progress)
 
 
-def ways(study: Study, progress: Progress) -> None:
-    """Links to the study's pages; the one that is next stands first."""
-    here = {"study": study.name}
+def draw_links(study: Study, progress: Progress) -> None:
+    """Draw links to the study's pages, the most likely next step first."""
+    address = {"study": study.name}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if progress.runs:
-            st.page_link(shell.page("watch/traces.py"), label="Watch", icon=":material/forum:", query_params=here)
+            st.page_link(
+                shell.page_path("watch/traces.py"), label="Watch", icon=":material/forum:", query_params=address
+            )
         else:
-            st.page_link(shell.page("setup/runs.py"), label="Run", icon=":material/play_circle:", query_params=here)
-        st.page_link(shell.page("label/disagreements.py"), label="Label", icon=":material/balance:", query_params=here)
+            st.page_link(
+                shell.page_path("setup/runs.py"), label="Run", icon=":material/play_circle:", query_params=address
+            )
         st.page_link(
-            shell.page("results/agreement.py"), label="Results", icon=":material/monitoring:", query_params=here
+            shell.page_path("label/disagreements.py"), label="Label", icon=":material/balance:", query_params=address
+        )
+        st.page_link(
+            shell.page_path("results/agreement.py"), label="Results", icon=":material/monitoring:", query_params=address
         )
         if st.button("Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"):
-            go(view="study", open=study.name)
+            open_view(view="study", open=study.name)
 
 
-def go(**parameters: str) -> None:
-    """Another view of this page, with an address of its own."""
+def open_view(**parameters: str) -> None:
+    """Open another view of this page, with its own address."""
     st.query_params.from_dict(parameters)
     st.rerun()
 
 
-def back() -> None:
-    """To the cards."""
+def draw_back_button() -> None:
+    """Draw the button that returns to the list."""
     if st.button("Studies", icon=":material/arrow_back:", key="back", type="tertiary"):
-        go()
+        open_view()
 
 
 match st.query_params.get("view"):
     case "import":
-        back()
+        draw_back_button()
         st.title("Import", anchor=False)
-        st.caption("A file that is wrong is refused whole, and the same file twice adds nothing.")
-        import_steps.show()
-        shell.folds()
+        st.caption("An invalid file is refused as a whole. Importing the same file twice adds nothing.")
+        import_steps.draw_import()
+        shell.fold_long_texts()
     case "study":
-        back()
+        draw_back_button()
         with database.reading(resources.engine()) as reading:
             chosen = studies.get(reading, st.query_params.get("open", ""))
-        st.title(plain(chosen.name), anchor=False)
-        study_form.show(chosen)
+        st.title(escape_markdown(chosen.name), anchor=False)
+        study_form.draw_study(chosen)
     case _:
-        overview()
+        draw_overview()

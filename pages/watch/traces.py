@@ -1,4 +1,4 @@
-"""Find a trace, and watch it: as it happens, or as it happened."""
+"""The list of traces with filters, and the page of one trace, live or finished."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -8,49 +8,50 @@ import streamlit as st
 from core.items import Item
 from core.labels import Target
 from core.llm import images
-from core.protocols.protocol import Judges
+from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event
-from pages.parts import colours, items, numbers, resources, shell
-from pages.parts.text import plain
-from pages.watch.parts import views
+from pages.parts import colours, items, numbers, paging, resources, shell
+from pages.parts.text import escape_markdown
+from pages.watch.parts import turns, views
 from storage import database, labels, runs, studies, traces
 from storage import items as stored_items
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
-ROWS = 50
+TRACES_PER_PAGE = 50
+ACTIVE = ("running", "waiting")
+UNDECIDED = ("disputed", "no_verdict")
 
 
-def find(study: Study) -> None:
-    """The list: filters in the address, fifty traces a page, a click opens one."""
-    wanted = filters(study)
+def draw_list(study: Study) -> None:
+    """Draw the filters, which are in the address, and the matching traces; a click opens a trace."""
+    trace_filter = choose_filter(study)
     with database.reading(resources.engine()) as session:
-        total = traces.count(session, wanted)
-        page = min(int(st.session_state.get("page", 1)), max(1, -(-total // ROWS)))
-        found = traces.find(session, wanted, offset=(page - 1) * ROWS, limit=ROWS)
-        stances = traces.last_opinions(session, [trace.id for trace in found])
+        total = traces.count(session, trace_filter)
+        page = paging.current_page("page", total, TRACES_PER_PAGE)
+        matches = traces.find(session, trace_filter, offset=(page - 1) * TRACES_PER_PAGE, limit=TRACES_PER_PAGE)
+        opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
     if not total:
-        return nothing(study, wanted)
-    st.caption(numbers.count(total, "trace"))
-    table(found, stances)
-    if total > ROWS:
-        st.pagination(-(-total // ROWS), key="page", bind="query-params")
+        return empty_state(study, trace_filter)
+    st.caption(numbers.format_count(total, "trace"))
+    draw_table(matches, opinions)
+    paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
 
 
-def filters(study: Study) -> Filter:
-    """What to look for; every choice is in the address."""
+def choose_filter(study: Study) -> Filter:
+    """Draw the filters and return what they select; every choice is in the address."""
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
-        every_run = runs.of_study(session, study.id)
-    names = {run.id: run.name for run in every_run}
-    criteria = sorted({run.criterion for run in every_run if run.criterion})
-    words = [colours.STATUS[status][0] for status in STATUSES]
-    unknown({"run": names.values(), "scenario": scenarios, "criterion": criteria, "outcome": words})
+        study_runs = runs.of_study(session, study.id)
+    run_names = {run.id: run.name for run in study_runs}
+    criteria = sorted({run.criterion for run in study_runs if run.criterion})
+    outcomes = [colours.STATUS[status][0] for status in STATUSES]
+    warn_unknown_values({"run": run_names.values(), "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
     columns = st.columns([1.2, 1.2, 1, 1, 1])
-    run = columns[0].selectbox(
-        "Run", list(names.values()), index=None, placeholder="all", key="run", bind="query-params"
+    run_name = columns[0].selectbox(
+        "Run", list(run_names.values()), index=None, placeholder="all", key="run", bind="query-params"
     )
     scenario = columns[1].selectbox(
         "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params"
@@ -68,180 +69,187 @@ def filters(study: Study) -> Filter:
         bind="query-params",
     )
     item = columns[4].text_input("Item", placeholder="part of its name", key="name", bind="query-params")
-    chosen = next((number for number, name in names.items() if name == run), None)
-    return Filter(study.id, chosen, scenario, criterion, status, item or None)
+    run_id = next((id for id, name in run_names.items() if name == run_name), None)
+    return Filter(study.id, run_id, scenario, criterion, status, item or None)
 
 
-def unknown(choices: Mapping[str, Collection[str]]) -> None:
-    """Say what the address asks for and the study does not have, for the form leaves it out without a word."""
-    for parameter, known in choices.items():
-        told = st.query_params.get(parameter)
-        if told is not None and told not in known:
-            st.warning(
-                f"There is no {parameter} called {plain(told[:80])} here, so traces of every {parameter} are shown."
-            )
+def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
+    """Warn about values in the address that the study does not have: the widgets drop them silently."""
+    for parameter, values in options.items():
+        value = st.query_params.get(parameter)
+        if value is not None and value not in values:
+            st.warning(f"There is no {parameter} named {escape_markdown(value[:80])} here. The filter was removed.")
 
 
-def nothing(study: Study, wanted: Filter) -> None:
-    """What to do where there is no trace."""
-    if wanted != Filter(study.id):
+def empty_state(study: Study, trace_filter: Filter) -> None:
+    """Draw what to do where no trace matches."""
+    if trace_filter != Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
-    st.info("This study has no traces yet: start a run, or import recorded debates.")
+    st.info("This study has no traces yet. Start a run, or import recorded debates.")
     with st.container(horizontal=True):
-        st.page_link(shell.page("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
-        st.page_link(shell.page("setup/studies.py"), label="Import", icon=":material/upload_file:")
+        st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
+        st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
 
 
-def table(found: list[Trace], stances: dict[int, str]) -> None:
-    """The traces, one a row; a click opens it."""
+def draw_table(matches: list[Trace], opinions: dict[int, str]) -> None:
+    """Draw one trace a row; a click opens it."""
     rows = [
         {
             "Item": trace.item,
             "Scenario": trace.scenario or "",
             "Criterion": trace.criterion,
             "Outcome": colours.STATUS[trace.status][0],
-            "Last opinions": stances.get(trace.id, ""),
+            "Last opinions": opinions.get(trace.id, ""),
             "Run": trace.run,
         }
-        for trace in found
+        for trace in matches
     ]
-    chosen = st.dataframe(
+    table = st.dataframe(
         rows,
-        key="found",
+        key="traces_table",
         on_select="rerun",
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(rows), 740),
-        column_config={"Last opinions": st.column_config.TextColumn(help="Each judge's, in the order of the settings")},
+        column_config={"Last opinions": st.column_config.TextColumn(help="One a judge, in the order of the settings")},
     )
-    if chosen.selection.cells:
-        st.query_params["trace"] = str(found[chosen.selection.cells[0][0]].id)
+    if table.selection.cells:
+        st.query_params["trace"] = str(matches[table.selection.cells[0][0]].id)
         st.rerun()
 
 
-def watch(trace_id: int) -> None:
-    """One trace: what was judged, then how."""
+def draw_trace(trace_id: int) -> None:
+    """Draw one trace: the item, then its events."""
     with database.reading(resources.engine()) as session:
         trace = traces.get(session, trace_id)
         run = runs.get(session, trace.run_id)
         item = stored_items.get(session, trace.study_id, trace.item)
-        study = studies.of_id(session, trace.study_id)
-    head(trace, item, study, run.source)
-    looked_at(trace, study)
-    items.show(item, home=images.folder(study.name))
-    systems = items.systems(item)
+        study = studies.by_id(session, trace.study_id)
+    draw_trace_header(trace, item, study, run.source)
+    record_view(trace, study)
+    items.draw_item(item, media_folder=images.media_folder(study.name))
+    systems = items.system_names(item)
     if systems:
         st.caption(systems)
-    follow(trace, item, run.settings)
-    shell.folds()
+    draw_events(trace, item, run.settings)
+    shell.fold_long_texts()
 
 
-def head(trace: Trace, item: Item, study: Study, source: str) -> None:
-    """Where we are, and the way back; the study is the trace's own, whatever was chosen before."""
+def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> None:
+    """Draw the way back, the trace's names, and the link to the page where it is labelled.
+
+    `study` is the trace's own, which may differ from the one selected before.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
             del st.query_params["trace"]
             st.rerun()
-        parts = [f"Item {plain(trace.item)}", trace.scenario, trace.criterion, f"run “{plain(trace.run)}”"]
-        st.markdown(" · ".join(part for part in parts if part), width="stretch")
-        judges = judged_kind(trace)
-        scored = judges in ("score", "answer") or (judges == "pair" and len(item.responses) == 1)
-        if trace.status in ("disputed", "no_verdict") and not scored and judges != "critique":
-            st.page_link(
-                shell.page("label/disagreements.py"),
-                label="Decide",
-                icon=":material/balance:",
-                query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
-            )
-        if judges == "critique":
-            st.page_link(
-                shell.page("label/aius.py"),
-                label="Judge its AIUs",
-                icon=":material/rule:",
-                query_params={"study": study.name, "item": trace.item},
-            )
-        if scored:
-            st.page_link(
-                shell.page("label/scores.py"),
-                label="Label",
-                icon=":material/star_half:",
-                query_params={"study": study.name, "item": trace.item, "on": trace.criterion},
-            )
+        names = [
+            f"Item {escape_markdown(trace.item)}",
+            escape_markdown(trace.scenario or ""),
+            escape_markdown(trace.criterion),
+            f"run “{escape_markdown(trace.run)}”",
+        ]
+        st.markdown(" · ".join(filter(None, names)), width="stretch")
+        link_to_labelling(trace, item, study)
     if source == "sample":
-        st.caption(":material/info: A sample: this trace was written for the tour. No model was asked.")
+        st.caption(":material/info: Sample: this trace was written for demonstration. No model was called.")
 
 
-def judged_kind(trace: Trace) -> Judges:
-    """What the trace's protocol judges; a pair where the protocol is not installed here."""
+def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
+    """Link to the label page for what the trace judges."""
+    judges = judged_kind(trace)
+    address = {"study": study.name, "item": trace.item}
+    if judges == "critique":
+        st.page_link(
+            shell.page_path("label/aius.py"), label="Label its AIUs", icon=":material/rule:", query_params=address
+        )
+    elif judges in ("score", "answer") or len(item.responses) == 1:
+        st.page_link(
+            shell.page_path("label/scores.py"),
+            label="Label",
+            icon=":material/star_half:",
+            query_params=address | {"on": trace.criterion},
+        )
+    elif trace.status in UNDECIDED:
+        st.page_link(
+            shell.page_path("label/disagreements.py"),
+            label="Decide",
+            icon=":material/balance:",
+            query_params=address | {"on": trace.criterion},
+        )
+
+
+def judged_kind(trace: Trace) -> Subject:
+    """Return what the trace's protocol judges; a pair where the protocol is not installed."""
     return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
 
 
-def looked_at(trace: Trace, study: Study) -> None:
-    """A label given after looking is not blind: keep that in mind, and say it."""
-    name = shell.annotator()
-    if name is None:
+def record_view(trace: Trace, study: Study) -> None:
+    """Record that the annotator has seen the judges' opinions, so that a later label is not blind, and say so."""
+    annotator = shell.current_annotator()
+    if annotator is None:
         return
+    preference = Target(item=trace.item, kind="preference", criterion=trace.criterion)
+    is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
     with database.writing(resources.engine()) as session:
-        open_to = [Target(item=trace.item, kind="preference", criterion=trace.criterion)]
-        open_here = trace.status in ("disputed", "no_verdict") and judged_kind(trace) != "critique"
-        judged = open_to if open_here else []
-        scored = peer_reviews.judged(session, trace.id)
-        unlabelled = [one for one in scored or judged if labels.own(session, study.id, one, name) is None]
+        targets = peer_reviews.verdict_targets(session, trace.id) or ([preference] if is_open else [])
+        unlabelled = [target for target in targets if labels.current(session, study.id, target, annotator) is None]
         for target in unlabelled:
-            labels.see(session, study.id, target, name)
+            labels.record_view(session, study.id, target, annotator)
     if unlabelled:
-        st.caption(":material/visibility: You have seen the judges now: a label you give later is kept as not blind.")
+        st.caption(turns.NOT_BLIND)
 
 
-def follow(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
-    """The grid and the talk; while the trace runs, new events are read every second."""
-    live = trace.status in ("running", "waiting")
+def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
+    """Draw the status and the events; while the trace runs, new events are loaded every second."""
+    live = trace.status in ACTIVE
 
     @st.fragment(run_every=1.0 if live else None)
-    def growing() -> None:
-        events = told_so_far(trace.id)
+    def refresh() -> None:
+        events = load_events(trace.id)
         with database.reading(resources.engine()) as session:
-            now = traces.get(session, trace.id)
-        if live and now.status not in ("running", "waiting"):
+            current = traces.get(session, trace.id)
+        if live and current.status not in ACTIVE:
             st.rerun()
-        status_line(now)
-        views.render(now, item, events, settings, live=now.status == "running")
+        draw_status(current)
+        views.render(current, item, events, settings, live=current.status == "running")
 
-    growing()
+    refresh()
 
 
-def told_so_far(trace_id: int) -> list[tuple[int, Event]]:
-    """Every event of the trace; only what is new since the last look is read."""
-    held_id, held = st.session_state.get("told", (None, []))
-    if held_id != trace_id:
-        held = []
+def load_events(trace_id: int) -> list[tuple[int, Event]]:
+    """Return every event of the trace; only those after the last loaded one are read from the database."""
+    events: list[tuple[int, Event]] = []
+    loaded_id, loaded = st.session_state.get("events", (None, []))
+    if loaded_id == trace_id:
+        events = loaded
     with database.reading(resources.engine()) as session:
-        held = held + traces.events(session, trace_id, after=held[-1][0] if held else -1)
-    st.session_state["told"] = (trace_id, held)
-    return held
+        events = events + traces.events(session, trace_id, after=events[-1][0] if events else -1)
+    st.session_state["events"] = (trace_id, events)
+    return events
 
 
-def status_line(trace: Trace) -> None:
-    """How it ended and what it took."""
+def draw_status(trace: Trace) -> None:
+    """Draw the trace's status with its turns, tokens, time and cost."""
     with database.reading(resources.engine()) as session:
-        took = traces.totals(session, trace_id=trace.id)
-    word, icon, colour = colours.STATUS[trace.status]
-    parts = [f":{colour}-badge[{icon} {word}]"]
-    if took.calls:
-        parts.append(numbers.count(took.calls, "turn"))
-    if took.completion_tokens:
-        parts.append(numbers.count(took.prompt_tokens + took.completion_tokens, "token"))
-        parts.append(numbers.seconds(took.seconds))
-        parts.append(numbers.dollars(took.dollars, took.unpriced).replace("$", r"\$"))
+        totals = traces.totals(session, trace_id=trace.id)
+    name, icon, colour = colours.STATUS[trace.status]
+    parts = [f":{colour}-badge[{icon} {name}]"]
+    if totals.calls:
+        parts.append(numbers.format_count(totals.calls, "turn"))
+    if totals.completion_tokens:
+        parts.append(numbers.format_count(totals.prompt_tokens + totals.completion_tokens, "token"))
+        parts.append(numbers.format_duration(totals.seconds))
+        parts.append(numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"))
     if trace.problem:
-        parts.append(plain(trace.problem))
+        parts.append(escape_markdown(trace.problem))
     st.markdown(" · ".join(parts))
 
 
-number = shell.asked("trace")
-if number is None:
-    chosen_study = shell.opened("Traces", "Watch the judges argue, and find where they could not agree.")
-    find(chosen_study)
+trace_id = shell.number_parameter("trace")
+if trace_id is None:
+    draw_list(shell.draw_header("Traces", "Watch the judges' debates, and find the disputed ones."))
 else:
-    watch(number)
+    draw_trace(trace_id)

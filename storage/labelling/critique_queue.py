@@ -1,31 +1,32 @@
-"""Which critique a person judges next: one with its AIUs is one piece of work."""
+"""The queue of critiques (MetaCritique): a critique with all its AIUs is labelled in one go."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core import critique_ratings
-from core.aius import Standing
-from core.critiques import hypotheses, reference, targets
+from core.aius import EditedAius
+from core.critiques import critique_targets, hypothesis_critiques, reference_critique
 from core.labels import Target
-from storage import aius, annotators, studies
-from storage import targets as stored_targets
-from storage.database import insert_new
+from storage import aius, annotators, studies, targets
+from storage.database import insert_missing
 from storage.studies import Study
 from storage.tables import AnnotatorRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
 
 KINDS = ("aiu_precision", "aiu_recall")
-AT_ONCE = 25
-"""Critiques whose places are looked up in one query."""
+BATCH = 25
+"""Critiques whose leases are read in one query: the next free one is nearly always among the first."""
+MAX_CACHED_STUDIES = 8
 
 
 @dataclass(frozen=True)
-class Unit:
+class CritiqueKey:
     """A hypothesis critique of an item."""
 
     item: str
@@ -33,165 +34,171 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A critique in an annotator's queue."""
+class CritiqueEntry:
+    """One critique in a queue, as one annotator sees it."""
 
-    unit: Unit
+    key: CritiqueKey
     targets: tuple[Target, ...]
-    """Its AIUs, then the reference's; empty where nobody has extracted them yet."""
+    """Its AIUs, then the reference's; empty before extraction."""
     labelled: int
-    """How many of them the annotator has labelled."""
+    """How many of the targets the annotator has labelled."""
     skipped: bool
     flagged: bool
 
     @property
     def done(self) -> bool:
-        """Whether the annotator has answered everything."""
+        """Whether the annotator has labelled every target."""
         return bool(self.targets) and self.labelled == len(self.targets)
 
 
-def queue(session: Session, study_id: int, annotator: str, scenario: str | None = None) -> list[Place]:
-    """Every critique of the study as the annotator sees it, in the order of its file."""
-    own = _own(session, study_id, annotator)
-    skipped, flagged = (_marked(session, study_id, annotator, what) for what in ("skip", "flag"))
-    chosen = _of_scenario(session, study_id, scenario)
-    found = []
-    for item, standing in _every(session, study_id).items():
-        if chosen is not None and item not in chosen:
-            continue
-        for critique in hypotheses(standing.critiques):
-            about = tuple(targets(item, critique, reference(standing.critiques)))
-            unit = critique_ratings.of_extraction(item, critique.id)
-            found.append(
-                Place(
-                    Unit(item, critique.id), about, sum(one in own for one in about), unit in skipped, unit in flagged
-                )
-            )
-    return found
+def entries(session: Session, study_id: int, annotator: str, scenario: str | None = None) -> list[CritiqueEntry]:
+    """Return every critique of the study, or of one scenario, as the annotator sees it, in the order of the items."""
+    labelled = _labelled_targets(session, study_id, annotator)
+    skipped, flagged = (_marked_targets(session, study_id, annotator, mark) for mark in ("skip", "flag"))
+    included = _items_of_scenario(session, study_id, scenario)
+    return [
+        CritiqueEntry(
+            key,
+            aiu_targets,
+            labelled=sum(target in labelled for target in aiu_targets),
+            skipped=critique_ratings.extraction_target(key.item, key.critique) in skipped,
+            flagged=critique_ratings.extraction_target(key.item, key.critique) in flagged,
+        )
+        for key, aiu_targets in _critiques(session, study_id)
+        if included is None or key.item in included
+    ]
 
 
-def claim(
+def _critiques(session: Session, study_id: int) -> Iterator[tuple[CritiqueKey, tuple[Target, ...]]]:
+    for item, state in _current_states(session, study_id).items():
+        reference = reference_critique(state.critiques)
+        for critique in hypothesis_critiques(state.critiques):
+            yield CritiqueKey(item, critique.id), tuple(critique_targets(item, critique, reference))
+
+
+def claim_next(
     session: Session,
     study: Study,
     annotator: str,
     *,
     scenario: str | None = None,
-    after: Unit | None = None,
-) -> Unit | None:
-    """The next critique with something left to label, held for the annotator; None when nothing is left.
+    after: CritiqueKey | None = None,
+) -> CritiqueKey | None:
+    """Lease the next critique with unlabelled AIUs to the annotator, and return it; None where there is none.
 
-    One transaction: with the study locked, two people cannot both take the last place.
+    The search begins behind `after`, and continues from the top. The study is locked: two annotators that claim at the
+    same time would otherwise both get the last free lease.
     """
     studies.lock(session, study.id)
-    name = annotators.name_of(annotator)
-    annotators.annotator_id(session, name)
-    places = queue(session, study.id, name, scenario)
-    start = next((index + 1 for index, place in enumerate(places) if place.unit == after), 0)
-    waiting = [place for place in (*places[start:], *places[:start]) if not place.done and not place.skipped]
-    own = _own(session, study.id, name)
-    for first in range(0, len(waiting), AT_ONCE):
-        batch = waiting[first : first + AT_ONCE]
-        crowd = _others(session, study.id, name, {place.unit.item for place in batch})
-        for place in batch:
-            left = [one for one in place.targets if one not in own and crowd.get(one, 0) < study.rules.overlap]
-            if left or not place.targets:
-                hold(session, study, name, left)
-                return place.unit
+    name = annotators.normalize_name(annotator)
+    annotators.get_or_create_id(session, name)
+    queue = entries(session, study.id, name, scenario)
+    start = next((index + 1 for index, entry in enumerate(queue) if entry.key == after), 0)
+    waiting = [entry for entry in (*queue[start:], *queue[:start]) if not entry.done and not entry.skipped]
+    labelled = _labelled_targets(session, study.id, name)
+    for first in range(0, len(waiting), BATCH):
+        batch = waiting[first : first + BATCH]
+        others = _count_others(session, study.id, name, {entry.key.item for entry in batch})
+        for entry in batch:
+            free = [t for t in entry.targets if t not in labelled and others.get(t, 0) < study.rules.overlap]
+            if free or not entry.targets:
+                extend_leases(session, study, name, free)
+                return entry.key
     return None
 
 
-def hold(session: Session, study: Study, annotator: str, wanted: Sequence[Target]) -> None:
-    """Hold targets for an annotator, or hold them longer."""
-    if not wanted:
+def extend_leases(session: Session, study: Study, annotator: str, leased: Sequence[Target]) -> None:
+    """Lease targets to an annotator, or extend the leases."""
+    if not leased:
         return
-    numbers = stored_targets.numbers(session, study.id, wanted)
-    annotator_id, until = (
-        annotators.annotator_id(session, annotator),
-        now() + timedelta(minutes=study.rules.lease_minutes),
+    ids_by_target = targets.get_or_create_ids(session, study.id, leased)
+    target_ids = sorted(ids_by_target[target] for target in leased)
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    until = now() + timedelta(minutes=study.rules.lease_minutes)
+    rows = [{"target_id": target_id, "annotator_id": annotator_id, "until": until} for target_id in target_ids]
+    insert_missing(session, LeaseRow, rows)
+    existing = select(LeaseRow).where(
+        col(LeaseRow.target_id).in_(target_ids), col(LeaseRow.annotator_id) == annotator_id
     )
-    ids = sorted(numbers[one] for one in wanted)
-    insert_new(session, LeaseRow, [{"target_id": one, "annotator_id": annotator_id, "until": until} for one in ids])
-    for row in session.scalars(
-        select(LeaseRow).where(col(LeaseRow.target_id).in_(ids), col(LeaseRow.annotator_id) == annotator_id)
-    ):
+    for row in session.scalars(existing):
         row.until = until
 
 
-_KNOWN: dict[tuple[str, int, int, int], dict[str, Standing]] = {}
+_states: dict[tuple[str, int, int, int], dict[str, EditedAius]] = {}
 
 
-def _every(session: Session, study_id: int) -> dict[str, Standing]:
-    """What stands of every item. Items and edits are only ever added, so their number tells whether it is new."""
-    count = session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
-    key = (str(session.get_bind().engine.url), study_id, count, aius.count(session, study_id))
-    if key not in _KNOWN:
-        if len(_KNOWN) >= 8:
-            _KNOWN.pop(next(iter(_KNOWN)))
-        _KNOWN[key] = aius.every_standing(session, study_id)
-    return _KNOWN[key]
+def _current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
+    """Return item -> its current state, cached: items and edits are only ever added, so their counts are a version."""
+    items = session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
+    key = (str(session.get_bind().engine.url), study_id, items, aius.count_edits(session, study_id))
+    if key not in _states:
+        if len(_states) >= MAX_CACHED_STUDIES:
+            _states.pop(next(iter(_states)))
+        _states[key] = aius.current_states(session, study_id)
+    return _states[key]
 
 
-def _of_scenario(session: Session, study_id: int, scenario: str | None) -> set[str] | None:
+def _items_of_scenario(session: Session, study_id: int, scenario: str | None) -> set[str] | None:
     if scenario is None:
         return None
     query = select(col(ItemRow.key)).where(col(ItemRow.study_id) == study_id, col(ItemRow.scenario) == scenario)
     return set(session.scalars(query))
 
 
-def _own(session: Session, study_id: int, annotator: str) -> set[Target]:
-    """AIUs that the annotator's standing labels speak of."""
-    number = annotators.find(session, annotator)
+def _labelled_targets(session: Session, study_id: int, annotator: str) -> set[Target]:
+    """Return the AIUs of which the annotator has a current label."""
     query = (
-        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), LabelRow.value)
-        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == number)
-        .where(col(TargetRow.kind).in_(KINDS))
+        _select_with_target(LabelRow, col(LabelRow.value))
+        .where(col(LabelRow.study_id) == study_id, col(TargetRow.kind).in_(KINDS))
+        .where(col(LabelRow.annotator_id) == annotators.find_id(session, annotator))
         .order_by(col(LabelRow.id))
     )
-    newest = {stored_targets.of_row(*row[:4]): row[4] for row in session.execute(query)}
+    newest = {targets.from_columns(*columns): value for *columns, value in session.execute(query)}
     return {target for target, value in newest.items() if value is not None}
 
 
-def _others(session: Session, study_id: int, annotator: str, wanted: Collection[str]) -> dict[Target, int]:
-    """How many others have labelled each AIU of some items, or hold it to label it."""
-    busy: dict[Target, set[str]] = defaultdict(set)
-    columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    there = (col(TargetRow.study_id) == study_id, col(ItemRow.key).in_(wanted), col(TargetRow.kind).in_(KINDS))
-    said = (
-        select(*columns, col(AnnotatorRow.name), col(LabelRow.value))
-        .select_from(LabelRow)
-        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+def _count_others(session: Session, study_id: int, annotator: str, items: Collection[str]) -> dict[Target, int]:
+    """Return AIU -> how many other annotators have labelled it or have a lease of it, for the AIUs of some items."""
+    names: dict[Target, set[str]] = defaultdict(set)
+    conditions = (col(TargetRow.study_id) == study_id, col(ItemRow.key).in_(items), col(TargetRow.kind).in_(KINDS))
+    labels = (
+        _select_with_target(LabelRow, col(AnnotatorRow.name), col(LabelRow.value))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
-        .where(*there)
+        .where(*conditions)
         .order_by(col(LabelRow.id))
     )
-    for *target, name, value in session.execute(said):
-        who = busy[stored_targets.of_row(*target)]
-        who.discard(name) if value is None else who.add(name)
-    held = (
-        select(*columns, col(AnnotatorRow.name))
-        .select_from(LeaseRow)
-        .join(TargetRow, col(TargetRow.id) == col(LeaseRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    for *columns, name, value in session.execute(labels):
+        labelled_by = names[targets.from_columns(*columns)]
+        labelled_by.discard(name) if value is None else labelled_by.add(name)
+    leases = (
+        _select_with_target(LeaseRow, col(AnnotatorRow.name))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(LeaseRow.annotator_id))
-        .where(*there, col(LeaseRow.until) > now())
+        .where(*conditions, col(LeaseRow.until) > now())
     )
-    for *target, name in session.execute(held):
-        busy[stored_targets.of_row(*target)].add(name)
-    return {target: len(who - {annotator}) for target, who in busy.items()}
+    for *columns, name in session.execute(leases):
+        names[targets.from_columns(*columns)].add(name)
+    return {target: len(others - {annotator}) for target, others in names.items()}
 
 
-def _marked(session: Session, study_id: int, annotator: str, what: str) -> set[Target]:
-    """What the annotator's newest mark of that sort is on for."""
+def _marked_targets(session: Session, study_id: int, annotator: str, mark: str) -> set[Target]:
+    """Return the targets for which the annotator's newest mark of that type is on."""
     query = (
-        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(MarkRow.on))
-        .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.study_id) == study_id, col(MarkRow.mark) == what)
-        .where(col(MarkRow.annotator_id) == annotators.find(session, annotator))
+        _select_with_target(MarkRow, col(MarkRow.on))
+        .where(col(TargetRow.study_id) == study_id, col(MarkRow.mark) == mark)
+        .where(col(MarkRow.annotator_id) == annotators.find_id(session, annotator))
         .order_by(col(MarkRow.id))
     )
-    newest = {stored_targets.of_row(*row[:4]): row[4] for row in session.execute(query)}
+    newest = {targets.from_columns(*columns): on for *columns, on in session.execute(query)}
     return {target for target, on in newest.items() if on}
+
+
+def _select_with_target(
+    table: type[LabelRow] | type[LeaseRow] | type[MarkRow], *columns: Any
+) -> Select[*tuple[Any, ...]]:
+    """Select the target of each row of a table, then more columns."""
+    return (
+        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), *columns)
+        .select_from(table)
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    )

@@ -1,6 +1,6 @@
-"""What lies on the desk of somebody who judges a critique: its AIUs, their own answers, and what the judges say.
+"""The content of the labelling screen for a critique: its AIUs, the annotator's answers, and the judges' answers.
 
-Blind first: a judge's answer is handed out for an AIU only once the annotator's own label of it stands.
+Blind first: the judges' answers about an AIU are returned only after the annotator has labelled it.
 """
 
 from collections.abc import Iterator
@@ -12,27 +12,27 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core import critique_ratings
-from core.aius import Standing
-from core.critique_ratings import SEVEN
-from core.critiques import Aiu, Critique, covered, factual, reference
+from core.aius import EditedAius
+from core.critique_ratings import SEVEN_POINT_SCALE
+from core.critiques import Aiu, Critique, precision_target, recall_target, reference_critique
 from core.formats.records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Target, Value
 from core.problems import Problem
 from core.protocols import registry
-from core.protocols.metacritique import protocol as metacritique
-from core.protocols.metacritique.progress import judgements
-from core.trace import Event, TurnTaken, VerdictReached
-from storage import aius, annotators, items, labels, runs, studies, traces
-from storage import targets as stored_targets
-from storage.labelling.critique_queue import Unit
+from core.protocols.metacritique.evaluation import AiuJudgement, collect_judgements
+from core.protocols.metacritique.protocol import replay_turns
+from core.protocols.metacritique.settings import Settings
+from core.trace import Event, TurnCompleted, VerdictReached
+from storage import aius, annotators, items, labels, runs, studies, targets, traces
+from storage.labelling.critique_queue import CritiqueKey
 from storage.studies import Study
 from storage.tables import AnnotatorRow, ItemRow, LabelRow, MarkRow, RunRow, TargetRow, TraceRow
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a judge says of an AIU."""
+class JudgeAnswer:
+    """A judge's verdict on an AIU."""
 
     judge: str
     value: bool | None
@@ -41,31 +41,32 @@ class Said:
     reasoning: str = ""
 
 
-Judges = dict[Target, dict[str, Said]]
-"""AIU -> judge -> what it says."""
+JudgeAnswers = dict[Target, dict[str, JudgeAnswer]]
+"""AIU -> judge -> its answer."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to answer: about an AIU, or a rating."""
+    """A target of the critique to label: an AIU, or a rating."""
 
     target: Target
     aiu: Aiu | None = None
     number: int = 0
-    own: Value | None = None
+    value: Value | None = None
+    """The annotator's current label."""
     flagged: bool = False
     not_atomic: bool = False
-    judges: tuple[Said, ...] = ()
-    """Empty until one's own label stands, or where nothing is revealed."""
+    judges: tuple[JudgeAnswer, ...] = ()
+    """Empty until the annotator has labelled the target, or where the study reveals nothing."""
     criterion: Criterion | None = None
-    """Of a rating: its anchors."""
+    """For a rating: the criterion, with its anchors."""
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """A critique on the desk."""
+class CritiqueTask:
+    """A critique to label."""
 
-    unit: Unit
+    key: CritiqueKey
     item: Item
     critique: Critique
     reference: Critique | None
@@ -73,96 +74,117 @@ class Sheet:
     """The reference answer."""
     questions: tuple[Question, ...]
     has_judges: bool
-    """Whether some judge has judged this item; what it said is with the questions."""
+    """Whether a judge has judged this item."""
 
 
-def sheet(session: Session, study: Study, unit: Unit, annotator: str) -> Sheet:
-    """Everything about a critique; that the judges' answers were shown is recorded, so a writing session is needed."""
-    item = items.get(session, study.id, unit.item)
-    now = aius.now_standing(session, study.id, unit.item)
-    critique = _critique(now, unit)
-    own = _own(session, study.id, unit.item, annotator)
-    flags = _flagged(session, study.id, unit.item, annotator)
-    answered = [
+def load_task(session: Session, study: Study, key: CritiqueKey, annotator: str) -> CritiqueTask:
+    """Return everything about a critique.
+
+    Needs a writing session: it is recorded which judges' answers the annotator sees.
+    """
+    item = items.get(session, study.id, key.item)
+    state = aius.current_state(session, study.id, key.item)
+    critique = _hypothesis(state, key)
+    values = _current_values(session, study.id, key.item, annotator)
+    flagged = _flagged_targets(session, study.id, key.item, annotator)
+    answers = _judge_answers(session, study.id, item)
+    questions = [
         replace(
-            one,
-            own=own.get(one.target),
-            flagged=one.target in flags,
-            not_atomic=one.aiu is not None and one.aiu.id in now.not_atomic,
+            question,
+            value=values.get(question.target),
+            flagged=question.target in flagged,
+            not_atomic=question.aiu is not None and question.aiu.id in state.not_atomic,
         )
-        for one in _asked(now, unit)
+        for question in _questions(state, key)
     ]
-    said = _judges(session, study.id, item)
-    questions = tuple(_revealed(session, study, said, annotator, answered))
-    return Sheet(unit, item, critique, reference(now.critiques), now.answer, questions, bool(said))
+    if study.rules.reveal:
+        questions = _reveal(session, study, questions, answers, annotator)
+    reference = reference_critique(state.critiques)
+    return CritiqueTask(key, item, critique, reference, state.answer, tuple(questions), bool(answers))
 
 
-def answer(
-    session: Session, study: Study, unit: Unit, annotator: str, target: Target, value: Value | None, seconds: float
+def save_answer(
+    session: Session,
+    study: Study,
+    key: CritiqueKey,
+    annotator: str,
+    target: Target,
+    value: Value | None,
+    seconds: float,
 ) -> None:
-    """Keep an answer; None takes it back. A rating's scale is declared with its first answer."""
-    now = aius.now_standing(session, study.id, unit.item)
-    if target not in {one.target for one in _asked(now, unit)}:
-        raise Problem("This AIU was changed meanwhile; look at it again.")
+    """Save a label of a target of the critique; None withdraws it. The first rating declares the scale of ratings."""
+    state = aius.current_state(session, study.id, key.item)
+    if target not in {question.target for question in _questions(state, key)}:
+        raise Problem("This AIU was changed in the meantime; look at it again.")
     if target.kind == "likert":
-        if value is not None and not SEVEN.holds(value):
+        if value is not None and not SEVEN_POINT_SCALE.contains(value):
             raise Problem("A rating is a whole number from 1 to 7.")
-        studies.put_scale(session, study.id, ScaleRecord(kind="likert", criterion=target.criterion, scale=SEVEN))
+        scale = ScaleRecord(kind="likert", criterion=target.criterion, scale=SEVEN_POINT_SCALE)
+        studies.declare_scale(session, study.id, scale)
     reason = "" if value is not None else "undo"
-    labels.put(session, study.id, target, annotator, value, reason=reason, seconds=seconds)
+    labels.save(session, study.id, target, annotator, value, reason=reason, seconds=seconds)
 
 
-def adopt(session: Session, study: Study, unit: Unit, annotator: str) -> bool:
-    """Take AIUs and references from the newest run that has them, where the item lacks them; whether there were any."""
-    found = aius.adoptable(session, study.id, unit.item)
-    if found is None:
+def adopt_from_run(session: Session, study: Study, key: CritiqueKey, annotator: str) -> bool:
+    """Add the AIUs and references of the newest run that has some, where the item lacks them; return whether it did."""
+    adoptable = aius.find_adoptable(session, study.id, key.item)
+    if adoptable is None:
         return False
-    aius.put(session, study.id, unit.item, annotator, found)
+    aius.save_edit(session, study.id, key.item, annotator, adoptable)
     return True
 
 
-def _critique(now: Standing, unit: Unit) -> Critique:
-    for one in now.critiques:
-        if one.id == unit.critique and one.role == "hypothesis":
-            return one
-    raise Problem(f"There is no critique {unit.critique!r} of item {unit.item!r}.")
+def _hypothesis(state: EditedAius, key: CritiqueKey) -> Critique:
+    for critique in state.critiques:
+        if critique.id == key.critique and critique.role == "hypothesis":
+            return critique
+    raise Problem(f"There is no critique {key.critique!r} of item {key.item!r}.")
 
 
-def _asked(now: Standing, unit: Unit) -> list[Question]:
-    """Everything that can be answered about a critique, without answers."""
-    critique, held = _critique(now, unit), reference(now.critiques)
-    return [*_about(unit.item, critique, held), *_ratings(unit.item, critique, held, now.answer)]
+def _questions(state: EditedAius, key: CritiqueKey) -> list[Question]:
+    """Return the targets of a critique without the annotator's labels: AIUs, the reference's AIUs, then ratings."""
+    critique, reference = _hypothesis(state, key), reference_critique(state.critiques)
+    return [
+        *_aiu_questions(key.item, critique, reference),
+        *_rating_questions(key.item, critique, reference, state.answer),
+    ]
 
 
-def _about(item: str, critique: Critique, held: Critique | None) -> Iterator[Question]:
+def _aiu_questions(item: str, critique: Critique, reference: Critique | None) -> Iterator[Question]:
     for number, aiu in enumerate(critique.aius or (), 1):
-        yield Question(factual(item, aiu.id), aiu, number)
-    for number, aiu in enumerate(held.aius or () if held else (), 1):
-        yield Question(covered(item, aiu.id, critique.id), aiu, number)
+        yield Question(precision_target(item, aiu.id), aiu, number)
+    for number, aiu in enumerate(reference.aius or () if reference else (), 1):
+        yield Question(recall_target(item, aiu.id, critique.id), aiu, number)
 
 
-def _ratings(item: str, critique: Critique, held: Critique | None, answer: str | None) -> Iterator[Question]:
-    if critique.aius is not None:
-        yield Question(critique_ratings.of_extraction(item, critique.id), criterion=critique_ratings.EXTRACTION)
-    if held is not None:
-        yield Question(critique_ratings.of_critique(item, held), criterion=critique_ratings.CRITIQUE)
-    if answer is not None:
-        yield Question(critique_ratings.of_answer(item), criterion=critique_ratings.ANSWER)
-
-
-def _revealed(
-    session: Session, study: Study, said: Judges, annotator: str, asked: list[Question]
+def _rating_questions(
+    item: str, critique: Critique, reference: Critique | None, answer: str | None
 ) -> Iterator[Question]:
-    """The judges' answers beside one's own."""
-    shown = {one.target for one in asked if one.own is not None and one.target in said} if study.rules.reveal else set()
-    if shown:
-        aius.see(session, study.id, shown, annotator)
-    for one in asked:
-        yield replace(one, judges=tuple(said[one.target].values())) if one.target in shown else one
+    if critique.aius is not None:
+        target = critique_ratings.extraction_target(item, critique.id)
+        yield Question(target, criterion=critique_ratings.AIU_EXTRACTION)
+    if reference is not None:
+        target = critique_ratings.critique_target(item, reference)
+        yield Question(target, criterion=critique_ratings.REFERENCE_CRITIQUE)
+    if answer is not None:
+        yield Question(critique_ratings.answer_target(item), criterion=critique_ratings.REFERENCE_ANSWER)
 
 
-def _judges(session: Session, study_id: int, item: Item) -> Judges:
-    """AIU -> judge -> what it says in its newest run."""
+def _reveal(
+    session: Session, study: Study, questions: list[Question], answers: JudgeAnswers, annotator: str
+) -> list[Question]:
+    """Add the judges' answers to the questions that the annotator has labelled, and record the view."""
+    revealed = {question.target for question in questions if question.value is not None and question.target in answers}
+    if revealed:
+        aius.record_views(session, study.id, revealed, annotator)
+    return [
+        replace(question, judges=tuple(answers[question.target].values())) if question.target in revealed else question
+        for question in questions
+    ]
+
+
+def _judge_answers(session: Session, study_id: int, item: Item) -> JudgeAnswers:
+    """Return AIU -> judge -> its answer in its newest run."""
     query = (
         select(col(TraceRow.id), col(TraceRow.run_id))
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
@@ -171,56 +193,60 @@ def _judges(session: Session, study_id: int, item: Item) -> Judges:
         .where(col(RunRow.protocol).in_(registry.with_artifact("aius")))
         .order_by(col(RunRow.id))
     )
-    found: Judges = {}
+    answers: JudgeAnswers = {}
     for trace_id, run_id in session.execute(query).all():
-        told = [event for _, event in traces.events(session, trace_id)]
-        for target, one in _told(item, runs.get(session, run_id).settings, told):
-            found.setdefault(target, {})[one.judge] = one
-    return found
+        events = [event for _, event in traces.events(session, trace_id)]
+        for target, answer in _trace_answers(item, runs.get(session, run_id).settings, events):
+            answers.setdefault(target, {})[answer.judge] = answer
+    return answers
 
 
-def _told(item: Item, settings: object, events: list[Event]) -> Iterator[tuple[Target, Said]]:
-    """What a trace's verdict says, with the rationale of the turn where it is there."""
-    try:
-        chosen = metacritique.Settings.model_validate(settings)
-        taken = {event.ask: event.turn for event in events if isinstance(event, TurnTaken)}
-        there = judgements(metacritique.replayed(item, chosen, taken).case)
-    except (ValidationError, Problem):  # a trace from elsewhere need not be one that could run here
-        there = []
-    why = {(one.judge, one.target): one for one in there}
+def _trace_answers(item: Item, settings: object, events: list[Event]) -> Iterator[tuple[Target, JudgeAnswer]]:
+    """Yield (AIU, answer) of a trace's verdict, with the rationale where the turns have one."""
+    rationales = {(judgement.judge, judgement.target): judgement for judgement in _judgements(item, settings, events)}
     for event in events:
         for opinion in event.verdict.opinions if isinstance(event, VerdictReached) else ():
             target = Target(item=item.id, kind=opinion.kind, part=opinion.part)
             if opinion.stage == "verdict":
                 value = opinion.value if isinstance(opinion.value, bool) else None
-                one = why.get((opinion.judge, target))
-                parts = (one.evidence, one.reasoning) if one is not None else ("", "")
-                yield target, Said(opinion.judge, value, opinion.problem, *parts)
+                rationale = rationales.get((opinion.judge, target))
+                parts = (rationale.evidence, rationale.reasoning) if rationale is not None else ("", "")
+                yield target, JudgeAnswer(opinion.judge, value, opinion.problem, *parts)
 
 
-def _own(session: Session, study_id: int, item: str, annotator: str) -> dict[Target, Value]:
-    """The annotator's standing labels of an item."""
+def _judgements(item: Item, settings: object, events: list[Event]) -> list[AiuJudgement]:
+    """Replay a trace; an imported one may have settings with which no run is possible here, and gives none."""
+    try:
+        valid = Settings.model_validate(settings)
+        turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
+        return collect_judgements(replay_turns(item, valid, turns).evaluation)
+    except (ValidationError, Problem):
+        return []
+
+
+def _current_values(session: Session, study_id: int, item: str, annotator: str) -> dict[Target, Value]:
+    """Return target -> the annotator's current label, for the targets of an item."""
     query = (
         select(col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(LabelRow.value))
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
         .where(col(LabelRow.study_id) == study_id, col(ItemRow.key) == item)
-        .where(col(AnnotatorRow.name) == annotators.name_of(annotator))
+        .where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
         .order_by(col(LabelRow.id))
     )
-    newest = {stored_targets.of_row(item, *row[:3]): row[3] for row in session.execute(query)}
+    newest = {targets.from_columns(item, *row[:3]): row[3] for row in session.execute(query)}
     return {target: value for target, value in newest.items() if value is not None}
 
 
-def _flagged(session: Session, study_id: int, item: str, annotator: str) -> set[Target]:
+def _flagged_targets(session: Session, study_id: int, item: str, annotator: str) -> set[Target]:
     query = (
         select(col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(MarkRow.on))
         .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(TargetRow.study_id) == study_id, col(ItemRow.key) == item, col(MarkRow.mark) == "flag")
-        .where(col(MarkRow.annotator_id) == annotators.find(session, annotator))
+        .where(col(MarkRow.annotator_id) == annotators.find_id(session, annotator))
         .order_by(col(MarkRow.id))
     )
-    newest = {stored_targets.of_row(item, *row[:3]): row[3] for row in session.execute(query)}
+    newest = {targets.from_columns(item, *row[:3]): row[3] for row in session.execute(query)}
     return {target for target, on in newest.items() if on}

@@ -1,4 +1,4 @@
-"""Who labels what next: queues, leases, drafts, skips, flags and notes."""
+"""The labelling queue: targets and their leases, drafts, skips, flags and notes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, studies, targets
-from storage.database import insert_new, replace
-from storage.fingerprints import mark_row, with_origin
-from storage.json_columns import storable
+from storage.database import insert_missing, upsert
+from storage.fingerprints import mark_row, with_fingerprint
+from storage.json_columns import sanitize
 from storage.tables import (
     DraftRow,
     ItemRow,
@@ -30,16 +30,16 @@ from storage.tables import (
 )
 
 Mark = Literal["skip", "flag", "note"]
-NOBODY = 0
-"""No annotator and no target has this number."""
+NO_ID = 0
+"""No annotator and no target has this id."""
 UNIQUE = ("target_id", "annotator_id")
-"""What there is one draft and one lease of."""
+"""There is at most one draft and one lease of a target and an annotator."""
 ANNOTATOR = bindparam("annotator", type_=Integer)
 
 
 @dataclass(frozen=True)
 class Queue:
-    """What is to be labelled: the targets of a kind that the judges could not agree on, or `every` one."""
+    """The targets of a kind that the judges could not agree on, or `every` one; None is no condition."""
 
     study_id: int
     kind: Kind = "preference"
@@ -47,232 +47,232 @@ class Queue:
     scenario: str | None = None
     run_id: int | None = None
     every: bool = False
-    """All targets of the kind in the order of the items; else the disputed ones, the most divided first."""
+    """All targets of the kind in the order of the items; else the disputed ones, most uncertain first."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """One target in an annotator's queue."""
+class QueueEntry:
+    """One target in a queue, as one annotator sees it."""
 
     target: Target
     labelled: bool
     skipped: bool
     flagged: bool
     full: bool
-    """As many others as the overlap allows have labelled it or hold it."""
+    """As many others as the overlap allows have labelled it or have a lease of it."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What an annotator has entered and not submitted, and when it was kept."""
+    """An answer that was entered and not submitted, and when it was saved."""
 
     body: dict[str, Any]
     at: datetime
 
 
 @dataclass(frozen=True)
-class Tally:
+class QueueProgress:
     """An annotator's progress through a queue."""
 
-    there: int
+    total: int
     labelled: int
     skipped: int
     flagged: int
 
 
-def queue(session: Session, wanted: Queue, annotator: str, overlap: int) -> list[Place]:
-    """The whole queue as the annotator sees it, the most divided debates first."""
-    values = _values(annotators.find(session, annotator) or NOBODY, overlap)
+def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> list[QueueEntry]:
+    """Return the whole queue as the annotator sees it."""
+    parameters = _parameters(annotators.find_id(session, annotator) or NO_ID, overlap)
     return [
-        Place(targets.of_row(*row[1:5]), *(bool(truth) for truth in row[5:]))
-        for row in session.execute(_queue(wanted), values)
+        QueueEntry(targets.from_columns(*row[1:5]), *(bool(flag) for flag in row[5:]))
+        for row in session.execute(_entry_query(queue), parameters)
     ]
 
 
-def claim(
-    session: Session, wanted: Queue, annotator: str, *, overlap: int, minutes: int, after: Target | None = None
+def claim_next(
+    session: Session, queue: Queue, annotator: str, *, overlap: int, minutes: int, after: Target | None = None
 ) -> Target | None:
-    """The next target to label, held for the annotator until the lease ends; None when nothing is left.
+    """Lease the next target to the annotator, and return it; None where the queue has no more.
 
-    One transaction: with the study locked, two people cannot both take the last place of a target.
+    The search begins behind `after`, and continues from the top. The study is locked: two annotators that claim at the
+    same time would otherwise both get the last free lease of a target.
     """
-    studies.lock(session, wanted.study_id)
-    annotator_id = annotators.annotator_id(session, annotator)
-    last = targets.find(session, wanted.study_id, after) if after is not None else None
-    places = session.execute(_open(wanted), _values(annotator_id, overlap)).all()
-    start = next((place + 1 for place, (number, _) in enumerate(places) if number == last), 0)
-    chosen = next((number for number, is_open in [*places[start:], *places[:start]] if is_open), None)
+    studies.lock(session, queue.study_id)
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    last = targets.find_id(session, queue.study_id, after) if after is not None else None
+    rows = session.execute(_open_query(queue), _parameters(annotator_id, overlap)).all()
+    start = next((index + 1 for index, (target_id, _) in enumerate(rows) if target_id == last), 0)
+    chosen = next((target_id for target_id, is_open in [*rows[start:], *rows[:start]] if is_open), None)
     if chosen is None:
         return None
-    _hold(session, chosen, annotator_id, minutes)
+    _save_lease(session, chosen, annotator_id, minutes)
     return targets.get(session, chosen)
 
 
-def take(session: Session, wanted: Queue, target: Target, annotator: str, *, overlap: int, minutes: int) -> bool:
-    """Hold a target that a link leads to; False where as many others as wanted have it already.
+def claim_target(session: Session, queue: Queue, target: Target, annotator: str, *, overlap: int, minutes: int) -> bool:
+    """Lease a given target, such as that of a link; return False where it is full or not in the queue.
 
-    One transaction, as `claim`. What the annotator has labelled is theirs to look at again.
+    A target that the annotator has labelled can always be leased again. The study is locked, as in `claim_next`.
     """
-    studies.lock(session, wanted.study_id)
-    place = next((place for place in queue(session, wanted, annotator, overlap) if place.target == target), None)
-    if place is None or (place.full and not place.labelled):
+    studies.lock(session, queue.study_id)
+    all_entries = entries(session, queue, annotator, overlap)
+    entry = next((entry for entry in all_entries if entry.target == target), None)
+    if entry is None or (entry.full and not entry.labelled):
         return False
-    hold(session, wanted.study_id, target, annotator, minutes)
+    extend_lease(session, queue.study_id, target, annotator, minutes)
     return True
 
 
-def tally(places: Sequence[Place]) -> Tally:
-    """How many there are, and how far the annotator is."""
-    return Tally(
-        there=sum(place.labelled or not place.full for place in places),
-        labelled=sum(place.labelled for place in places),
-        skipped=sum(place.skipped and not place.labelled for place in places),
-        flagged=sum(place.flagged for place in places),
+def count_progress(entries: Sequence[QueueEntry]) -> QueueProgress:
+    """Return the annotator's progress; targets that others have filled are not in the total."""
+    return QueueProgress(
+        total=sum(entry.labelled or not entry.full for entry in entries),
+        labelled=sum(entry.labelled for entry in entries),
+        skipped=sum(entry.skipped and not entry.labelled for entry in entries),
+        flagged=sum(entry.flagged for entry in entries),
     )
 
 
-def hold(session: Session, study_id: int, target: Target, annotator: str, minutes: int) -> None:
-    """Hold a target for an annotator, or hold it longer; to label it again, for others' places are not asked for."""
-    _hold(session, *_numbers(session, study_id, target, annotator), minutes)
+def extend_lease(session: Session, study_id: int, target: Target, annotator: str, minutes: int) -> None:
+    """Lease a target to an annotator, or extend the lease. The overlap is not checked: see `claim_target`."""
+    _save_lease(session, *_ids(session, study_id, target, annotator), minutes)
 
 
-def free(session: Session, study_id: int, target: Target, annotator: str) -> None:
-    """Give a target back."""
-    session.execute(delete(LeaseRow).where(_of(LeaseRow, *_numbers(session, study_id, target, annotator))))
+def release(session: Session, study_id: int, target: Target, annotator: str) -> None:
+    """End the annotator's lease of a target."""
+    session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, *_ids(session, study_id, target, annotator))))
 
 
 def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
-    """Keep what an annotator has entered so far."""
-    target_id, annotator_id = _numbers(session, study_id, target, annotator)
-    row = {"target_id": target_id, "annotator_id": annotator_id, "body": storable(dict(body)), "at": now()}
-    replace(session, DraftRow, UNIQUE, row)
+    """Save what an annotator has entered so far, in place of an earlier draft."""
+    target_id, annotator_id = _ids(session, study_id, target, annotator)
+    row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
+    upsert(session, DraftRow, UNIQUE, row)
 
 
-def draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
-    """What was entered and not submitted, if anything."""
-    target_id = targets.find(session, study_id, target) or NOBODY
-    annotator_id = annotators.find(session, annotator) or NOBODY
-    row = session.scalars(select(DraftRow).where(_of(DraftRow, target_id, annotator_id))).first()
+def find_draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
+    """Return the annotator's draft of a target; None where there is none."""
+    target_id = targets.find_id(session, study_id, target) or NO_ID
+    annotator_id = annotators.find_id(session, annotator) or NO_ID
+    row = session.scalars(select(DraftRow).where(_belongs_to(DraftRow, target_id, annotator_id))).first()
     return Draft(dict(row.body), row.at) if row is not None else None
 
 
-def note(session: Session, study_id: int, target: Target, annotator: str) -> str:
-    """The annotator's standing note on a target."""
-    target_id = targets.find(session, study_id, target) or NOBODY
-    annotator_id = annotators.find(session, annotator) or NOBODY
+def current_note(session: Session, study_id: int, target: Target, annotator: str) -> str:
+    """Return the annotator's note on a target; empty where there is none or it was withdrawn."""
+    target_id = targets.find_id(session, study_id, target) or NO_ID
+    annotator_id = annotators.find_id(session, annotator) or NO_ID
     query = (
         select(col(MarkRow.text), col(MarkRow.on))
-        .where(_of(MarkRow, target_id, annotator_id), col(MarkRow.mark) == "note")
+        .where(_belongs_to(MarkRow, target_id, annotator_id), col(MarkRow.mark) == "note")
         .order_by(col(MarkRow.id).desc())
     )
     newest = session.execute(query).first()
     return newest[0] if newest is not None and newest[1] else ""
 
 
-def mark(
-    session: Session, study_id: int, target: Target, annotator: str, what: Mark, *, text: str = "", on: bool = True
+def set_mark(
+    session: Session, study_id: int, target: Target, annotator: str, mark: Mark, *, text: str = "", on: bool = True
 ) -> None:
-    """Skip, flag or note a target, or take that back."""
-    record = MarkRecord(target=target, annotator=annotator, mark=what, text=text, on=on, at=now())
-    target_id, annotator_id = _numbers(session, study_id, target, annotator)
-    insert_new(session, MarkRow, [with_origin(mark_row(record, target_id, annotator_id))])
-    if what == "skip":
-        session.execute(delete(LeaseRow).where(_of(LeaseRow, target_id, annotator_id)))
+    """Skip, flag or note a target, or withdraw that (`on=False`). A skip ends the lease."""
+    record = MarkRecord(target=target, annotator=annotator, mark=mark, text=text, on=on, at=now())
+    target_id, annotator_id = _ids(session, study_id, target, annotator)
+    insert_missing(session, MarkRow, [with_fingerprint(mark_row(record, target_id, annotator_id))])
+    if mark == "skip":
+        session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, target_id, annotator_id)))
 
 
-def _hold(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
+def _save_lease(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
     until = now() + timedelta(minutes=minutes)
-    replace(session, LeaseRow, UNIQUE, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
+    upsert(session, LeaseRow, UNIQUE, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
 
 
-def _values(annotator_id: int, overlap: int) -> dict[str, Any]:
-    return {"annotator": annotator_id, "overlap": overlap, "moment": now()}
+def _parameters(annotator_id: int, overlap: int) -> dict[str, Any]:
+    return {"annotator": annotator_id, "overlap": overlap, "now": now()}
 
 
-@lru_cache(maxsize=256)
-def _queue(wanted: Queue) -> Select[*tuple[Any, ...]]:
-    """The whole queue: number and target, then what `Place` says. To build the query takes longer than to ask it."""
+@lru_cache(maxsize=256)  # to build the query takes longer than to execute it
+def _entry_query(queue: Queue) -> Select[*tuple[Any, ...]]:
+    """Select the id and target of each entry, then the fields of `QueueEntry`."""
     columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    places = _places(wanted).add_columns(*columns).group_by(*columns)
-    return places.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), _full())
+    entries = _target_query(queue).add_columns(*columns).group_by(*columns)
+    return entries.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), _full())
 
 
 @lru_cache(maxsize=256)
-def _open(wanted: Queue) -> Select[*tuple[Any, ...]]:
-    """The numbers of the whole queue, and whether the annotator can label each."""
-    return _places(wanted).add_columns(and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(_full())))
+def _open_query(queue: Queue) -> Select[*tuple[Any, ...]]:
+    """Select the id of each target, and whether the annotator can claim it."""
+    return _target_query(queue).add_columns(and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(_full())))
 
 
-def _places(wanted: Queue) -> Select[*tuple[Any, ...]]:
+def _target_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     query = (
         select(col(TargetRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(*_conditions(wanted))
+        .where(*_conditions(queue))
         .group_by(col(TargetRow.id), col(ItemRow.position))
     )
-    if wanted.every:
-        judged = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.run_id) == wanted.run_id)
-        query = query if wanted.run_id is None else query.where(judged)
+    if queue.every:
+        judged = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.run_id) == queue.run_id)
+        query = query if queue.run_id is None else query.where(judged)
         return query.order_by(col(ItemRow.position), col(TargetRow.id))
-    in_run = [] if wanted.run_id is None else [col(TraceRow.run_id) == wanted.run_id]
+    in_run = [] if queue.run_id is None else [col(TraceRow.run_id) == queue.run_id]
     return (
         query.join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .where(col(TraceRow.outcome).in_(("disputed", "no_verdict")), *in_run)
-        .order_by(func.max(col(TraceRow.doubt)).desc(), col(ItemRow.position), col(TargetRow.id))
+        .order_by(func.max(col(TraceRow.uncertainty)).desc(), col(ItemRow.position), col(TargetRow.id))
     )
 
 
-def _conditions(wanted: Queue) -> list[ColumnElement[bool]]:
-    found = [col(TargetRow.study_id) == wanted.study_id, col(TargetRow.kind) == wanted.kind]
-    if wanted.criterion is not None:
-        found.append(col(TargetRow.criterion) == wanted.criterion)
-    if wanted.scenario is not None:
-        found.append(col(ItemRow.scenario) == wanted.scenario)
-    return found
+def _conditions(queue: Queue) -> list[ColumnElement[bool]]:
+    conditions = [col(TargetRow.study_id) == queue.study_id, col(TargetRow.kind) == queue.kind]
+    if queue.criterion is not None:
+        conditions.append(col(TargetRow.criterion) == queue.criterion)
+    if queue.scenario is not None:
+        conditions.append(col(ItemRow.scenario) == queue.scenario)
+    return conditions
 
 
-def _standing(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
-    """The labels of the target at hand that stand: the newest of their annotator, and not taken back."""
+def _current_labels(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
+    """Select the current labels of the outer query's target: the newest of their annotators, and not withdrawn."""
     label, newer = aliased(LabelRow), aliased(LabelRow)
-    outdone = exists().where(
+    replaced = exists().where(
         col(newer.target_id) == col(label.target_id),
         col(newer.annotator_id) == col(label.annotator_id),
         col(newer.id) > col(label.id),
     )
     return (
         select(col(label.id))
-        .where(col(label.target_id) == col(TargetRow.id), col(label.value).is_not(None), ~outdone)
+        .where(col(label.target_id) == col(TargetRow.id), col(label.value).is_not(None), ~replaced)
         .where(*(condition(label) for condition in conditions))
         .correlate(TargetRow, LeaseRow)
     )
 
 
 def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
-    return _standing(lambda label: col(label.annotator_id) == annotator_id).exists()
+    return _current_labels(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
 def _full() -> ColumnElement[bool]:
-    """Whether as many others as the overlap allows have labelled the target at hand, or hold it to label it."""
-    holding = (
+    """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it."""
+    leased = (
         select(func.count())
         .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != ANNOTATOR)
-        .where(col(LeaseRow.until) > bindparam("moment"), not_(_labelled_by(col(LeaseRow.annotator_id))))
+        .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
-    labelled = _standing(lambda label: col(label.annotator_id) != ANNOTATOR)
-    return labelled.with_only_columns(func.count()).scalar_subquery() + holding.scalar_subquery() >= bindparam(
-        "overlap"
-    )
+    labelled = _current_labels(lambda label: col(label.annotator_id) != ANNOTATOR)
+    return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= bindparam("overlap")
 
 
-def _marked(what: Mark) -> ColumnElement[bool]:
-    """Whether the annotator's newest mark of that sort is on."""
+def _marked(mark: Mark) -> ColumnElement[bool]:
+    """Whether the annotator's newest mark of that type is on."""
     newest = (
         select(case((col(MarkRow.on), 1), else_=0))
         .where(
             col(MarkRow.target_id) == col(TargetRow.id),
             col(MarkRow.annotator_id) == ANNOTATOR,
-            col(MarkRow.mark) == what,
+            col(MarkRow.mark) == mark,
         )
         .order_by(col(MarkRow.id).desc())
         .limit(1)
@@ -281,9 +281,9 @@ def _marked(what: Mark) -> ColumnElement[bool]:
     return func.coalesce(newest, 0) == 1
 
 
-def _of(table: Any, target_id: int, annotator_id: int) -> ColumnElement[bool]:
+def _belongs_to(table: Any, target_id: int, annotator_id: int) -> ColumnElement[bool]:
     return and_(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
 
 
-def _numbers(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
-    return targets.number(session, study_id, target), annotators.annotator_id(session, annotator)
+def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
+    return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)

@@ -1,4 +1,4 @@
-"""Alembic's entry: it works on the connection that storage.database.upgrade hands over."""
+"""Alembic's entry point. It works on the connection that `storage.database.upgrade` passes."""
 
 from alembic import context
 

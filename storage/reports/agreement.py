@@ -1,4 +1,4 @@
-"""The agreement of a study as figures: what the command line prints and the agreement page draws."""
+"""The inter-annotator agreement of a study, and the agreement between the judges of its runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,36 +8,46 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.labels import Scale
-from core.statistics.reports.agreement import By, Row, agreement
+from core.statistics.data.frames import ALL, By, find_pools, pooled_scales, select_rows
+from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from storage import database
-from storage.reports.opinions import Panel, Scales, Who, judges, people, scales_of, undecided
+from storage.reports.opinions import (
+    RaterGroup,
+    RaterPanel,
+    Scales,
+    annotator_panel,
+    find_scales,
+    judge_panels,
+    undecided_targets,
+)
 from storage.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ALL = "all"
-"""The criterion under which criteria on one scale are pooled."""
-AGREED, LOW, APART, NEARLY = 0.8, 0.4, 0.3, 0.8
-"""Prevalence is remarked on from this agreement, below this kappa, with AC1 so far above it; and how much is nearly
-everybody."""
+HIGH_AGREEMENT = 0.8
+LOW_KAPPA = 0.4
+AC1_MARGIN = 0.3
+"""A note explains prevalence where the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin."""
+NEARLY_ALL = 0.8
+"""From this share of a value on, a note says "nearly all" instead of "most"."""
 
 
 @dataclass(frozen=True)
-class Figures:
-    """One panel's rows: over everything, by scenario, by pair of raters."""
+class PanelReport:
+    """The rows of one panel: over everything, by scenario, by pair of raters."""
 
     name: str
     stage: str
     judges: str
-    shown: bool
-    overall: tuple[Row, ...]
-    scenarios: tuple[Row, ...]
-    pairs: tuple[Row, ...]
-    remarks: tuple[str, ...]
+    as_shown: bool
+    overall: tuple[AgreementRow, ...]
+    scenarios: tuple[AgreementRow, ...]
+    pairs: tuple[AgreementRow, ...]
+    notes: tuple[str, ...]
 
-    def rows(self) -> Iterator[Row]:
-        """All of them, with the panel in the name of the group."""
+    def rows(self) -> Iterator[AgreementRow]:
+        """Yield all rows, with the panel's name in their groups."""
         for row in self.overall:
             yield replace(row, group=self.name or row.group)
         for row in (*self.scenarios, *self.pairs):
@@ -45,139 +55,126 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What there is to say of the people, or of the judges."""
+class AgreementReport:
+    """The agreement of the annotators, or of the judges."""
 
-    panels: tuple[Figures, ...]
+    panels: tuple[PanelReport, ...]
     scales: Mapping[tuple[str, str], Scale]
     """By (kind, criterion); criterion "all" where criteria are pooled."""
-    labels_in: Mapping[tuple[str, str], float]
-    """The share of the wanted labels that people gave, by (kind, criterion)."""
+    label_coverage: Mapping[tuple[str, str], float]
+    """The share of the wanted labels that exist, by (kind, criterion)."""
     unmeasured: tuple[str, ...]
-    """Kinds that were judged, but have no scale on which a figure makes sense."""
+    """Kinds that were labelled or judged, and have no scale for which a statistic is defined."""
 
 
-def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list[Row]:
-    """Every figure of a study, one row a statistic: people's first, then the judges'."""
+def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list[AgreementRow]:
+    """Return every statistic of a study, one a row: first of the annotators, then of the judges."""
     with database.reading(engine) as session:
-        there = [people(session, study), *judges(session, study)]
-        scales = scales_of(session, study, there)
+        panels = [annotator_panel(session, study), *judge_panels(session, study)]
+        scales = find_scales(session, study, panels)
     return [
-        replace(row, group=_group(panel, row.group, by))
-        for panel in there
-        if not panel.shown or by in ("all", "criterion")
-        for row in measured(panel, by, scales, resamples)
+        replace(row, group=_group_name(panel, row.group, by))
+        for panel in panels
+        if not panel.as_shown or by in ("all", "criterion")
+        for row in measure_panel(panel, by, scales, resamples)
     ]
 
 
-def report(engine: Engine, study: Study, who: Who, *, resamples: int = 1000) -> Report:
-    """Everything that the page shows of the people, or of the judges."""
+def report(engine: Engine, study: Study, group: RaterGroup, *, resamples: int = 1000) -> AgreementReport:
+    """Return the agreement of the annotators ("people") or of the judges, overall and split."""
     with database.reading(engine) as session:
-        labelled = people(session, study)
-        there = [labelled] if who == "people" else judges(session, study)
-        scales = scales_of(session, study, there)
-        share = labels_in(session, study, labelled.said)
+        annotators = annotator_panel(session, study)
+        panels = [annotators] if group == "people" else judge_panels(session, study)
+        scales = find_scales(session, study, panels)
+        coverage = label_coverage(session, study, annotators.values)
     declared = dict(scales)
-    for panel in there:
-        declared |= _pooled(panel.said, scales)[1]
-    panels = tuple(_figures(panel, scales, resamples) for panel in there)
-    judged = {kind for panel in there for kind in panel.said["kind"].unique()}
-    measured_too = {row.kind for panel in panels for row in panel.overall}
-    return Report(panels, declared, share, tuple(sorted(judged - measured_too)))
+    for panel in panels:
+        declared |= pooled_scales(find_pools(panel.values, scales))
+    reports = tuple(_report_panel(panel, scales, resamples) for panel in panels)
+    kinds = {kind for panel in panels for kind in panel.values["kind"].unique()}
+    measured = {row.kind for panel in reports for row in panel.overall}
+    return AgreementReport(reports, declared, coverage, tuple(sorted(kinds - measured)))
 
 
-def _figures(panel: Panel, scales: Scales, resamples: int) -> Figures:
-    overall = measured(panel, "all", scales, resamples)
-    if panel.shown:
-        return Figures(panel.name, panel.stage, panel.judges, True, tuple(overall), (), (), ())
-    scenarios = measured(panel, "scenario", scales, resamples)
-    pairs = measured(panel, "raters", scales, resamples)
-    said = remarks(panel, overall, scenarios)
-    return Figures(
-        panel.name, panel.stage, panel.judges, False, tuple(overall), tuple(scenarios), tuple(pairs), tuple(said)
+def _report_panel(panel: RaterPanel, scales: Scales, resamples: int) -> PanelReport:
+    overall = measure_panel(panel, "all", scales, resamples)
+    if panel.as_shown:
+        return PanelReport(panel.name, panel.stage, panel.judges, True, tuple(overall), (), (), ())
+    scenarios = measure_panel(panel, "scenario", scales, resamples)
+    pairs = measure_panel(panel, "raters", scales, resamples)
+    notes = prevalence_notes(panel, overall, scenarios)
+    return PanelReport(
+        panel.name, panel.stage, panel.judges, False, tuple(overall), tuple(scenarios), tuple(pairs), tuple(notes)
     )
 
 
-def _group(panel: Panel, group: str, by: By) -> str:
-    """`coding` for people, `judges, last opinions · coding` for judges."""
+def _group_name(panel: RaterPanel, group: str, by: By) -> str:
+    """Return `coding` for annotators, `judges, last opinions · coding` for judges."""
     part = "" if by in ("all", "criterion") else group
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 
 
-def measured(panel: Panel, by: By, scales: Scales, resamples: int = 1000) -> list[Row]:
-    """A panel's figures; criteria on one scale are also pooled as "all", except by criterion."""
-    said, declared = (panel.said, scales) if by == "criterion" else _pooled(panel.said, scales)
-    found = agreement(said, by="criterion" if by == "all" else by, scales=declared, resamples=resamples)
-    return [replace(row, reason="; ".join(filter(None, (_left_out(panel, row, by), row.reason)))) for row in found]
+def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000) -> list[AgreementRow]:
+    """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
+    statistics = agreement_rows(panel.values, by=by, scales=scales, resamples=resamples)
+    return [
+        replace(row, reason="; ".join(filter(None, (_exclusion_note(panel, row, by), row.reason))))
+        for row in statistics
+    ]
 
 
-def _left_out(panel: Panel, row: Row, by: By) -> str:
+def _exclusion_note(panel: RaterPanel, row: AgreementRow, by: By) -> str:
     criterion = None if row.criterion == ALL else row.criterion
-    return panel.left_out(row.kind, criterion, row.group if by == "scenario" else None)
+    return panel.exclusion_note(row.kind, criterion, row.group if by == "scenario" else None)
 
 
-def _pooled(said: "pd.DataFrame", scales: Scales) -> tuple["pd.DataFrame", Scales]:
-    """The labels, and once more under criterion "all", where a kind has several criteria and they share one scale.
+def label_coverage(session: Session, study: Study, values: "pd.DataFrame") -> dict[tuple[str, str], float]:
+    """Return (kind, criterion) -> existing labels / wanted labels, 0 to 1.
 
-    An item occurs there once for each criterion: these belong together when the interval is drawn.
+    Labels are wanted of every target that has one, and of those on which the judges ended without a verdict. Criterion
+    "all" is the share over a kind.
     """
     import pandas as pd
 
-    frames, declared = [said], dict(scales)
-    for kind in said["kind"].unique():
-        part = said[said["kind"] == kind]
-        found = [scales.get((kind, criterion)) for criterion in part["criterion"].unique()]
-        if len(found) > 1 and found[0] is not None and all(scale == found[0] for scale in found):
-            group = part["group"].where(part["group"].notna(), part["item"])
-            names = part["criterion"].astype(str) + "\n" + part["part"].astype(str)
-            frames.append(part.assign(criterion=ALL, part=names, group=group))
-            declared[kind, ALL] = found[0]
-    return (said, declared) if len(frames) == 1 else (pd.concat(frames, ignore_index=True), declared)
-
-
-def labels_in(session: Session, study: Study, said: "pd.DataFrame") -> dict[tuple[str, str], float]:
-    """The share of wanted labels that are there, over what was labelled and what the judges leave to people."""
-    import pandas as pd
-
     unit = ["kind", "criterion", "item", "part"]
-    given = said.groupby(unit, sort=False).size().clip(upper=study.rules.overlap)
-    waiting = undecided(session, study.id)[unit].drop_duplicates()
-    every = given.reindex(given.index.union(pd.MultiIndex.from_frame(waiting)), fill_value=0).reset_index(name="given")
-    share = every.groupby(["kind", "criterion"])["given"].mean() / study.rules.overlap
-    whole = every.groupby("kind")["given"].mean() / study.rules.overlap
-    found = dict(zip(share.index.tolist(), share.tolist(), strict=True))
-    return {(str(kind), ALL): float(value) for kind, value in whole.items()} | found
+    overlap = study.rules.overlap
+    labelled = values.groupby(unit, sort=False).size().clip(upper=overlap)
+    undecided = pd.MultiIndex.from_frame(undecided_targets(session, study.id)[unit].drop_duplicates())
+    counts = labelled.reindex(labelled.index.union(undecided), fill_value=0).reset_index(name="labels")
+    by_criterion = counts.groupby(["kind", "criterion"])["labels"].mean() / overlap
+    by_kind = counts.groupby("kind")["labels"].mean() / overlap
+    shares = dict(zip(by_criterion.index.tolist(), by_criterion.tolist(), strict=True))
+    return {(str(kind), ALL): float(share) for kind, share in by_kind.items()} | shares
 
 
-def remarks(panel: Panel, overall: list[Row], scenarios: list[Row]) -> Iterator[str]:
-    """Where kappa is low only because nearly everybody chose the same."""
-    for found, by in ((overall, "all"), (scenarios, "scenario")):
-        cells: dict[tuple[str, str, str], dict[str, float]] = {}
-        for row in found:
+def prevalence_notes(panel: RaterPanel, overall: list[AgreementRow], scenarios: list[AgreementRow]) -> Iterator[str]:
+    """Yield a sentence for each low kappa that comes from nearly all raters choosing the same value."""
+    for rows, by in ((overall, "all"), (scenarios, "scenario")):
+        statistics: dict[tuple[str, str, str], dict[str, float]] = {}
+        for row in rows:
             if row.value is not None:
-                cells.setdefault((row.kind, row.criterion, row.group), {})[row.statistic] = row.value
-        for (kind, criterion, group), values in cells.items():
-            place = group if by == "scenario" else None
-            if _prevalent(values) and (criterion == ALL or (kind, ALL) not in {cell[:2] for cell in cells}):
-                yield _remark(panel, kind, criterion, place, values)
+                statistics.setdefault((row.kind, row.criterion, row.group), {})[row.statistic] = row.value
+        pooled_kinds = {kind for kind, criterion, _ in statistics if criterion == ALL}
+        for (kind, criterion, group), values in statistics.items():
+            scenario = group if by == "scenario" else None
+            if _has_prevalence(values) and (criterion == ALL or kind not in pooled_kinds):
+                yield _prevalence_note(panel, kind, criterion, scenario, values)
 
 
-def _prevalent(values: Mapping[str, float]) -> bool:
+def _has_prevalence(values: Mapping[str, float]) -> bool:
     if not {"percent", "fleiss_kappa", "gwet_ac1"} <= values.keys():
         return False
     kappa = values["fleiss_kappa"]
-    return values["percent"] >= AGREED and kappa < LOW and values["gwet_ac1"] - kappa >= APART
+    return values["percent"] >= HIGH_AGREEMENT and kappa < LOW_KAPPA and values["gwet_ac1"] - kappa >= AC1_MARGIN
 
 
-def _remark(panel: Panel, kind: str, criterion: str, scenario: str | None, values: Mapping[str, float]) -> str:
-    said = panel.said[panel.said["kind"] == kind]
-    if criterion != ALL:
-        said = said[said["criterion"] == criterion]
-    if scenario is not None:
-        said = said[said["scenario"].fillna("") == scenario]
-    shares = said["value"].value_counts(normalize=True)
+def _prevalence_note(
+    panel: RaterPanel, kind: str, criterion: str, scenario: str | None, values: Mapping[str, float]
+) -> str:
+    rows = select_rows(panel.values, kind, None if criterion == ALL else criterion, scenario)
+    shares = rows["value"].value_counts(normalize=True)
     place = ", ".join(filter(None, ("" if criterion == ALL else criterion, scenario))) or "Overall"
-    most = "nearly everybody" if shares.iloc[0] >= NEARLY else "most"
+    most = "nearly all" if shares.iloc[0] >= NEARLY_ALL else "most"
     return (
         f"{place}: {100 * values['percent']:.0f} % agreement but kappa {values['fleiss_kappa']:.2f}: {most} chose "
         f"{shares.index[0]} (prevalence). AC1 {values['gwet_ac1']:.2f}."

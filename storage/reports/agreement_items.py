@@ -1,4 +1,4 @@
-"""The items behind a figure of agreement: who said what of each, the most divided first."""
+"""The items from which an agreement statistic is computed, with every rater's values, most divided first."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 from core.labels import Target, Value
-from storage import database
-from storage.reports.opinions import Panel, Who, judges, opinions, people
+from core.statistics.data.frames import select_rows
+from storage import database, targets
+from storage.reports.opinions import RaterGroup, RaterPanel, annotator_panel, judge_panels, opinion_frame
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -16,89 +17,83 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which figure; None lets everything through."""
+class ItemQuery:
+    """The items of one statistic; None is no condition."""
 
-    who: Who
+    group: RaterGroup
     kind: str
     criterion: str | None = None
     scenario: str | None = None
     raters: tuple[str, ...] = ()
-    """Both of them judged the item."""
+    """Raters who all rated the item."""
     judges: str = ""
-    """Which set of judges, where runs of the study have different ones."""
+    """The set of judges (see `RaterPanel.judges`), where runs of the study have different ones."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What was said of one target by people, or in one debate by its judges."""
+class TargetValues:
+    """The values of one target by rater: of all annotators, or of the judges of one debate."""
 
     target: Target
     scenario: str
-    said: dict[str, tuple[Value, ...]]
-    """By rater; a judge's first and last opinion, once where they are the same."""
+    values: dict[str, tuple[Value, ...]]
+    """For a judge the first and the last opinion, or one value where they are equal."""
     trace: int | None
     """The debate, or the newest one about the target."""
     blind: bool
-    """Whoever asks has not labelled the target yet, and should not be told before."""
+    """The viewer has not labelled the target yet: `values` is empty."""
 
 
-def items(engine: Engine, study: Study, wanted: Wanted, viewer: str | None = None) -> list[Judged]:
-    """The items that a figure stands on; `viewer` is the person who asks, where they said who they are."""
+def find_items(engine: Engine, study: Study, query: ItemQuery, viewer: str | None = None) -> list[TargetValues]:
+    """Return the items of a statistic, most divided first.
+
+    `viewer` is the annotator who is signed in: values of targets that the viewer has not labelled are hidden.
+    """
     with database.reading(engine) as session:
-        labelled = people(session, study).said
-        debated = opinions(session, study.id)
-        stages = [labelled] if wanted.who == "people" else _debates(judges(session, study), wanted.judges, debated)
-    traces = dict(zip(_targets(debated), debated["trace"].tolist(), strict=True))
-    own = set(_targets(labelled[labelled["rater"] == viewer]))
-    found = [one for one in _judged(stages, wanted, traces) if wanted.who == "judges" or len(one.said) > 1]
-    found = [one for one in found if set(wanted.raters) <= one.said.keys()]
-    if viewer is not None:
-        found = [one if one.target in own else _unseen(one) for one in found]
-    return sorted(found, key=lambda one: -_division(one, wanted.raters))
-
-
-def _debates(panels: list[Panel], judges: str, debated: "pd.DataFrame") -> list["pd.DataFrame"]:
-    """First, then last opinions, under the names of their items again."""
-    names = dict(zip(debated["trace"], debated["item"], strict=True))
-    kept = [panel.said for panel in panels if panel.judges == judges and not panel.shown]
-    return [said.assign(item=said["trace"].map(names)) for said in kept]
-
-
-def _judged(stages: "list[pd.DataFrame]", wanted: Wanted, traces: dict[Target, int]) -> list[Judged]:
-    found: dict[Hashable, Judged] = {}
-    for said in stages:
-        kept = _matching(said, wanted)
-        debates = kept["trace"].tolist() if "trace" in kept else [None] * len(kept)
-        rest = (kept["scenario"].tolist(), kept["rater"].tolist(), kept["value"].tolist(), debates)
-        for target, scenario, rater, value, debate in zip(_targets(kept), *rest, strict=True):
-            trace = traces.get(target) if debate is None else debate
-            scenario = scenario if isinstance(scenario, str) else ""
-            one = found.setdefault((target, debate), Judged(target, scenario, {}, trace, False))
-            before = one.said.get(rater, ())
-            one.said[rater] = before if before == (value,) else (*before, value)
-    return list(found.values())
-
-
-def _matching(said: "pd.DataFrame", wanted: Wanted) -> "pd.DataFrame":
-    said = said[said["kind"] == wanted.kind]
-    if wanted.criterion is not None:
-        said = said[said["criterion"] == wanted.criterion]
-    return said if wanted.scenario is None else said[said["scenario"].fillna("") == wanted.scenario]
-
-
-def _targets(said: "pd.DataFrame") -> list[Target]:
-    columns = (said[name].tolist() for name in ("item", "kind", "criterion", "part"))
-    return [
-        Target.model_construct(item=item, kind=kind, criterion=criterion, part=part)
-        for item, kind, criterion, part in zip(*columns, strict=True)
+        labels = annotator_panel(session, study).values
+        opinions = opinion_frame(session, study.id)
+        if query.group == "people":
+            frames = [labels]
+        else:
+            frames = _panel_frames(judge_panels(session, study), query.judges, opinions)
+    traces = dict(zip(targets.of_frame(opinions), opinions["trace"].tolist(), strict=True))
+    labelled = set(targets.of_frame(labels[labels["rater"] == viewer]))
+    rated = [
+        item
+        for item in _collect_values(frames, query, traces)
+        if (query.group == "judges" or len(item.values) > 1) and set(query.raters) <= item.values.keys()
     ]
+    if viewer is not None:
+        rated = [item if item.target in labelled else _hide_values(item) for item in rated]
+    return sorted(rated, key=lambda item: -_count_distinct(item, query.raters))
 
 
-def _unseen(one: Judged) -> Judged:
-    return Judged(one.target, one.scenario, {}, one.trace, True)
+def _panel_frames(panels: list[RaterPanel], judges: str, opinions: "pd.DataFrame") -> list["pd.DataFrame"]:
+    """Return first, then last opinions, with the item's name in place of the trace's id."""
+    items = dict(zip(opinions["trace"], opinions["item"], strict=True))
+    frames = [panel.values for panel in panels if panel.judges == judges and not panel.as_shown]
+    return [frame.assign(item=frame["trace"].map(items)) for frame in frames]
 
 
-def _division(one: Judged, raters: tuple[str, ...]) -> int:
-    """How many different values the raters ended on."""
-    return len({repr(values[-1]) for rater, values in one.said.items() if rater in (raters or one.said)})
+def _collect_values(frames: "list[pd.DataFrame]", query: ItemQuery, traces: dict[Target, int]) -> list[TargetValues]:
+    rated: dict[Hashable, TargetValues] = {}
+    for frame in frames:
+        rows = select_rows(frame, query.kind, query.criterion, query.scenario)
+        debates = rows["trace"].tolist() if "trace" in rows else [None] * len(rows)
+        columns = (rows["scenario"].tolist(), rows["rater"].tolist(), rows["value"].tolist(), debates)
+        for target, scenario, rater, value, debate in zip(targets.of_frame(rows), *columns, strict=True):
+            trace = traces.get(target) if debate is None else debate
+            name = scenario if isinstance(scenario, str) else ""
+            item = rated.setdefault((target, debate), TargetValues(target, name, {}, trace, False))
+            earlier = item.values.get(rater, ())
+            item.values[rater] = earlier if earlier == (value,) else (*earlier, value)
+    return list(rated.values())
+
+
+def _hide_values(item: TargetValues) -> TargetValues:
+    return TargetValues(item.target, item.scenario, {}, item.trace, True)
+
+
+def _count_distinct(item: TargetValues, raters: tuple[str, ...]) -> int:
+    """Return the number of distinct last values of the raters, or of all raters where none are named."""
+    return len({repr(values[-1]) for rater, values in item.values.items() if rater in (raters or item.values)})

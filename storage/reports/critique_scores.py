@@ -1,30 +1,43 @@
-"""Critiques as people see them, and as each judge does: which AIUs are factual, and which are covered.
+"""Precision and recall of critiques, by the annotators and by each judge (MetaCritique).
 
-People's view stands on gold labels of the AIUs that stand now; a judge's on what it said in its newest run over each
-critique, of the AIUs that run had.
+The annotators' scores follow from gold labels of the current AIUs; a judge's from its newest run over each critique,
+with the AIUs of that run.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from core.critiques import IN, Critique, Score, covered, factual, hypotheses, reference, score
+from core.critiques import (
+    RECALL_SEPARATOR,
+    Critique,
+    CritiqueScore,
+    hypothesis_critiques,
+    precision_target,
+    recall_target,
+    reference_critique,
+    score_critique,
+)
 from core.labels import Target
 from storage import aius, labels, runs
-from storage.reports import opinions
+from storage.reports.opinions import opinion_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PEOPLE = "people"
-Said = Mapping[Target, bool | None]
-Standing = Mapping[str, Sequence[Critique]]
-"""An item's critiques with the AIUs that stand, by the item's name."""
+KINDS = ("aiu_precision", "aiu_recall")
+AiuValues = Mapping[Target, bool | None]
+CritiquesByItem = Mapping[str, Sequence[Critique]]
+"""Item -> its critiques with their current AIUs."""
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One critique with what one source says of it."""
+class ScoredCritique:
+    """A critique with the truth values of its AIUs from one source."""
 
     item: str
     critique: Critique
@@ -32,104 +45,114 @@ class Scored:
     covered: tuple[bool | None, ...]
 
     @property
-    def score(self) -> Score:
+    def score(self) -> CritiqueScore:
         """Precision, recall and F1."""
-        return score(self.factual, self.covered)
+        return score_critique(self.factual, self.covered)
 
 
 @dataclass(frozen=True)
-class Views:
-    """What people and judges say of the AIUs of a study."""
+class CritiqueData:
+    """The truth values of the AIUs of a study."""
 
-    standing: Standing
-    people: Said
-    """None where people are divided."""
-    judges: Mapping[str, Said]
+    critiques: CritiquesByItem
+    people: AiuValues
+    """Gold labels; None where there is no majority."""
+    judges: Mapping[str, AiuValues]
     """None where a reply could not be read."""
 
-    def scored(self) -> dict[str, list[Scored]]:
-        """The critiques by source: people, then each judge; what a source said nothing of is left out."""
-        people = list(_by_people(self.standing, self.people))
-        return {PEOPLE: people} | {judge: list(_by_judge(self.standing, said)) for judge, said in self.judges.items()}
+    def scored(self) -> dict[str, list[ScoredCritique]]:
+        """Return source -> its critiques with at least one value: "people", then each judge."""
+        people = list(_score_by_annotators(self.critiques, self.people))
+        judges = {judge: list(_score_by_judge(self.critiques, values)) for judge, values in self.judges.items()}
+        return {PEOPLE: people} | judges
 
 
-def views(session: Session, study_id: int) -> Views:
-    """Everything that was said of a study's AIUs."""
-    standing = {key: one.critiques for key, one in aius.every_standing(session, study_id).items()}
-    return Views(standing, _gold(session, study_id), _judges(session, study_id))
+def load_data(session: Session, study_id: int) -> CritiqueData:
+    """Return the truth values of all AIUs of a study."""
+    critiques = {item: state.critiques for item, state in aius.current_states(session, study_id).items()}
+    return CritiqueData(critiques, _gold_values(session, study_id), _judge_values(session, study_id))
 
 
-def _gold(session: Session, study_id: int) -> dict[Target, bool | None]:
-    """What stands by people; None where they are divided."""
+def critique_of_target(target_part: str) -> str:
+    """Return the critique that an AIU was written for, or that was searched for it: see `core.critiques`."""
+    return target_part.partition(RECALL_SEPARATOR)[2] or target_part.rpartition(".")[0]
+
+
+def _gold_values(session: Session, study_id: int) -> dict[Target, bool | None]:
     return {
         gold.target: gold.value if isinstance(gold.value, bool) else None
-        for gold in labels.golds(session, study_id)
-        if gold.target.kind in ("aiu_precision", "aiu_recall") and gold.annotators and gold.source != "judges"
+        for gold in labels.gold_labels(session, study_id)
+        if gold.target.kind in KINDS and gold.annotators and gold.source != "judges"
     }
 
 
-def _judges(session: Session, study_id: int) -> dict[str, dict[Target, bool | None]]:
-    """Judge -> what it said in its newest run over each critique; models are named where one name has several."""
-    said = opinions.opinions(session, study_id)
-    said = said[(said["stage"] == "verdict") & said["kind"].isin(["aiu_precision", "aiu_recall"])]
-    names = _named(session, study_id, said)
-    found: dict[str, dict[tuple[str, str, str], tuple[int, dict[Target, bool | None]]]] = defaultdict(dict)
-    columns = ("run", "rater", "item", "kind", "part", "value")
-    for run, judge, item, kind, part, value in zip(*(said[name].tolist() for name in columns), strict=True):
-        whose = part.partition(IN)[2] or part.rpartition(".")[0]
-        newest, targets = found[names[run, judge]].setdefault((item, kind, whose), (run, {}))
-        if run > newest:
-            targets = {}
-        if run >= newest:
-            targets[Target(item=item, kind=kind, part=part)] = value
-            found[names[run, judge]][item, kind, whose] = (run, targets)
+def _judge_values(session: Session, study_id: int) -> dict[str, dict[Target, bool | None]]:
+    """Return judge -> AIU -> its value in the newest run over the AIU's critique."""
+    opinions = opinion_frame(session, study_id)
+    opinions = opinions[(opinions["stage"] == "verdict") & opinions["kind"].isin(KINDS)]
+    names = _judge_names(session, study_id, opinions)
+    newest: dict[str, dict[tuple[str, str, str], tuple[int, dict[Target, bool | None]]]] = defaultdict(dict)
+    columns = (opinions[name].tolist() for name in ("run", "rater", "item", "kind", "part", "value"))
+    for run, rater, item, kind, part, value in zip(*columns, strict=True):
+        critiques = newest[names[run, rater]]
+        key = (item, kind, critique_of_target(part))
+        if key not in critiques or run > critiques[key][0]:
+            critiques[key] = (run, {})
+        if run == critiques[key][0]:
+            critiques[key][1][Target(item=item, kind=kind, part=part)] = value
     return {
-        judge: {target: value for _, targets in of.values() for target, value in targets.items()}
-        for judge, of in found.items()
+        judge: {target: value for _, values in critiques.values() for target, value in values.items()}
+        for judge, critiques in newest.items()
     }
 
 
-def _named(session: Session, study_id: int, said: Any) -> dict[tuple[int, str], str]:
-    """(run, judge) -> the judge's name, with its model where judges of that name have different ones."""
+def _judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[tuple[int, str], str]:
+    """Return (run id, rater) -> the judge's name, with its model where judges of that name have different ones."""
     models: dict[tuple[int, str], str] = {}
     for run in runs.of_study(session, study_id):
         for judge in run.settings.get("judges") or ():
             if isinstance(judge, dict) and isinstance(judge.get("spec"), dict):
                 models[run.id, str(judge.get("name"))] = str(judge["spec"].get("model"))
-    there = sorted(set(zip(said["run"].tolist(), said["rater"].tolist(), strict=True)))
-    kinds: dict[str, set[str]] = defaultdict(set)
-    for run, judge in there:
-        kinds[judge].add(models.get((run, judge), ""))
+    keys = sorted(set(zip(opinions["run"].tolist(), opinions["rater"].tolist(), strict=True)))
+    models_by_rater: dict[str, set[str]] = defaultdict(set)
+    for run_id, rater in keys:
+        models_by_rater[rater].add(models.get((run_id, rater), ""))
     return {
-        (run, judge): judge if len(kinds[judge]) == 1 else f"{judge} ({models.get((run, judge), '')})"
-        for run, judge in there
+        (run_id, rater): rater if len(models_by_rater[rater]) == 1 else f"{rater} ({models.get((run_id, rater), '')})"
+        for run_id, rater in keys
     }
 
 
-def _by_people(standing: Standing, gold: Said) -> Iterator[Scored]:
-    """Critiques of whose standing AIUs people labelled at least one."""
-    for item, there in standing.items():
-        held = reference(there)
-        for critique in hypotheses(there):
-            own = [factual(item, aiu.id) for aiu in critique.aius or ()]
-            theirs = [covered(item, aiu.id, critique.id) for aiu in (held.aius or () if held else ())]
-            if any(target in gold for target in (*own, *theirs)):
-                yield Scored(
-                    item, critique, tuple(gold.get(one) for one in own), tuple(gold.get(one) for one in theirs)
-                )
+def _score_by_annotators(critiques_by_item: CritiquesByItem, gold: AiuValues) -> Iterator[ScoredCritique]:
+    """Yield the critiques of which at least one current AIU has a label."""
+    for item, critiques in critiques_by_item.items():
+        reference = reference_critique(critiques)
+        for critique in hypothesis_critiques(critiques):
+            precision = [precision_target(item, aiu.id) for aiu in critique.aius or ()]
+            recall = [recall_target(item, aiu.id, critique.id) for aiu in (reference.aius or () if reference else ())]
+            if any(target in gold for target in (*precision, *recall)):
+                yield ScoredCritique(item, critique, tuple(map(gold.get, precision)), tuple(map(gold.get, recall)))
 
 
-def _by_judge(standing: Standing, said: Said) -> Iterator[Scored]:
-    """Critiques as a judge had them before it: with the AIUs of its own run."""
+def _score_by_judge(critiques_by_item: CritiquesByItem, values: AiuValues) -> Iterator[ScoredCritique]:
+    """Yield the critiques that a judge has judged, with the AIUs of its own run."""
+    owners = aiu_owners(critiques_by_item)
     by_critique: dict[tuple[str, str], tuple[list[bool | None], list[bool | None]]] = {}
-    whose = {(item, aiu.id): one.id for item, there in standing.items() for one in there for aiu in one.aius or ()}
-    for target, value in said.items():
-        recall = target.kind == "aiu_recall"
-        default = target.part.rpartition(".")[0]
-        name = target.part.partition(IN)[2] if recall else whose.get((target.item, target.part), default)
-        by_critique.setdefault((target.item, name), ([], []))[recall].append(value)
-    for item, there in standing.items():
-        for critique in hypotheses(there):
+    for target, value in values.items():
+        key = (target.item, owners.get((target.item, target.part)) or critique_of_target(target.part))
+        by_critique.setdefault(key, ([], []))[target.kind == "aiu_recall"].append(value)
+    for item, critiques in critiques_by_item.items():
+        for critique in hypothesis_critiques(critiques):
             if (item, critique.id) in by_critique:
-                precise, recalled = by_critique[item, critique.id]
-                yield Scored(item, critique, tuple(precise), tuple(recalled))
+                factual, covered = by_critique[item, critique.id]
+                yield ScoredCritique(item, critique, tuple(factual), tuple(covered))
+
+
+def aiu_owners(critiques_by_item: CritiquesByItem) -> dict[tuple[str, str], str]:
+    """Return (item, AIU) -> the critique that has the AIU."""
+    return {
+        (item, aiu.id): critique.id
+        for item, critiques in critiques_by_item.items()
+        for critique in critiques
+        for aiu in critique.aius or ()
+    }

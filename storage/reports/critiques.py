@@ -1,8 +1,4 @@
-"""How good critiques are, and how well judges tell: rows for the leaderboard and for the command line.
-
-People's scores stand on gold labels of the AIUs that stand now; a judge's on what it said in its newest run over each
-critique. MetaCritique's Tables 2, 4 and 6.
-"""
+"""The leaderboard of critiques, and the accuracy of judges on AIUs: MetaCritique's Tables 2, 4 and 6."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,42 +9,52 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.critiques import IN, Score, reference
+from core.critiques import RECALL_SEPARATOR, CritiqueScore, reference_critique
 from core.labels import Target
 from core.protocols import registry
 from storage import database
-from storage.reports.critique_scores import PEOPLE, Said, Scored, Standing, Views, views
+from storage.reports.critique_scores import (
+    PEOPLE,
+    AiuValues,
+    CritiqueData,
+    CritiquesByItem,
+    ScoredCritique,
+    aiu_owners,
+    load_data,
+)
 from storage.studies import Study
 from storage.tables import ItemRow, RunRow, TraceRow
 
 if TYPE_CHECKING:
     from core.statistics.data.estimate import Estimate
-    from core.statistics.measures.critiques import Critiques
+    from core.statistics.measures.critiques import AiuCounts
 
 Level = Literal["micro", "macro"]
 Task = Literal["precision", "recall"]
 GROUPS = {"people": "human", "llm": "llm"}
+"""Source of a critique -> the name of the group of its authors."""
 REFERENCE = "reference"
-"""Under this name the reference critiques are counted; nothing is said about them."""
+"""The author of the rows that count reference critiques; they have no scores."""
 LEVELS: tuple[Level, ...] = ("micro", "macro")
+TASKS: Mapping[Task, str] = {"precision": "aiu_precision", "recall": "aiu_recall"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """An author's scores, 0 to 1, as people or a judge see them; None where undefined."""
+    """The scores of an author's critiques, 0 to 1; None where undefined."""
 
     author: str
     source: str
-    """"people", or the name of a judge."""
+    """Who judged the AIUs: "people", or the name of a judge."""
     level: Level
     precision: float | None
     recall: float | None
     f1: float | None
     critiques: int
     aius: int
-    """The AIUs of these critiques; those of the reference critiques come on top."""
+    """The AIUs of these critiques, without those of the reference critiques."""
     group: bool
-    """All authors of one sort together: "human", "llm"."""
+    """Whether `author` is a group of authors: "human" or "llm"."""
     precision_interval: tuple[float, float] | None = None
     recall_interval: tuple[float, float] | None = None
     f1_interval: tuple[float, float] | None = None
@@ -57,24 +63,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a judge says of an AIU what people say (Table 4)."""
+    """The share of AIUs on which a judge's value equals the gold label (Table 4)."""
 
     judge: str
     task: Task
     critiques: str
-    """Whose: "all", "human" or "llm"."""
+    """The authors of the critiques: "all", "human" or "llm"."""
     accuracy: float | None
     interval: tuple[float, float] | None
     aius: int
-    """AIUs of which both have said something."""
+    """AIUs with a gold label and a readable reply."""
     unread: int
-    """AIUs that people labelled, and of which the judge's reply could not be read."""
+    """AIUs with a gold label and an unreadable reply."""
     reason: str
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """The better of each two critiques by models on the same item, by F1."""
+class PairCounts:
+    """Which of two critiques by models of the same item has the higher F1."""
 
     source: str
     first: int
@@ -84,55 +90,64 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Behind:
-    """One critique behind a figure, and the newest trace in which it was judged."""
+class CritiqueDetail:
+    """One critique with its score, and the newest trace in which it was judged."""
 
     item: str
     critique: str
     author: str
     text: str
-    score: Score
+    score: CritiqueScore
     trace: int | None
 
 
 @dataclass(frozen=True)
-class Board:
-    """Everything that the page shows."""
+class Leaderboard:
+    """The scores by author, the judges' accuracies, and the pairs."""
 
     rows: tuple[Row, ...]
     accuracies: tuple[Accuracy, ...]
-    pairs: tuple[Pairs, ...]
+    pairs: tuple[PairCounts, ...]
 
 
-def board(engine: Engine, study: Study, *, resamples: int = 1000) -> Board:
-    """The leaderboard, the judges' accuracy and the pairs, from one look at the study."""
+def leaderboard(engine: Engine, study: Study, *, resamples: int = 1000) -> Leaderboard:
+    """Return the leaderboard of a study, from one state of the database."""
     with database.reading(engine) as session:
-        seen = views(session, study.id)
-    sources = seen.scored()
+        data = load_data(session, study.id)
+    sources = data.scored()
     rows = [row for source, scored in sources.items() for row in _rows(source, scored, resamples)]
-    pairs = [_pairs(source, scored) for source, scored in sources.items() if scored]
-    return Board((*rows, *_references(seen.standing)), tuple(_accuracies(seen, resamples)), tuple(pairs))
+    pairs = [_count_pairs(source, scored) for source, scored in sources.items() if scored]
+    return Leaderboard((*rows, *_reference_rows(data.critiques)), tuple(_accuracies(data, resamples)), tuple(pairs))
 
 
 def rows(engine: Engine, study: Study, *, resamples: int = 1000) -> list[Row]:
-    """The leaderboard: author, source, level; groups first."""
-    return list(board(engine, study, resamples=resamples).rows)
+    """Return the scores by author, source and level; groups of authors first."""
+    return list(leaderboard(engine, study, resamples=resamples).rows)
 
 
-def behind(session: Session, study_id: int, source: str, author: str, group: bool) -> list[Behind]:
-    """The critiques of an author, or of a group of authors, as people or a judge see them; the lowest F1 first."""
-    there = views(session, study_id).scored().get(source, [])
-    wanted = [one for one in there if (GROUPS[one.critique.source] if group else one.critique.author) == author]
-    traces = _traces(session, study_id)
-    found = [
-        Behind(one.item, one.critique.id, one.critique.author, one.critique.text, one.score, traces.get(one.item))
-        for one in wanted
+def drill_down(session: Session, study_id: int, source: str, author: str, group: bool) -> list[CritiqueDetail]:
+    """Return the critiques of an author, or of a group of authors, as judged by a source; the lowest F1 first."""
+    scored = load_data(session, study_id).scored().get(source, [])
+    selected = [
+        entry for entry in scored if (GROUPS[entry.critique.source] if group else entry.critique.author) == author
     ]
-    return sorted(found, key=lambda one: (one.score.f1 is not None, one.score.f1 or 0.0))
+    traces = _newest_traces(session, study_id)
+    details = [
+        CritiqueDetail(
+            entry.item,
+            entry.critique.id,
+            entry.critique.author,
+            entry.critique.text,
+            entry.score,
+            traces.get(entry.item),
+        )
+        for entry in selected
+    ]
+    return sorted(details, key=lambda detail: (detail.score.f1 is not None, detail.score.f1 or 0.0))
 
 
-def _traces(session: Session, study_id: int) -> dict[str, int]:
-    """The newest trace of each item."""
+def _newest_traces(session: Session, study_id: int) -> dict[str, int]:
+    """Return item -> its newest trace with AIUs."""
     query = (
         select(col(ItemRow.key), col(TraceRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
@@ -143,22 +158,28 @@ def _traces(session: Session, study_id: int) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-def _rows(source: str, scored: Sequence[Scored], resamples: int) -> Iterator[Row]:
-    """Groups, then authors, each at both levels."""
+def _rows(source: str, scored: Sequence[ScoredCritique], resamples: int) -> Iterator[Row]:
+    """Yield the rows of groups, then of authors, each at both levels."""
     for group, name in GROUPS.items():
-        yield from _levels(name, source, [one for one in scored if one.critique.source == group], resamples, True)
-    for author in sorted({one.critique.author for one in scored} - set(GROUPS.values())):
-        yield from _levels(author, source, [one for one in scored if one.critique.author == author], resamples, False)
+        by_group = [entry for entry in scored if entry.critique.source == group]
+        yield from _author_rows(name, source, by_group, resamples, True)
+    for author in sorted({entry.critique.author for entry in scored} - set(GROUPS.values())):
+        by_author = [entry for entry in scored if entry.critique.author == author]
+        yield from _author_rows(author, source, by_author, resamples, False)
 
 
-def _levels(author: str, source: str, scored: Sequence[Scored], resamples: int, group: bool) -> Iterator[Row]:
+def _author_rows(
+    author: str, source: str, scored: Sequence[ScoredCritique], resamples: int, group: bool
+) -> Iterator[Row]:
     from core.statistics.measures import critiques
 
     if not scored:
         return
-    found = critiques.scores(counted(scored), groups=[one.item for one in scored], resamples=resamples)
+    estimates = critiques.critique_scores(
+        count_aius(scored), groups=[entry.item for entry in scored], resamples=resamples
+    )
     for level in LEVELS:
-        precision, recall, f1 = (found[f"{name}_{level}"] for name in ("precision", "recall", "f1"))
+        precision, recall, f1 = (estimates[f"{name}_{level}"] for name in ("precision", "recall", "f1"))
         yield Row(
             author,
             source,
@@ -167,82 +188,84 @@ def _levels(author: str, source: str, scored: Sequence[Scored], resamples: int, 
             recall.value,
             f1.value,
             critiques=len(scored),
-            aius=sum(len(one.factual) for one in scored),
+            aius=sum(len(entry.factual) for entry in scored),
             group=group,
             precision_interval=_interval(precision),
             recall_interval=_interval(recall),
             f1_interval=_interval(f1),
-            reason="; ".join(dict.fromkeys(one.reason for one in (precision, recall, f1) if one.reason)),
+            reason="; ".join(dict.fromkeys(e.reason for e in (precision, recall, f1) if e.reason)),
         )
 
 
-def counted(scored: Sequence[Scored]) -> "Critiques":
-    """True and all AIUs of each critique, for precision and for recall."""
+def count_aius(scored: Sequence[ScoredCritique]) -> "AiuCounts":
+    """Count the true and the readable AIUs of each critique, for precision and for recall."""
     import numpy as np
 
-    from core.statistics.measures.critiques import Critiques
+    from core.statistics.measures.critiques import AiuCounts
 
     counts = [
-        np.array([(said.count(True), len(said) - said.count(None)) for said in task], float).reshape(-1, 2)
-        for task in ([one.factual for one in scored], [one.covered for one in scored])
+        np.array([(values.count(True), len(values) - values.count(None)) for values in task], float).reshape(-1, 2)
+        for task in ([entry.factual for entry in scored], [entry.covered for entry in scored])
     ]
-    return Critiques(tuple(f"{one.item}\n{one.critique.id}" for one in scored), *counts)
+    return AiuCounts(tuple(f"{entry.item}\n{entry.critique.id}" for entry in scored), *counts)
 
 
-def _references(standing: Standing) -> Iterator[Row]:
-    """How many reference critiques there are, and their AIUs."""
-    held = [one for there in standing.values() if (one := reference(there)) is not None and one.aius is not None]
-    many = sum(len(one.aius or ()) for one in held)
-    for level in LEVELS if held else ():
-        reason = "what critiques are held against has no score"
-        yield Row(REFERENCE, PEOPLE, level, None, None, None, len(held), many, True, reason=reason)
+def _reference_rows(critiques: CritiquesByItem) -> Iterator[Row]:
+    """Yield rows that count the reference critiques and their AIUs."""
+    references = [reference_critique(of_item) for of_item in critiques.values()]
+    aius = [reference.aius for reference in references if reference is not None and reference.aius is not None]
+    for level in LEVELS if aius else ():
+        reason = "a reference critique has no score: other critiques are compared with it"
+        yield Row(REFERENCE, PEOPLE, level, None, None, None, len(aius), sum(map(len, aius)), True, reason=reason)
 
 
-TASKS: Mapping[Task, str] = {"precision": "aiu_precision", "recall": "aiu_recall"}
-
-
-def _accuracies(seen: Views, resamples: int) -> Iterator[Accuracy]:
-    """Each judge's, by task and by who wrote the critique."""
-    sort = {(item, one.id): GROUPS[one.source] for item, there in seen.standing.items() for one in there}
-    owner = {(item, aiu.id): one.id for item, there in seen.standing.items() for one in there for aiu in one.aius or ()}
-    for judge, said in seen.judges.items():
+def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:
+    """Yield each judge's accuracy by task and by group of authors."""
+    owners = aiu_owners(data.critiques)
+    groups = {
+        (item, critique.id): GROUPS[critique.source]
+        for item, critiques in data.critiques.items()
+        for critique in critiques
+    }
+    for judge, values in data.judges.items():
         for task, kind in TASKS.items():
-            here = [target for target in said if target.kind == kind and seen.people.get(target) is not None]
-            whose = [sort.get((target.item, _critique(target, owner)), "") for target in here]
+            labelled = [target for target in values if target.kind == kind and data.people.get(target) is not None]
+            authors = [groups.get((target.item, _owner(target, owners)), "") for target in labelled]
             for group in ("all", *GROUPS.values()):
-                some = [target for target, name in zip(here, whose, strict=True) if group in ("all", name)]
-                yield _accuracy(judge, task, group, some, said, seen.people, resamples)
+                selected = [t for t, author in zip(labelled, authors, strict=True) if group in ("all", author)]
+                yield _accuracy(judge, task, group, selected, values, data.people, resamples)
 
 
 def _accuracy(
-    judge: str, task: Task, group: str, some: Sequence[Target], said: Said, people: Said, resamples: int
+    judge: str, task: Task, group: str, selected: Sequence[Target], values: AiuValues, gold: AiuValues, resamples: int
 ) -> Accuracy:
-    from core.statistics.measures.means import mean
+    from core.statistics.measures.means import mean_estimate
 
-    read = [target for target in some if said[target] is not None]
-    unread = len(some) - len(read)
-    if not read:
+    readable = [target for target in selected if values[target] is not None]
+    unread = len(selected) - len(readable)
+    if not readable:
         return Accuracy(judge, task, group, None, None, 0, unread, "people and the judge have no AIU in common")
-    right = [float(said[target] == people[target]) for target in read]
-    found = mean(right, groups=[target.item for target in read], resamples=resamples)
-    return Accuracy(judge, task, group, found.value, _interval(found), len(read), unread, found.reason)
+    correct = [float(values[target] == gold[target]) for target in readable]
+    estimate = mean_estimate(correct, groups=[target.item for target in readable], resamples=resamples)
+    return Accuracy(judge, task, group, estimate.value, _interval(estimate), len(readable), unread, estimate.reason)
 
 
-def _critique(target: Target, owner: Mapping[tuple[str, str], str]) -> str:
-    return target.part.partition(IN)[2] or owner.get((target.item, target.part), "")
+def _owner(target: Target, owners: Mapping[tuple[str, str], str]) -> str:
+    """Return the critique whose precision or recall an AIU decides; empty for an AIU that is not current."""
+    return target.part.partition(RECALL_SEPARATOR)[2] or owners.get((target.item, target.part), "")
 
 
-def _pairs(source: str, scored: Sequence[Scored]) -> Pairs:
-    """Acceptance row 5: the first two critiques by models of each item, in its own order."""
-    by_item: dict[str, list[Scored]] = defaultdict(list)
-    for one in scored:
-        if one.critique.source == "llm":
-            by_item[one.item].append(one)
-    f1 = [[one.score.f1 for one in pair[:2]] for pair in by_item.values() if len(pair) > 1]
-    there = [(a, b) for a, b in f1 if a is not None and b is not None]
-    first, second = sum(a > b for a, b in there), sum(a < b for a, b in there)
-    return Pairs(source, first, second, len(there) - first - second, len(f1) - len(there))
+def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:
+    """Compare the first two critiques by models of each item, in the item's order."""
+    by_item: dict[str, list[ScoredCritique]] = defaultdict(list)
+    for entry in scored:
+        if entry.critique.source == "llm":
+            by_item[entry.item].append(entry)
+    scores = [[entry.score.f1 for entry in pair[:2]] for pair in by_item.values() if len(pair) > 1]
+    defined = [(a, b) for a, b in scores if a is not None and b is not None]
+    first, second = sum(a > b for a, b in defined), sum(a < b for a, b in defined)
+    return PairCounts(source, first, second, len(defined) - first - second, len(scores) - len(defined))
 
 
-def _interval(one: "Estimate") -> tuple[float, float] | None:
-    return None if one.low is None or one.high is None else (one.low, one.high)
+def _interval(estimate: "Estimate") -> tuple[float, float] | None:
+    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)

@@ -1,11 +1,11 @@
-"""Where a judge and people differ: who said what of each target, and how often each two values met.
+"""The targets on which a judge and the annotators disagree, and how judges change their opinions during a debate.
 
-People's answer is their strict majority; a tie is "no majority". A judge's missing verdict is "no verdict". Both are
-places of their own in a table, and never one of the values.
+The annotators' answer is their strict majority; a tie is "no majority". A judge's missing verdict is "no verdict". Both
+have a row or a column of their own in a table of values, and are never counted as one of the values.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,27 +14,29 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Scale, Target, Value, gold
-from storage import labels
-from storage.reports.agreement_items import Judged
-from storage.reports.alignment import Sides
-from storage.tables import RulingRow, TargetRow
+from core.labels import Scale, Target, Value, resolve_gold
+from core.statistics.data.frames import ALL as ALL
+from core.statistics.data.frames import select_rows
+from storage import labels, targets
+from storage.reports.agreement_items import TargetValues
+from storage.reports.alignment import AlignmentData
+from storage.tables import AdjudicationRow, TargetRow
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SILENT, DIVIDED = "no verdict", "no majority"
-ALL = "all"
-MOST_CATEGORIES = 12
-"""Beyond so many categories a table of them says nothing; numbers are then compared point by point."""
-Leaning = Literal["shown_first", "longer"]
-Place = tuple[str, str]
-"""A row and a column of a table of values, as `key` writes them."""
+NO_VERDICT, NO_MAJORITY = "no verdict", "no majority"
+MAX_CATEGORIES = 12
+"""A table with more categories cannot be read; numbers are then compared as points."""
+Bias = Literal["shown_first", "longer"]
+BIASES: tuple[Bias, ...] = ("shown_first", "longer")
+Cell = tuple[str, str]
+"""A row and a column of a table of values, as `format_value` writes them."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which judge, on what; criterion "all" for every one, scenario None for every one."""
+class JudgeQuery:
+    """A judge's opinions of a kind, on a criterion or on "all"; scenario None is no condition."""
 
     judge: str
     kind: str
@@ -44,76 +46,107 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Pair:
-    """What a judge, and people, said of one target."""
+    """A judge's opinion of a target beside the annotators' labels."""
 
     target: Target
     scenario: str
     trace: int
     judge: Value | None
-    people: Value | None
-    """The strict majority; None where there is none."""
+    majority: Value | None
+    """The value of more than half of the annotators; None where there is none."""
     labels: Mapping[str, Value]
-    sides: Mapping[Leaning, int] = field(default_factory=dict)
-    """The response that was shown first, and the longer one, where that is known and there is one."""
+    sides: Mapping[Bias, int] = field(default_factory=dict)
+    """The number of the response that was shown first, and of the longer one, where they are known."""
 
     @property
-    def place(self) -> Place:
-        """Where the target stands in the table of judge and people."""
-        return key(self.judge, SILENT), key(self.people, DIVIDED)
+    def cell(self) -> Cell:
+        """The cell of the target in the table of judge and annotators."""
+        return format_value(self.judge, NO_VERDICT), format_value(self.majority, NO_MAJORITY)
 
     @property
     def mean(self) -> float | None:
-        """The mean of people's numbers."""
+        """The mean of the annotators' numbers."""
         numbers = [float(value) for value in self.labels.values() if isinstance(value, int | float)]
         return fmean(numbers) if numbers else None
 
     @property
     def distance(self) -> float:
-        """How far the judge's number is from people's mean; -1 where one of them is missing."""
+        """The absolute difference of the judge's number and the annotators' mean; -1 where one of them is missing."""
         if not isinstance(self.judge, int | float) or self.mean is None:
             return -1.0
         return abs(float(self.judge) - self.mean)
 
     @property
     def differs(self) -> bool:
-        """Whether the judge gave another answer than most people."""
-        return self.judge is not None and self.people is not None and self.judge != self.people
+        """Whether the judge's value differs from the majority's."""
+        return self.judge is not None and self.majority is not None and self.judge != self.majority
 
-    def leans(self, leaning: Leaning) -> bool:
-        """Whether the judge chose the response on that side."""
-        return self.judge is not None and self.judge == self.sides.get(leaning)
+    def chose(self, bias: Bias) -> bool:
+        """Return whether the judge chose the response that was shown first, or the longer one."""
+        return self.judge is not None and self.judge == self.sides.get(bias)
+
+
+@dataclass(frozen=True)
+class OpinionPair:
+    """A judge's first and last opinion in one debate."""
+
+    judge: str
+    first: Value | None
+    last: Value | None
+    pair: Pair
+    """The last opinion beside the annotators' labels."""
+
+    @property
+    def cell(self) -> Cell:
+        """The cell of the debate in the table of first and last opinions."""
+        return format_value(self.first, NO_VERDICT), format_value(self.last, NO_VERDICT)
+
+
+@dataclass(frozen=True)
+class ChangeCounts:
+    """Counts of changed opinions, relative to the annotators' majority."""
+
+    opinions: int
+    """Pairs of which both opinions could be read."""
+    changed: int
+    towards: int
+    """From another value to the majority's."""
+    away: int
+    """From the majority's value to another."""
+    unknown: int
+    """Changes on targets without a majority."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """How often each two values met."""
+    """A table of counts."""
 
-    down: tuple[str, ...]
-    across: tuple[str, ...]
-    counts: Mapping[Place, int]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    counts: Mapping[Cell, int]
 
 
 @dataclass(frozen=True)
-class Behind:
-    """The targets behind a figure, and how many more are not told to whoever asks."""
+class Drilldown:
+    """The targets of a statistic, and the number of those that the viewer has not labelled."""
 
-    items: tuple[Judged, ...]
+    items: tuple[TargetValues, ...]
     hidden: int
 
 
 def version(session: Session, study_id: int) -> tuple[int, ...]:
-    """Changes whenever a label, an opinion or a ruling is added."""
-    ruled = (
+    """Return numbers that change with every label, opinion and adjudication."""
+    adjudications = (
         select(func.count())
-        .select_from(RulingRow)
-        .join(TargetRow, col(TargetRow.id) == col(RulingRow.target_id))
+        .select_from(AdjudicationRow)
+        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
         .where(col(TargetRow.study_id) == study_id)
     )
-    return (*labels.version(session, study_id), session.scalars(ruled).one())
+    return (*labels.version(session, study_id), session.scalars(adjudications).one())
 
 
-def key(value: Any, missing: str) -> str:
-    """A value as a table and an address name it."""
+def format_value(value: Any, missing: str) -> str:
+    """Return a value as tables and query strings write it; `missing` for None."""
     if value is None:
         return missing
     if isinstance(value, bool):
@@ -121,120 +154,153 @@ def key(value: Any, missing: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def pairs(there: Sides, wanted: Wanted) -> list[Pair]:
-    """Every target that the judge was asked about, with what people said of it."""
-    said = matching(there.opinions, wanted)
-    return paired(there, wanted, said[said["judge"] == wanted.judge] if len(said) else said)
+def pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
+    """Return every opinion of the judge beside the labels of its target, which may be none."""
+    opinions = _select(data.opinions, query)
+    return _pair_with_labels(data, query, opinions[opinions["judge"] == query.judge] if len(opinions) else opinions)
 
 
-def compared(found: Sequence[Pair]) -> list[Pair]:
-    """Those on which people said anything."""
-    return [one for one in found if one.labels]
+def labelled_pairs(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs with at least one label."""
+    return [pair for pair in pairs if pair.labels]
 
 
-def table(places: Sequence[Place], scale: Scale, missing: Place) -> Matrix:
-    """Count places; every category of the scale has a row and a column, what is missing only where it occurs."""
-    declared = names(scale)
-    ends = (
-        tuple([*declared, *([none] if any(place[side] == none for place in places) else [])])
-        for side, none in enumerate(missing)
+def count_matrix(cells: Sequence[Cell], scale: Scale, missing: Cell) -> Matrix:
+    """Count cells. Every category of the scale has a row and a column; missing values only where they occur."""
+    categories = category_names(scale)
+    rows, columns = (
+        tuple([*categories, *([name] if any(cell[side] == name for cell in cells) else [])])
+        for side, name in enumerate(missing)
     )
-    down, across = ends
-    return Matrix(down, across, Counter(places))
+    return Matrix(rows, columns, Counter(cells))
 
 
-def names(scale: Scale) -> list[str]:
-    """The categories of a scale, as `key` writes them."""
-    return [key(one, "") for one in scale.categories]
+def category_names(scale: Scale) -> list[str]:
+    """Return the categories of a scale, as `format_value` writes them."""
+    return [format_value(category, "") for category in scale.categories]
 
 
-def categorical(found: Sequence[Pair], scale: Scale | None) -> bool:
-    """Whether a table of values can hold all that the judge said: means lie between categories."""
-    if scale is None or not 0 < len(scale.categories) <= MOST_CATEGORIES:
+def is_categorical(pairs: Sequence[Pair], scale: Scale | None) -> bool:
+    """Return whether a table of values can hold all opinions; a mean may be between two categories."""
+    if scale is None or not 0 < len(scale.categories) <= MAX_CATEGORIES:
         return False
-    return all(one.judge is None or scale.holds(one.judge) for one in found)
+    return all(pair.judge is None or scale.contains(pair.judge) for pair in pairs)
 
 
-def in_cell(found: Sequence[Pair], cell: str | None, *, categorical: bool) -> list[Pair]:
-    """Those of one cell, "row × column"; without a cell all that differ, or all numbers, the furthest apart first."""
-    there = compared(found)
+def select_pairs(pairs: Sequence[Pair], cell: str | None, *, categorical: bool) -> list[Pair]:
+    """Return the labelled pairs of one cell, "row × column".
+
+    Without a cell: those that differ, or for numbers all, the largest distance first.
+    """
+    labelled = labelled_pairs(pairs)
     if cell is not None:
-        return [one for one in there if " × ".join(one.place) == cell]
+        return [pair for pair in labelled if " × ".join(pair.cell) == cell]
     if categorical:
-        return [one for one in there if one.differs]
-    return sorted((one for one in there if one.distance >= 0), key=lambda one: -one.distance)
+        return [pair for pair in labelled if pair.differs]
+    return sorted((pair for pair in labelled if pair.distance >= 0), key=lambda pair: -pair.distance)
 
 
-def behind(found: Sequence[Pair], judge: str, viewer: str | None) -> Behind:
-    """These targets with the judge's value beside people's; those that the viewer must still label are kept back."""
-    return told([(one, judge, (one.judge,)) for one in found], viewer)
+def drill_down(pairs: Sequence[Pair], judge: str, viewer: str | None) -> Drilldown:
+    """Return the targets of pairs with the judge's value beside the labels.
+
+    Targets that the viewer, if any, has not labelled are counted and not returned.
+    """
+    return _drilldown([(pair, judge, (pair.judge,)) for pair in pairs], viewer)
 
 
-def told(found: Sequence[tuple[Pair, str, tuple[Value | None, ...]]], viewer: str | None) -> Behind:
-    """Targets with a judge's values, beside what people said of them; see `behind`."""
-    seen = [one for one in found if viewer is None or viewer in one[0].labels]
-    told = tuple(
-        Judged(
+def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[OpinionPair]:
+    """Return the judge's first and last opinions; those of all judges of its runs, where it is a whole method."""
+    opinions = _select(data.opinions, query)
+    if opinions.empty:
+        return []
+    own = opinions[opinions["judge"] == query.judge]
+    runs, raters = set(own["run"]), set(own["rater"])
+    debated = opinions[opinions["run"].isin(runs) & opinions["stage"].isin(["first", "last"])]
+    if (debated["rater"].isin(raters) & (debated["stage"] == "first")).any():
+        debated = debated[debated["rater"].isin(raters)]
+    return list(_match_stages(data, query, debated))
+
+
+def count_changes(pairs: Sequence[OpinionPair]) -> ChangeCounts:
+    """Count how many opinions changed, and how many towards the annotators' majority."""
+    readable = [pair for pair in pairs if pair.first is not None and pair.last is not None]
+    changed = [pair for pair in readable if pair.first != pair.last]
+    known = [pair for pair in changed if pair.pair.majority is not None]
+    return ChangeCounts(
+        opinions=len(readable),
+        changed=len(changed),
+        towards=sum(pair.last == pair.pair.majority for pair in known),
+        away=sum(pair.first == pair.pair.majority for pair in known),
+        unknown=len(changed) - len(known),
+    )
+
+
+def drill_down_changes(pairs: Sequence[OpinionPair], viewer: str | None) -> Drilldown:
+    """Return the targets of opinion pairs with both opinions beside the labels; see `drill_down`."""
+    return _drilldown([(pair.pair, pair.judge, (pair.first, pair.last)) for pair in pairs], viewer)
+
+
+def _drilldown(rows: Sequence[tuple[Pair, str, tuple[Value | None, ...]]], viewer: str | None) -> Drilldown:
+    """Return the targets of (pair, judge, the judge's values)."""
+    visible = [row for row in rows if viewer is None or viewer in row[0].labels]
+    items = tuple(
+        TargetValues(
             pair.target,
             pair.scenario,
-            {f"{judge} (judge)" if judge in pair.labels else judge: tuple(map(_shown, said))}
-            | {who: (value,) for who, value in pair.labels.items()},
+            # A judge may have an annotator's name.
+            {f"{judge} (judge)" if judge in pair.labels else judge: tuple(map(_value_or_no_verdict, values))}
+            | {annotator: (value,) for annotator, value in pair.labels.items()},
             pair.trace,
             False,
         )
-        for pair, judge, said in seen
+        for pair, judge, values in visible
     )
-    return Behind(told, len(found) - len(seen))
+    return Drilldown(items, len(rows) - len(visible))
 
 
-def _shown(value: Value | None) -> Value:
-    return SILENT if value is None else value
+def _value_or_no_verdict(value: Value | None) -> Value:
+    return NO_VERDICT if value is None else value
 
 
-def paired(there: Sides, wanted: Wanted, said: "pd.DataFrame") -> list[Pair]:
-    """These opinions with what people said of the same targets, in their order."""
-    labelled = _labels(there, wanted, set(said["item"]))
-    majority: dict[Target, Value | None] = {}
-    found = []
-    leanings: tuple[Leaning, ...] = ("shown_first", "longer")
-    sides = [(name, said[name].tolist()) for name in leanings if name in said]
-    columns = (said[name].tolist() for name in ("trace", "scenario", "value"))
-    for number, (target, trace, scenario, value) in enumerate(zip(_targets(said), *columns, strict=True)):
-        given = labelled.get(target, {})
-        if target not in majority:
-            majority[target] = gold(target, given).value if given else None
-        side = {name: int(values[number]) for name, values in sides if values[number] in (1, 2)}
-        scene = scenario if isinstance(scenario, str) else ""
-        found.append(Pair(target, scene, trace, plain(value), majority[target], given, side))
-    return found
+def _pair_with_labels(data: AlignmentData, query: JudgeQuery, opinions: "pd.DataFrame") -> list[Pair]:
+    """Return opinions with the labels of their targets, in the order of the opinions."""
+    labels_by_target = _labels_by_target(data, query, set(opinions["item"]))
+    majorities = {target: resolve_gold(target, values).value for target, values in labels_by_target.items()}
+    sides = [(bias, opinions[bias].tolist()) for bias in BIASES if bias in opinions]
+    columns = (opinions[name].tolist() for name in ("trace", "scenario", "value"))
+    pairs = []
+    for row, (target, trace, scenario, value) in enumerate(zip(targets.of_frame(opinions), *columns, strict=True)):
+        known_sides = {bias: int(values[row]) for bias, values in sides if values[row] in (1, 2)}
+        name = scenario if isinstance(scenario, str) else ""
+        given = labels_by_target.get(target, {})
+        pairs.append(Pair(target, name, trace, _none_if_nan(value), majorities.get(target), given, known_sides))
+    return pairs
 
 
-def _labels(there: Sides, wanted: Wanted, items: Collection[str]) -> dict[Target, dict[str, Value]]:
-    """What people said of each target."""
-    given = matching(there.labels, wanted)
-    given = given[given["item"].isin(items)]
-    found: dict[Target, dict[str, Value]] = {}
-    for target, rater, value in zip(_targets(given), given["rater"].tolist(), given["value"].tolist(), strict=True):
-        found.setdefault(target, {})[rater] = value
-    return found
+def _match_stages(data: AlignmentData, query: JudgeQuery, opinions: "pd.DataFrame") -> Iterator[OpinionPair]:
+    unit = ["trace", "rater", "criterion", "part"]
+    first = opinions[opinions["stage"] == "first"].set_index(unit)["value"].to_dict()
+    last = opinions[opinions["stage"] == "last"]
+    keys = zip(*(last[name].tolist() for name in unit), strict=True)
+    for key, rater, pair in zip(keys, last["rater"].tolist(), _pair_with_labels(data, query, last), strict=True):
+        if key in first:
+            yield OpinionPair(rater, _none_if_nan(first[key]), pair.judge, pair)
 
 
-def matching(said: "pd.DataFrame", wanted: Wanted) -> "pd.DataFrame":
-    """The rows of the kind, criterion and scenario."""
-    said = said[said["kind"] == wanted.kind] if len(said) else said
-    if wanted.criterion != ALL:
-        said = said[said["criterion"] == wanted.criterion]
-    return said if wanted.scenario is None else said[said["scenario"].fillna("") == wanted.scenario]
+def _labels_by_target(data: AlignmentData, query: JudgeQuery, items: Collection[str]) -> dict[Target, dict[str, Value]]:
+    """Return target -> annotator -> label."""
+    rows = _select(data.labels, query)
+    rows = rows[rows["item"].isin(items)]
+    by_target: dict[Target, dict[str, Value]] = {}
+    columns = (rows["rater"].tolist(), rows["value"].tolist())
+    for target, rater, value in zip(targets.of_frame(rows), *columns, strict=True):
+        by_target.setdefault(target, {})[rater] = value
+    return by_target
 
 
-def _targets(said: "pd.DataFrame") -> list[Target]:
-    columns = (said[name].tolist() for name in ("item", "kind", "criterion", "part"))
-    return [
-        Target.model_construct(item=item, kind=kind, criterion=criterion, part=part)
-        for item, kind, criterion, part in zip(*columns, strict=True)
-    ]
+def _select(frame: "pd.DataFrame", query: JudgeQuery) -> "pd.DataFrame":
+    return select_rows(frame, query.kind, query.criterion, query.scenario)
 
 
-def plain(value: Any) -> Value | None:
-    """A missing value of a data frame is None."""
+def _none_if_nan(value: Any) -> Value | None:
     return None if value is None or value != value else value

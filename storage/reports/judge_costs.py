@@ -1,4 +1,4 @@
-"""What each judge of a study cost, for 1,000 items."""
+"""The cost of each judge of a study, per 1,000 items."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,49 +15,48 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Of a judge's calls, over the traces in which it spoke."""
+class JudgeCost:
+    """The cost of a judge's calls, over the traces with at least one."""
 
     dollars: float
     traces: int
     unpriced: int
-    """Calls whose price is not known."""
+    """Calls whose price is unknown."""
 
     @property
     def per_thousand(self) -> float | None:
-        """Dollars for 1,000 items; None where a price is not known, or nothing was asked."""
+        """Dollars per 1,000 items; None where a price is unknown, or where there are no calls."""
         return None if self.unpriced or not self.traces else 1000 * self.dollars / self.traces
 
 
-def costs(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, Cost]:
-    """By judge, as `storage.reports.alignment.sides` names them.
+def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, JudgeCost]:
+    """Return judge -> cost, for the judges of `storage.reports.alignment.load_data`.
 
-    A verdict rests on everything that its run asked; a judge's opinion on the judge's own calls. What first opinions
-    alone cost is not told apart, so they have no cost.
+    A verdict costs all calls of its run; a last opinion costs the judge's own calls. First opinions have no cost: their
+    calls are not stored separately.
     """
     if opinions.empty:
         return {}
-    own = {(run, speaker): _cost([row]) for run, speaker, *row in session.execute(_by_speaker(study_id))}
-    whole = {run: _cost([row]) for run, *row in session.execute(_by_run(study_id))}
-    found: dict[str, list[Cost]] = {}
-    said = opinions[["judge", "rater", "run", "stage"]].drop_duplicates()
-    for judge, rater, run, stage in said.itertuples(index=False):
-        cost = whole.get(run) if stage == "verdict" else own.get((run, rater)) if stage == "last" else None
+    by_speaker = {(run, speaker): _sum([row]) for run, speaker, *row in session.execute(_speaker_query(study_id))}
+    by_run = {run: _sum([row]) for run, *row in session.execute(_run_query(study_id))}
+    costs: dict[str, list[JudgeCost]] = {}
+    for judge, rater, run, stage in (
+        opinions[["judge", "rater", "run", "stage"]].drop_duplicates().itertuples(index=False)
+    ):
+        cost = by_run.get(run) if stage == "verdict" else by_speaker.get((run, rater)) if stage == "last" else None
         if cost is not None:
-            found.setdefault(judge, []).append(cost)
-    return {
-        judge: _cost([(one.dollars, one.unpriced, one.traces) for one in several]) for judge, several in found.items()
-    }
+            costs.setdefault(judge, []).append(cost)
+    return {judge: _sum((c.dollars, c.unpriced, c.traces) for c in of_judge) for judge, of_judge in costs.items()}
 
 
-def _cost(rows: Iterable[Any]) -> Cost:
-    """The sum of rows (dollars, unpriced, traces)."""
+def _sum(rows: Iterable[Any]) -> JudgeCost:
+    """Add up rows of (dollars, unpriced, traces)."""
     dollars, unpriced, traces = zip(*rows, strict=True)
-    return Cost(sum(one or 0.0 for one in dollars), sum(traces), sum(unpriced))
+    return JudgeCost(sum(amount or 0.0 for amount in dollars), sum(traces), sum(unpriced))
 
 
 def _calls(study_id: int) -> Any:
-    """Every answered ask of the study, with its speaker."""
+    """Select the answered asks of the study: run, speaker, dollars, trace."""
     return (
         select(
             col(EventRow.run_id).label("run"),
@@ -71,12 +70,12 @@ def _calls(study_id: int) -> Any:
     )
 
 
-def _by_speaker(study_id: int) -> Select[*tuple[Any, ...]]:
+def _speaker_query(study_id: int) -> Select[*tuple[Any, ...]]:
     calls = _calls(study_id).c
     return select(calls.run, calls.speaker, *_sums(calls)).group_by(calls.run, calls.speaker)
 
 
-def _by_run(study_id: int) -> Select[*tuple[Any, ...]]:
+def _run_query(study_id: int) -> Select[*tuple[Any, ...]]:
     calls = _calls(study_id).c
     return select(calls.run, *_sums(calls)).group_by(calls.run)
 

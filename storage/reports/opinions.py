@@ -1,7 +1,7 @@
-"""Who said what in a study: people in their labels, and the judges in their first and last opinions.
+"""The raters of a study: annotators with their labels, judges with their first and last opinions.
 
-A judge's unit is a debate, one item in one run. First and last opinions are compared on the same debates: those in
-which both could be read of every judge.
+A judge rates a debate: one item in one run. First and last opinions are compared on the same debates, those in which
+both could be read for every judge.
 """
 
 import json
@@ -22,111 +22,115 @@ from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow
 if TYPE_CHECKING:
     import pandas as pd
 
-Who = Literal["people", "judges"]
+RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
 Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
+OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criterion", "part", "rater", "stage", "value"]
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Raters and what they said: item, scenario, group, kind, criterion, part, rater, value; for judges also trace."""
+class RaterPanel:
+    """Raters with their values: item, scenario, group, kind, criterion, part, rater, value; for judges also trace."""
 
-    said: "pd.DataFrame"
+    values: "pd.DataFrame"
     stage: Stage = ""
-    """Empty for people."""
+    """Empty for annotators."""
     judges: str = ""
-    """Who they are, where runs of the study have different judges."""
-    shown: bool = False
-    """Values in the order in which the responses were shown, instead of the item's own."""
+    """The judges' names, where runs of the study have different judges."""
+    as_shown: bool = False
+    """Whether preferences are positions in the order shown to the judge, instead of the item's response numbers."""
     debates: "pd.DataFrame | None" = None
-    """For judges: kind, criterion, scenario of every debate, and whether it is left out."""
+    """For judges: kind, criterion and scenario of every debate, and `excluded`: whether an opinion is unreadable."""
 
-    def left_out(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
-        """`17 of 560 debates left out: ...`; empty where none is."""
+    def exclusion_note(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
+        """Return `17 of 560 debates left out: ...`; empty where none is."""
         if self.debates is None:
             return ""
-        there = self.debates[self.debates["kind"] == kind]
-        for column, wanted in (("criterion", criterion), ("scenario", scenario)):
-            there = there if wanted is None else there[there[column].fillna("") == wanted]
-        out = int(there["out"].sum())
-        what = "debates" if kind == "preference" else "judgements"
-        return f"{out} of {len(there)} {what} left out: an opinion could not be read" if out else ""
+        debates = self.debates[self.debates["kind"] == kind]
+        for column, value in (("criterion", criterion), ("scenario", scenario)):
+            debates = debates if value is None else debates[debates[column].fillna("") == value]
+        excluded = int(debates["excluded"].sum())
+        unit = "debates" if kind == "preference" else "judgements"
+        return f"{excluded} of {len(debates)} {unit} left out: an opinion could not be read" if excluded else ""
 
     @property
     def name(self) -> str:
-        """`judges, last opinions`; empty for people."""
+        """Such as `judges, last opinions`; empty for annotators."""
         if not self.stage:
             return ""
-        return f"judges, {self.stage} opinions{f' ({self.judges})' * bool(self.judges)}{', as shown' * self.shown}"
+        return f"judges, {self.stage} opinions{f' ({self.judges})' * bool(self.judges)}{', as shown' * self.as_shown}"
 
 
-def scales_of(session: Session, study: Study, panels: list[Panel]) -> Scales:
-    """The scale of everything that was judged: as declared, else the usual one; numbers without one are scores."""
+def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Scales:
+    """Return the scale of every kind and criterion in the panels: declared, else the default, else that of a score."""
     declared = studies.scales(session, study.id)
-    found: dict[tuple[str, str], Scale] = dict(declared)  # type: ignore[arg-type]
+    scales: dict[tuple[str, str], Scale] = dict(declared)  # type: ignore[arg-type]
     for panel in panels:
-        for key, part in panel.said.groupby(["kind", "criterion"], sort=False):
+        for key, rows in panel.values.groupby(["kind", "criterion"], sort=False):
             kind, criterion = cast(tuple[Kind, str], key)
-            scale = found.get((kind, criterion)) or studies.USUAL_SCALES.get(kind) or _scores(part["value"])
+            scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind) or _score_scale(rows["value"])
             if scale is not None:
-                found[kind, criterion] = scale
-    return found
+                scales[kind, criterion] = scale
+    return scales
 
 
-def _scores(values: "pd.Series[Any]") -> Scale | None:
-    """A scale for numbers of which nothing was declared; None for anything else."""
+def _score_scale(values: "pd.Series[Any]") -> Scale | None:
+    """Return an interval scale for numbers; None for anything else."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     return Scale(level="interval") if numbers else None
 
 
-def people(session: Session, study: Study) -> Panel:
-    """Everybody's standing labels."""
-    return Panel(labels.frame(session, study.id))
+def annotator_panel(session: Session, study: Study) -> RaterPanel:
+    """Return the annotators with their current labels."""
+    return RaterPanel(labels.frame(session, study.id))
 
 
-def judges(session: Session, study: Study) -> list[Panel]:
-    """The judges' first and last opinions, for each set of judges; again as shown, where responses were swapped."""
-    said = opinions(session, study.id)
-    said = said[said["stage"] != "verdict"]
-    said = said[said.groupby("run")["rater"].transform("nunique") > 1]  # one judge agrees with nobody
-    if said.empty:
+def judge_panels(session: Session, study: Study) -> list[RaterPanel]:
+    """Return the judges' first and last opinions, by set of judges; as shown too where the order was swapped."""
+    opinions = opinion_frame(session, study.id)
+    opinions = opinions[opinions["stage"] != "verdict"]
+    opinions = opinions[opinions.groupby("run")["rater"].transform("nunique") > 1]  # agreement needs two raters
+    if opinions.empty:
         return []
-    swapped = _swapped(session, study.id)
-    names = _names_of_judges(session, study.id)
-    sets = said["run"].map(names)
-    return [panel for name in sorted(set(names.values())) for panel in _panels(said[sets == name], name, swapped)]
+    swapped = _swapped_orders(session, study.id)
+    names = _judge_set_names(session, study.id)
+    sets = opinions["run"].map(names)
+    return [panel for name in sorted(set(names.values())) for panel in _panels(opinions[sets == name], name, swapped)]
 
 
-def _panels(said: "pd.DataFrame", judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[Panel]:
+def _panels(opinions: "pd.DataFrame", judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[RaterPanel]:
     import pandas as pd
 
-    about = said["trace"].astype(str).str.cat(said[["kind", "criterion", "part"]].astype(str), sep="\n")
-    said = said.assign(out=about.isin(about[said["value"].isna()]))  # one unread AIU does not take the others along
-    debates = said[~about.duplicated()]
-    kept = said[~said["out"]].drop(columns="out")
-    kept = kept.assign(group=kept["group"].where(kept["group"].notna(), kept["item"]), item=kept["trace"].astype(str))
-    for shown in (False, True):
-        if shown and kept["trace"].isin(swapped).any():
-            kept = kept.assign(value=pd.Series(_as_shown(kept, swapped), index=kept.index, dtype=object))
-        elif shown:
+    # A trace may judge several targets: an unreadable opinion of one AIU excludes this AIU, not the whole trace.
+    targets = opinions["trace"].astype(str).str.cat(opinions[["kind", "criterion", "part"]].astype(str), sep="\n")
+    opinions = opinions.assign(excluded=targets.isin(targets[opinions["value"].isna()]))
+    debates = opinions[~targets.duplicated()]
+    values = opinions[~opinions["excluded"]].drop(columns="excluded")
+    # The unit is the debate: two runs over an item are two units, which are resampled together.
+    groups = values["group"].where(values["group"].notna(), values["item"])
+    values = values.assign(group=groups, item=values["trace"].astype(str))
+    for as_shown in (False, True):
+        if as_shown and values["trace"].isin(swapped).any():
+            values = values.assign(value=pd.Series(_values_as_shown(values, swapped), index=values.index, dtype=object))
+        elif as_shown:
             return
         for stage in STAGES:
-            if (kept["stage"] == stage).any():
-                yield Panel(kept[kept["stage"] == stage], stage, judges, shown, debates)
+            if (values["stage"] == stage).any():
+                yield RaterPanel(values[values["stage"] == stage], stage, judges, as_shown, debates)
 
 
-def _as_shown(said: "pd.DataFrame", swapped: dict[int, tuple[int, ...]]) -> list[Value]:
-    """The place of each response that was chosen, as the judges read them; what is no choice stays."""
-    orders = [swapped.get(trace, ()) for trace in said["trace"]]
+def _values_as_shown(values: "pd.DataFrame", swapped: dict[int, tuple[int, ...]]) -> list[Value]:
+    """Return preferences as positions in the order shown to the judge; other values as they are."""
+    orders = [swapped.get(trace, ()) for trace in values["trace"]]
     return [
         order.index(value) + 1 if kind == "preference" and value in order else value
-        for order, kind, value in zip(orders, said["kind"], said["value"], strict=True)
+        for order, kind, value in zip(orders, values["kind"], values["value"], strict=True)
     ]
 
 
-def opinions(session: Session, study_id: int) -> "pd.DataFrame":
-    """Every opinion: trace, run, item, scenario, group, kind, criterion, part, rater, stage, value (None: unread)."""
+def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return every opinion of a study, one a row, with OPINION_COLUMNS; the value of an unreadable one is None."""
     import pandas as pd
 
     query = (
@@ -148,14 +152,13 @@ def opinions(session: Session, study_id: int) -> "pd.DataFrame":
         .where(col(OpinionRow.study_id) == study_id)
         .order_by(col(OpinionRow.id))
     )
-    columns = ["trace", "run", "item", "scenario", "group", "kind", "criterion", "part", "rater", "stage", "value"]
-    said = pd.DataFrame([tuple(row) for row in session.execute(query)], columns=columns)
-    known = {text: json.loads(text) for text in said["value"].dropna().unique()}
-    return said.assign(value=pd.Series([known.get(text) for text in said["value"]], dtype=object))
+    opinions = pd.DataFrame([tuple(row) for row in session.execute(query)], columns=OPINION_COLUMNS)
+    parsed = {text: json.loads(text) for text in opinions["value"].dropna().unique()}  # a study has few distinct values
+    return opinions.assign(value=pd.Series([parsed.get(text) for text in opinions["value"]], dtype=object))
 
 
-def _swapped(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
-    """The order of the responses, of each trace in which it was not the item's own."""
+def shown_orders(session: Session, study_id: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield (trace id, response numbers in the order shown), once for each order that occurs in a trace."""
     order = sql_cast(col(EventRow.body)["turn"]["shown"], Text)
     query = (
         select(col(EventRow.trace_id), order)
@@ -163,37 +166,42 @@ def _swapped(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
         .where(col(RunRow.study_id) == study_id, col(EventRow.type) == "turn")
         .distinct()
     )
-    orders = {trace: tuple(json.loads(text)) for trace, text in session.execute(query) if text}
-    return {trace: shown for trace, shown in orders.items() if list(shown) != sorted(shown)}
+    for trace_id, text in session.execute(query):
+        yield trace_id, tuple(json.loads(text)) if text else ()
 
 
-def _names_of_judges(session: Session, study_id: int) -> dict[int, str]:
-    """Run -> who judges in it; empty where all runs have the same judges. Models are named where names are equal."""
+def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
+    """Return trace id -> the order of the responses, where it was not the item's own."""
+    return {trace: order for trace, order in shown_orders(session, study_id) if list(order) != sorted(order)}
+
+
+def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:
+    """Return run id -> its judges' names, with models where names are equal; empty where all runs have the same."""
     query = select(col(RunRow.id), col(RunRow.settings)).where(col(RunRow.study_id) == study_id)
-    casts = {run: _cast(settings) for run, settings in session.execute(query)}
-    if len(set(casts.values())) < 2:
-        return dict.fromkeys(casts, "")
-    names = {cast: ", ".join(name for name, _ in cast) for cast in casts.values()}
+    sets = {run: judges_of_settings(settings) for run, settings in session.execute(query)}
+    if len(set(sets.values())) < 2:
+        return dict.fromkeys(sets, "")
+    names = {judges: ", ".join(name for name, _ in judges) for judges in sets.values()}
     return {
-        run: names[cast]
-        if list(names.values()).count(names[cast]) == 1
-        else ", ".join(f"{name}: {model}" for name, model in cast)
-        for run, cast in casts.items()
+        run: names[judges]
+        if list(names.values()).count(names[judges]) == 1
+        else ", ".join(f"{name}: {model}" for name, model in judges)
+        for run, judges in sets.items()
     }
 
 
-def _cast(settings: Any) -> tuple[tuple[str, str], ...]:
-    """The judges of a run by name and model; a file may have brought any settings."""
-    told = settings if isinstance(settings, dict) else {}
-    there = [told.get(name) for name in ("judges", "peers", "personas")]
-    several = [judge for judges in there if isinstance(judges, list) for judge in judges]
-    found = [judge for judge in (*several, told.get("chair")) if isinstance(judge, dict)]
-    specs = [(judge.get("name"), judge.get("spec")) for judge in found]
+def judges_of_settings(settings: Any) -> tuple[tuple[str, str], ...]:
+    """Return the (name, model) of the judges in settings, sorted. An imported run may have any settings."""
+    fields = settings if isinstance(settings, dict) else {}
+    lists = [fields.get(name) for name in ("judges", "peers", "personas")]
+    listed = [judge for judges in lists if isinstance(judges, list) for judge in judges]
+    judges = [judge for judge in (*listed, fields.get("chair")) if isinstance(judge, dict)]
+    specs = [(judge.get("name"), judge.get("spec")) for judge in judges]
     return tuple(sorted((str(name), str(spec.get("model")) if isinstance(spec, dict) else "") for name, spec in specs))
 
 
-def undecided(session: Session, study_id: int) -> "pd.DataFrame":
-    """What a run ended on without a verdict: item, kind, criterion, part."""
+def undecided_targets(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return the targets on which a run ended without a verdict: item, kind, criterion, part."""
     import pandas as pd
 
     query = (

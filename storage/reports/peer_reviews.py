@@ -1,28 +1,92 @@
-"""What people said of what a peer review judged, for whoever may see it."""
+"""Peer reviews (ReFeR) beside the annotators: errors of peers and chair, labels that may be shown, rated items."""
 
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Label, Target
-from storage import labels, targets
+from core.labels import Label, Target, Value
+from core.problems import Problem, Unreadable
+from core.protocols import ratings, registry
+from core.protocols.refer.auto_prompt import RatedItem
+from core.protocols.refer.settings import Settings
+from core.statistics.reports.peer_errors import ReviewedTrace
+from storage import items, labels, runs, targets
+from storage.runs import Run
 from storage.tables import ItemRow, OpinionRow, TargetRow
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def people(session: Session, study_id: int, target: Target, viewer: str | None) -> list[Label] | None:
-    """Everybody's standing labels of a target; None where the viewer should label it first.
+StagedOpinion = tuple[str, str, Value | None]
+"""Judge, stage, value."""
 
-    Whoever did not say who they are does not label, and sees all.
+
+@dataclass(frozen=True)
+class PeerErrors:
+    """The traces of a run, each with the true value of its item."""
+
+    settings: Settings
+    reviewed: tuple[ReviewedTrace, ...]
+    without_truth: int
+    """Traces left out: no label and no reference, or no majority for an answer."""
+    hidden: frozenset[str]
+    """Items that the viewer has not labelled: their labels are not to be shown."""
+
+
+def find_runs(session: Session, study_id: int) -> list[Run]:
+    """Return the study's peer reviews, newest first."""
+    protocols = registry.with_artifact("peer reviews")
+    return [run for run in runs.of_study(session, study_id) if run.protocol in protocols]
+
+
+def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerErrors:
+    """Return the input of `core.statistics.reports.peer_errors`; raises Problem for settings of another protocol.
+
+    The true value of an item is its adjudication, else the annotators' mean score or majority answer, else its
+    reference answer.
     """
+    try:
+        settings = Settings.model_validate(run.settings)
+    except ValidationError:
+        raise Problem(f"The settings of run {run.name!r} are not those of a peer review.") from None
+    opinions = _opinions_by_trace(session, run.id)
+    values = _current_labels(session, run.study_id, settings.kind, settings.criterion.name)
+    truths = _true_values(session, run, settings, values)
+    reviewed = [
+        ReviewedTrace(
+            trace=trace,
+            item=item,
+            truth=truths[item],
+            peers=tuple((judge, value) for judge, stage, value in staged if stage == "last"),
+            chair=next((value for _, stage, value in staged if stage == "verdict"), None),
+        )
+        for (trace, item), staged in opinions.items()
+        if item in truths
+    ]
+    hidden: frozenset[str] = frozenset()
+    if viewer is not None and settings.kind == "score":
+        hidden = frozenset({item for _, item in opinions} - set(values.loc[values["rater"] == viewer, "item"]))
+    return PeerErrors(settings, tuple(reviewed), sum(item not in truths for _, item in opinions), hidden)
+
+
+def visible_labels(session: Session, study_id: int, target: Target, viewer: str | None) -> list[Label] | None:
+    """Return all current labels of a target; None where the viewer has not labelled it. No viewer sees all."""
     newest = {label.annotator: label for label in labels.history(session, study_id, target)}
-    standing = [label for label in newest.values() if label.value is not None]
-    if viewer is not None and all(label.annotator != viewer for label in standing):
+    current = [label for label in newest.values() if label.value is not None]
+    if viewer is not None and all(label.annotator != viewer for label in current):
         return None
-    return standing
+    return current
 
 
-def judged(session: Session, trace_id: int) -> list[Target]:
-    """What a trace concluded a score or an answer for."""
+def verdict_targets(session: Session, trace_id: int) -> list[Target]:
+    """Return the targets of a trace's verdict that are scores or answers."""
     query = (
         select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
         .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
@@ -30,4 +94,86 @@ def judged(session: Session, trace_id: int) -> list[Target]:
         .where(col(OpinionRow.trace_id) == trace_id, col(OpinionRow.stage) == "verdict")
         .where(col(TargetRow.kind).in_(("score", "answer")))
     )
-    return [targets.of_row(*row) for row in session.execute(query)]
+    return [targets.from_columns(*row) for row in session.execute(query)]
+
+
+def rated_items(session: Session, study_id: int, criterion: str) -> list[RatedItem]:
+    """Return the items with one response and a label, with their mean score on a criterion, in the study's order."""
+    values = _current_labels(session, study_id, "score", criterion)
+    means: dict[str, float] = {
+        str(item): fmean(float(value) for value in rows["value"]) for item, rows in values.groupby("item", sort=False)
+    }
+    scored = items.of_study(session, study_id) if means else []
+    return [RatedItem(item, means[item.id]) for item in scored if item.id in means and len(item.responses) == 1]
+
+
+def _opinions_by_trace(session: Session, run_id: int) -> dict[tuple[int, str], list[StagedOpinion]]:
+    """Return (trace id, item) -> its opinions in the order of the settings."""
+    query = (
+        select(
+            col(OpinionRow.trace_id),
+            col(ItemRow.key),
+            col(OpinionRow.judge),
+            col(OpinionRow.stage),
+            col(OpinionRow.value),
+        )
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(OpinionRow.run_id) == run_id)
+        .order_by(col(ItemRow.position), col(OpinionRow.id))
+    )
+    opinions: dict[tuple[int, str], list[StagedOpinion]] = defaultdict(list)
+    for trace, item, judge, stage, value in session.execute(query):
+        opinions[trace, item].append((judge, stage, value))
+    return opinions
+
+
+def _current_labels(session: Session, study_id: int, kind: str, criterion: str) -> "pd.DataFrame":
+    """Return the current labels of whole items, as `labels.frame`."""
+    values = labels.frame(session, study_id)
+    return values[(values["kind"] == kind) & (values["criterion"] == criterion) & (values["part"] == "")]
+
+
+def _true_values(session: Session, run: Run, settings: Settings, values: "pd.DataFrame") -> dict[str, Value]:
+    """Return item -> its true value; see `load_errors`."""
+    summarize = _mean if settings.kind == "score" else _majority
+    truths: dict[str, Value] = _references(session, run.study_id, settings) if settings.kind == "answer" else {}
+    for item, rows in values.groupby("item", sort=False):
+        value = summarize(rows["value"].tolist())
+        if value is not None:
+            truths[str(item)] = value
+    key = (settings.kind, settings.criterion.name, "")
+    for adjudication in labels.adjudications(session, run.study_id):
+        target = adjudication.target
+        if (target.kind, target.criterion, target.part) == key:
+            truths[target.item] = adjudication.value
+    return truths
+
+
+def _mean(values: list[Any]) -> Value | None:
+    numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return fmean(numbers) if numbers else None
+
+
+def _majority(values: list[Any]) -> Value | None:
+    """Return the value of more than half of the annotators."""
+    counts: Mapping[Any, int] = {value: values.count(value) for value in values}
+    most: Value = max(counts, key=lambda value: counts[value])
+    return most if counts[most] * 2 > len(values) else None
+
+
+def _references(session: Session, study_id: int, settings: Settings) -> dict[str, Value]:
+    """Return item -> its reference answer, where it can be read: `B`, `B) 60 km/h`, `1,200`, `... #### 42`."""
+    answers: dict[str, Value] = {}
+    for item in items.of_study(session, study_id):
+        if not item.reference:
+            continue
+        text = f"Answer: {item.reference.rpartition('####')[2].strip()}"
+        try:
+            if settings.verdict == "option":
+                answers[item.id] = ratings.read_option(text, settings.letters)
+            else:
+                answers[item.id] = ratings.read_number(text)
+        except Unreadable:
+            continue
+    return answers

@@ -1,23 +1,23 @@
-"""Everything that a study holds, as records: what was exported here can be imported elsewhere, and is equal there.
+"""The export of a study as records, which can be imported into another database and are equal there.
 
-Left behind is what only concerns work under way: leases, drafts, and who was shown what. A run that was made here
-arrives elsewhere as "imported": it is not resumed there.
+Leases, drafts and views are not exported: they concern work in progress. A run that was executed here is "imported"
+elsewhere, and is not resumed there.
 """
 
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Engine, Text, cast, select
+from sqlalchemy import Engine, Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import (
+    AdjudicationRecord,
     CriterionRecord,
     ItemRecord,
     LabelRecord,
     Record,
-    RulingRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
@@ -26,16 +26,28 @@ from core.formats.records import (
 from core.items import Item
 from storage import aius, labels, studies
 from storage.database import reading
-from storage.events import event_of
+from storage.events import parse_event
 from storage.studies import Study
-from storage.tables import EventRow, ItemRow, RunRow, TraceRow
+from storage.tables import (
+    AdjudicationRow,
+    AiuEditRow,
+    CriterionRow,
+    EventRow,
+    ItemRow,
+    LabelRow,
+    MarkRow,
+    RunRow,
+    ScaleRow,
+    TargetRow,
+    TraceRow,
+)
 
 CHUNK = 2_000
-"""Rows fetched at once."""
+"""Rows fetched at once: the records of a large study are streamed."""
 
 
-def records(engine: Engine, study: Study) -> Iterator[Record]:
-    """Everything a study holds, in an order that can be read back; streamed."""
+def export_records(engine: Engine, study: Study) -> Iterator[Record]:
+    """Yield the records of a study, each after those that it refers to."""
     with reading(engine) as session:
         yield StudyRecord(
             description=study.description,
@@ -51,12 +63,28 @@ def records(engine: Engine, study: Study) -> Iterator[Record]:
         yield from _items(session, study.id)
         yield from _runs(session, study.id)
         yield from _traces(session, study.id)
-        for label in labels.all_of(session, study.id):
+        for label in labels.of_study(session, study.id):
             yield LabelRecord(label=label)
         yield from labels.marks(session, study.id)
-        for ruling in labels.rulings(session, study.id):
-            yield RulingRecord(ruling=ruling)
+        for adjudication in labels.adjudications(session, study.id):
+            yield AdjudicationRecord(ruling=adjudication)
         yield from aius.records(session, study.id)
+
+
+def count_records(engine: Engine, study: Study) -> int:
+    """Return the number of records that `export_records` yields."""
+    by_study = (CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow)
+    by_target = (MarkRow, AdjudicationRow)
+    with reading(engine) as session:
+        counts = [select(func.count()).where(col(table.study_id) == study.id) for table in by_study]
+        counts += [
+            select(func.count())
+            .select_from(table)
+            .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+            .where(col(TargetRow.study_id) == study.id)
+            for table in by_target
+        ]
+        return 1 + sum(session.scalars(count).one() for count in counts)
 
 
 def _items(session: Session, study_id: int) -> Iterator[Record]:
@@ -90,5 +118,5 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
         .execution_options(yield_per=CHUNK)
     )
     for (_, run, item), rows in groupby(session.execute(query), key=lambda row: tuple(row[:3])):
-        events = tuple(event_of(body, prompt) for *_, body, prompt in rows if body is not None)
+        events = tuple(parse_event(body, prompt) for *_, body, prompt in rows if body is not None)
         yield TraceRecord(run=run, item=item, events=events)

@@ -1,6 +1,7 @@
-"""Taking a file's records into a study: everything in one transaction, or nothing.
+"""The import of records into a study: all of them in one transaction, or none.
 
-Taking the same records again adds nothing: items, runs and traces are known by their names, labels by what they say.
+Importing the same records again adds nothing: items, runs and traces are identified by their names, labels by their
+content (see `storage.fingerprints`).
 """
 
 import gc
@@ -16,13 +17,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import (
+    AdjudicationRecord,
     AiuEditRecord,
     CriterionRecord,
     ItemRecord,
     LabelRecord,
     MarkRecord,
     Record,
-    RulingRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
@@ -33,19 +34,20 @@ from core.labels import Label, Target
 from core.problems import Problem
 from storage import aius, annotators, items, studies, targets
 from storage.database import batches, insert_all, writing
-from storage.fingerprints import Row, counting, label_row, mark_row, ruling_row
-from storage.tables import LabelRow, MarkRow, RulingRow, TargetRow
+from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
+from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
 from storage.transfer import recorded_runs
 
-Sort = TypeVar("Sort")
+RecordType = TypeVar("RecordType")
 BATCH = 10_000
+"""Rows inserted between two calls of the progress function."""
 Progress = Callable[[int, int], None]
-"""Called with how many records are in, and how many there are."""
+"""Called with the number of records imported so far, and of all records."""
 
 
 @dataclass
-class Added:
-    """What an import added; what was there already is not counted."""
+class ImportCounts:
+    """What an import added, without what was in the study already."""
 
     items: int = 0
     runs: int = 0
@@ -53,35 +55,40 @@ class Added:
     labels: int = 0
     marks: int = 0
     rulings: int = 0
+    """Adjudications, under the name of their records."""
     edits: int = 0
 
-    def sentence(self) -> str:
-        """In words."""
-        parts = [f"{count:,} {name}" for name, count in asdict(self).items() if count]
+    def summary(self) -> str:
+        """Return the counts as a phrase, such as "added 32 items, 1 run"."""
+        nouns = {"rulings": "adjudications", "edits": "AIU edits"}
+        counts = [(count, nouns.get(name, name)) for name, count in asdict(self).items() if count]
+        parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
         return "added " + ", ".join(parts) if parts else "nothing new: everything in it was here already"
 
 
-def load(engine: Engine, study: str, records: Iterable[Record], progress: Progress | None = None) -> Added:
-    """Take all records into the study called `study`, which is made where it is new.
+def import_records(
+    engine: Engine, study: str, records: Iterable[Record], progress: Progress | None = None
+) -> ImportCounts:
+    """Import records into the study called `study`, which is created if new. Raises Problem for invalid ones.
 
-    The file is read to its end before the database is touched, so that nobody waits for a slow file.
+    The records are read to their end before the transaction begins, so that others can write while a file is read.
     """
-    with _without_collections():
-        held = _Sorted(records)
-        told = held.of(StudyRecord)
+    with _garbage_collection_off():
+        sorted_records = _SortedRecords(records)
+        study_records = sorted_records.of(StudyRecord)
         try:
             with writing(engine) as session:
-                study_id = studies.get_or_create(session, study, told[-1] if told else None).id
-                return _Load(session, study_id, held, progress or (lambda done, there: None)).take()
+                study_id = studies.get_or_create(session, study, study_records[-1] if study_records else None).id
+                return _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
-            raise Problem(f"Something in it cannot be kept: {str(cause).splitlines()[0]}.") from error
+            raise Problem(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Hundreds of thousands of records stay until the end: to look through them again and again for garbage would
-    take three times as long as to read them."""
+def _garbage_collection_off() -> Iterator[None]:
+    """Disable the garbage collector: to search hundreds of thousands of records again and again takes three times as
+    long as to read them, and all of them are needed until the end."""
     gc.disable()
     try:
         yield
@@ -89,127 +96,138 @@ def _without_collections() -> Iterator[None]:
         gc.enable()
 
 
-class _Sorted:
-    """What a file's records hold, by sort, in the order of the file; equal targets are one object."""
+class _SortedRecords:
+    """The content of records by type, in the order of the file. Equal targets are one object, to save memory."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._held: dict[type[Any], list[Any]] = defaultdict(list)
-        targets: dict[Target, Target] = {}
+        self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
+        distinct: dict[Target, Target] = {}
         for record in records:
             match record:
                 case LabelRecord(label=label):
-                    target = targets.setdefault(label.target, label.target)
-                    self._held[Label].append(label.model_copy(update={"target": target}))
+                    target = distinct.setdefault(label.target, label.target)
+                    self._by_type[Label].append(label.model_copy(update={"target": target}))
                 case ItemRecord(item=item):
-                    self._held[Item].append(item)
+                    self._by_type[Item].append(item)
                 case _:
-                    self._held[type(record)].append(record)
+                    self._by_type[type(record)].append(record)
 
-    def of(self, sort: type[Sort]) -> list[Sort]:
-        """All of one sort."""
-        return self._held[sort]
+    def of(self, record_type: type[RecordType]) -> list[RecordType]:
+        """Return all records of one type."""
+        return self._by_type[record_type]
 
 
-class _Load:
-    """One import on its way into one study."""
+class _Import:
+    """One import into one study."""
 
-    def __init__(self, session: Session, study_id: int, held: _Sorted, progress: Progress) -> None:
-        self.session, self.study_id, self.held, self.progress = session, study_id, held, progress
+    def __init__(self, session: Session, study_id: int, records: _SortedRecords, progress: Progress) -> None:
+        self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
-        self.there = sum(len(held.of(sort)) for sort in (Item, TraceRecord, Label))
-        self.targets: dict[Target, int] = {}
-        self.people: dict[str, int] = {}
-        self.counted = counting()
+        self.total = sum(len(records.of(record_type)) for record_type in (Item, TraceRecord, Label))
+        self.target_ids: dict[Target, int] = {}
+        self.annotator_ids: dict[str, int] = {}
+        self.add_fingerprint = file_fingerprinter()
 
-    def take(self) -> Added:
-        """Everything, each sort after what it refers to."""
-        self.take_declarations()
-        taken = self.take_items(self.held.of(Item))
-        self.know_targets_and_people()
-        traces = self.held.of(TraceRecord)
-        return Added(
-            items=taken,
-            runs=recorded_runs.add_runs(self.session, self.study_id, self.held.of(RunRecord)),
-            traces=recorded_runs.add_traces(self.session, self.study_id, traces, self.targets, self.step),
-            labels=self.take_labels(),
-            marks=self.add(MarkRow, self.marks()),
-            rulings=self.add(RulingRow, self.rulings()),
-            edits=aius.add(self.session, self.study_id, self.held.of(AiuEditRecord)),
+    def run(self) -> ImportCounts:
+        """Import all records, each type after those that it refers to."""
+        self.import_declarations()
+        self.check_values()
+        new_items = self.import_items(self.records.of(Item))
+        self.find_ids()
+        traces = self.records.of(TraceRecord)
+        return ImportCounts(
+            items=new_items,
+            runs=recorded_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord)),
+            traces=recorded_runs.add_traces(self.session, self.study_id, traces, self.target_ids, self.advance),
+            labels=self.import_labels(),
+            marks=self.insert_new(MarkRow, self.mark_rows()),
+            rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
+            edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
         )
 
-    def take_declarations(self) -> None:
-        """Criteria and scales, and whether every value in the file lies on its scale."""
-        for criterion in self.held.of(CriterionRecord):
+    def import_declarations(self) -> None:
+        """Add the criteria and scales of the file."""
+        for criterion in self.records.of(CriterionRecord):
             studies.add_criterion(self.session, self.study_id, criterion)
-        for scale in self.held.of(ScaleRecord):
-            studies.put_scale(self.session, self.study_id, scale)
-        scales = studies.scales(self.session, self.study_id)
-        for said in self.held.of(Label):
-            studies.must_hold(scales, said.target.kind, said.target.criterion, said.value)
-        for ruled in (record.ruling for record in self.held.of(RulingRecord)):
-            studies.must_hold(scales, ruled.target.kind, ruled.target.criterion, ruled.value)
-        for trace in self.held.of(TraceRecord):
-            for opinion in recorded_runs.opinions(trace):
-                must = studies.must_span if opinion.stage == "verdict" else studies.must_hold
-                must(scales, opinion.kind, opinion.criterion, opinion.value)
+        for scale in self.records.of(ScaleRecord):
+            studies.declare_scale(self.session, self.study_id, scale)
 
-    def take_items(self, wanted: list[Item]) -> int:
-        """New items; how many they were."""
-        new = items.fresh(self.session, self.study_id, wanted)
-        self.step(len(wanted) - len(new))
+    def check_values(self) -> None:
+        """Raise Problem for a value in the file that is not on its scale."""
+        scales = studies.scales(self.session, self.study_id)
+        for label in self.records.of(Label):
+            studies.check_value(scales, label.target.kind, label.target.criterion, label.value)
+        for record in self.records.of(AdjudicationRecord):
+            target = record.ruling.target
+            studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
+        for trace in self.records.of(TraceRecord):
+            for opinion in recorded_runs.trace_opinions(trace):
+                check = studies.check_verdict if opinion.stage == "verdict" else studies.check_value
+                check(scales, opinion.kind, opinion.criterion, opinion.value)
+
+    def import_items(self, wanted: list[Item]) -> int:
+        """Add the new ones of the items, and return their number."""
+        new = items.select_new(self.session, self.study_id, wanted)
+        self.advance(len(wanted) - len(new))
         for batch in batches(new, BATCH):
             items.add(self.session, self.study_id, batch)
-            self.step(len(batch))
+            self.advance(len(batch))
         return len(new)
 
-    def know_targets_and_people(self) -> None:
-        """The numbers of every target and annotator that the file speaks of."""
-        said = [(one.target, one.annotator) for one in self.held.of(Label)]
-        said += [(one.target, one.annotator) for one in self.held.of(MarkRecord)]
-        said += [(one.ruling.target, one.ruling.adjudicator) for one in self.held.of(RulingRecord)]
-        wanted = {target for target, _ in said} | set(recorded_runs.targets_of(self.held.of(TraceRecord)))
-        self.targets = targets.numbers(self.session, self.study_id, wanted) if wanted else {}
-        self.people = annotators.annotator_ids(self.session, {name for _, name in said})
+    def find_ids(self) -> None:
+        """Set the ids of every target and annotator in the file; new ones are added."""
+        rated = [(label.target, label.annotator) for label in self.records.of(Label)]
+        rated += [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
+        rated += [(one.ruling.target, one.ruling.adjudicator) for one in self.records.of(AdjudicationRecord)]
+        wanted = {target for target, _ in rated}
+        wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
+        self.target_ids = targets.get_or_create_ids(self.session, self.study_id, wanted) if wanted else {}
+        self.annotator_ids = annotators.get_or_create_ids(self.session, {name for _, name in rated})
 
-    def take_labels(self) -> int:
-        """Labels that were not taken before; how many they were."""
+    def import_labels(self) -> int:
+        """Add the new ones of the labels, and return their number."""
         rows = [
-            self.counted(label_row(one, self.study_id, self.targets[one.target], self.people[one.annotator]))
-            for one in self.held.of(Label)
+            self.add_fingerprint(
+                label_row(label, self.study_id, self.target_ids[label.target], self.annotator_ids[label.annotator])
+            )
+            for label in self.records.of(Label)
         ]
-        new = self.new(LabelRow, rows)
-        self.step(len(rows) - len(new))
+        new = self.select_new(LabelRow, rows)
+        self.advance(len(rows) - len(new))
         for batch in batches(new, BATCH):
             insert_all(self.session, LabelRow, batch)
-            self.step(len(batch))
+            self.advance(len(batch))
         return len(new)
 
-    def marks(self) -> Iterator[Row]:
-        """The file's skips, flags and notes."""
-        for one in self.held.of(MarkRecord):
-            yield self.counted(mark_row(one, self.targets[one.target], self.people[one.annotator]))
+    def mark_rows(self) -> Iterator[Row]:
+        """Yield the file's skips, flags and notes as rows."""
+        for mark in self.records.of(MarkRecord):
+            row = mark_row(mark, self.target_ids[mark.target], self.annotator_ids[mark.annotator])
+            yield self.add_fingerprint(row)
 
-    def rulings(self) -> Iterator[Row]:
-        """The file's rulings."""
-        for one in (record.ruling for record in self.held.of(RulingRecord)):
-            yield self.counted(ruling_row(one, self.targets[one.target], self.people[one.adjudicator]))
+    def adjudication_rows(self) -> Iterator[Row]:
+        """Yield the file's adjudications as rows."""
+        for adjudication in (record.ruling for record in self.records.of(AdjudicationRecord)):
+            annotator_id = self.annotator_ids[adjudication.adjudicator]
+            row = adjudication_row(adjudication, self.target_ids[adjudication.target], annotator_id)
+            yield self.add_fingerprint(row)
 
-    def add(self, table: Any, rows: Iterable[Row]) -> int:
-        """Add what was not taken before; how many rows that were."""
-        new = self.new(table, list(rows))
+    def insert_new(self, table: Any, rows: Iterable[Row]) -> int:
+        """Insert the rows that the study does not have, and return their number."""
+        new = self.select_new(table, list(rows))
         insert_all(self.session, table, new)
         return len(new)
 
-    def new(self, table: Any, rows: list[Row]) -> list[Row]:
-        """The rows that the study does not have."""
+    def select_new(self, table: Any, rows: list[Row]) -> list[Row]:
+        """Return the rows that the study does not have."""
         if not rows:
             return []
-        query = select(col(table.origin)).join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        query = select(col(table.fingerprint)).join(TargetRow, col(TargetRow.id) == col(table.target_id))
         known = set(self.session.scalars(query.where(col(TargetRow.study_id) == self.study_id)))
-        return [row for row in rows if row["origin"] not in known]
+        return [row for row in rows if row["fingerprint"] not in known]
 
-    def step(self, count: int) -> None:
-        """Tell how far the import is."""
+    def advance(self, count: int) -> None:
+        """Report that `count` more records are imported."""
         self.done += count
         if count:
-            self.progress(self.done, self.there)
+            self.progress(self.done, self.total)

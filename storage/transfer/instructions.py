@@ -1,41 +1,46 @@
-"""What the area chairs of a study's peer reviews said, as examples for instruction tuning."""
+"""Examples for instruction tuning from the area chairs of a study's peer reviews (ReFeR)."""
 
 from collections.abc import Iterator
 
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from core.formats.instruction_tuning import Example, examples
+from core.formats.instruction_tuning import Example, trace_examples
 from core.problems import Problem
 from core.protocols.refer import protocol as refer
-from storage import items, traces
+from core.protocols.refer.settings import Settings
+from storage import items, runs, traces
 from storage.database import reading
-from storage.reports import peer_errors
+from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import Filter
 
-CHUNK = 200
+BATCH = 200
 """Traces read at once."""
 
 
-def of_study(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:
-    """The final comment of each trace, or `every` sample; run by run, the oldest first, in the order of the items."""
+def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:
+    """Yield the final comment of each trace, or `every` sample: oldest run first, in the order of the items.
+
+    Raises Problem where the study has no peer review.
+    """
     with reading(engine) as session:
-        known = peer_errors.runs_of(session, study.id)
-        if not known:
-            raise Problem(
-                "This study has no peer review: only ReFeR's area chair gives examples for instruction tuning."
-            )
-        for run in reversed(known):
+        reviews = peer_reviews.find_runs(session, study.id)
+        if not reviews:
+            notes = [
+                "This study has no peer review: only ReFeR's area chair gives examples for instruction tuning.",
+                *runs.uninstalled_protocol_notes(session, study.id),
+            ]
+            raise Problem(" ".join(notes))
+        for run in reversed(reviews):
             try:
-                settings = refer.Settings.model_validate(run.settings)
-            except ValidationError:
+                settings = Settings.model_validate(run.settings)
+            except ValidationError:  # an imported run may have any settings
                 continue
-            wanted = Filter(study.id, run.id)
-            for first in range(0, traces.count(session, wanted), CHUNK):
-                for trace in traces.find(session, wanted, offset=first, limit=CHUNK):
+            filter = Filter(study.id, run.id)
+            templates = study.templates(refer.NAME) | run.prompts
+            for first in range(0, traces.count(session, filter), BATCH):
+                for trace in traces.find(session, filter, offset=first, limit=BATCH):
                     item = items.get(session, study.id, trace.item)
-                    events = traces.whole(session, trace.id)
-                    yield from examples(
-                        run.name, settings, study.templates(refer.NAME) | run.prompts, item, events, every=every
-                    )
+                    events = traces.events_with_prompts(session, trace.id)
+                    yield from trace_examples(run.name, settings, templates, item, events, all_samples=every)

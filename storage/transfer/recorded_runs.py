@@ -1,4 +1,4 @@
-"""Runs and their traces as a file brings them: recorded elsewhere, kept like those that were made here."""
+"""The runs and traces of an imported file, which are stored like those that were executed here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,45 +12,48 @@ from core.formats.records import RunRecord, TraceRecord
 from core.labels import Opinion, Target
 from core.problems import Problem
 from core.trace import TraceFailed, VerdictReached
-from core.uncertainty import doubt
+from core.uncertainty import uncertainty
 from storage import items
 from storage.database import batches, insert_all
-from storage.events import event_row, opinion_row, target_of
-from storage.fingerprints import moment
+from storage.events import event_row, opinion_row, opinion_target
+from storage.fingerprints import to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
 
 BATCH = 500
-"""Traces written at once."""
-Place = tuple[int, int]
-"""The numbers of a run and of an item."""
+"""Traces inserted at once."""
+TraceKey = tuple[int, int]
+"""The ids of a run and of an item."""
 
 
-def targets_of(traces: Sequence[TraceRecord]) -> Iterator[Target]:
-    """What the traces' judges spoke of."""
+def opinion_targets(traces: Sequence[TraceRecord]) -> Iterator[Target]:
+    """Yield the target of every opinion in the traces."""
     for record in traces:
-        for opinion in opinions(record):
-            yield target_of(record.item, opinion)
+        for opinion in trace_opinions(record):
+            yield opinion_target(record.item, opinion)
 
 
-def opinions(record: TraceRecord) -> Iterator[Opinion]:
-    """What the judges of a trace said."""
+def trace_opinions(record: TraceRecord) -> Iterator[Opinion]:
+    """Yield the judges' opinions in a trace."""
     for event in record.events:
         if isinstance(event, VerdictReached):
             yield from event.verdict.opinions
 
 
 def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> int:
-    """Add the runs that the study does not have, and tell how many; another run of the same name is refused."""
+    """Add the runs that the study does not have, and return their number.
+
+    Raises Problem where the study has a run of the same name with other settings.
+    """
     query = select(RunRow).where(col(RunRow.study_id) == study_id)
-    known = {row.name: row for row in session.scalars(query)}
-    before = len(known)
+    rows = {row.name: row for row in session.scalars(query)}
+    before = len(rows)
     for record in records:
-        row = known.setdefault(record.name, _run_row(study_id, record))
+        row = rows.setdefault(record.name, _run_row(study_id, record))
         if (row.protocol, row.settings) != (record.protocol, record.settings):
             raise Problem(f"The study has a run {record.name!r} with other settings; rename one of them.")
         session.add(row)
     session.flush()
-    return len(known) - before
+    return len(rows) - before
 
 
 def add_traces(
@@ -58,25 +61,24 @@ def add_traces(
     study_id: int,
     records: Sequence[TraceRecord],
     target_ids: Mapping[Target, int],
-    step: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> int:
-    """Add the traces that their runs do not have, and tell how many."""
-    fresh = _fresh(session, study_id, records)
-    for batch in batches(list(fresh.items()), BATCH):
-        rows = [_trace_row(study_id, *place, record) for place, record in batch]
-        insert_all(session, TraceRow, rows)
+    """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
+    new = _select_new(session, study_id, records)
+    for batch in batches(list(new.items()), BATCH):
+        insert_all(session, TraceRow, [_trace_row(study_id, *key, record) for key, record in batch])
     ids = _trace_ids(session, study_id)
-    step(len(records) - len(fresh))
-    for batch in batches(list(fresh.items()), BATCH):
-        _insert(session, [_Arrived(study_id, *place, ids[place], record) for place, record in batch], target_ids)
-        step(len(batch))
-    return len(fresh)
+    advance(len(records) - len(new))
+    for batch in batches(list(new.items()), BATCH):
+        traces = [_NewTrace(study_id, *key, ids[key], record) for key, record in batch]
+        _insert_events(session, traces)
+        _insert_opinions(session, traces, target_ids)
+        advance(len(batch))
+    return len(new)
 
 
 @dataclass(frozen=True)
-class _Arrived:
-    """A trace on its way in."""
-
+class _NewTrace:
     study_id: int
     run_id: int
     item_id: int
@@ -84,50 +86,61 @@ class _Arrived:
     record: TraceRecord
 
 
-def _insert(session: Session, arrived: Sequence[_Arrived], target_ids: Mapping[Target, int]) -> None:
-    events = [
+def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
+    rows = [
         event_row(event, trace.id, trace.run_id, seq)
-        for trace in arrived
+        for trace in traces
         for seq, event in enumerate(trace.record.events)
     ]
-    said = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[target_of(trace.record.item, one)], one)
-        for trace in arrived
-        for one in opinions(trace.record)
+    insert_all(session, EventRow, rows)
+
+
+def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: Mapping[Target, int]) -> None:
+    opinions = [
+        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion)
+        for trace in traces
+        for opinion in trace_opinions(trace.record)
     ]
-    insert_all(session, EventRow, events)
-    insert_all(session, OpinionRow, said)
+    rows = [
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion)
+        for trace, target_id, opinion in opinions
+    ]
+    insert_all(session, OpinionRow, rows)
 
 
-def _fresh(session: Session, study_id: int, records: Sequence[TraceRecord]) -> dict[Place, TraceRecord]:
-    """The traces that are not there yet, each once; one that would be longer than it stands here is refused."""
+def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord]) -> dict[TraceKey, TraceRecord]:
+    """Return the traces that the study does not have.
+
+    Raises Problem for a trace that has fewer events in the study, and for two different traces of one item and run.
+    """
     if not records:
         return {}
-    here = _lengths(session, study_id)
-    names = select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)
-    runs = dict(session.execute(names).all())
-    places = items.ids(session, study_id, {record.item for record in records})
-    fresh: dict[Place, TraceRecord] = {}
+    stored = _event_counts(session, study_id)
+    run_ids = dict(
+        session.execute(select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)).all()
+    )
+    item_ids = items.find_ids(session, study_id, {record.item for record in records})
+    new: dict[TraceKey, TraceRecord] = {}
     for record in records:
-        place = (_known(runs, record.run, "run"), _known(places, record.item, "item"))
-        if len(record.events) > here.get(place, len(record.events)):
+        key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"))
+        if len(record.events) > stored.get(key, len(record.events)):
             raise Problem(
                 f"The trace of item {record.item!r} in run {record.run!r} is in this study already, and shorter; "
                 "import the file into a new study."
             )
-        if place not in here and fresh.setdefault(place, record) != record:
+        if key not in stored and new.setdefault(key, record) != record:
             raise Problem(f"The trace of item {record.item!r} in run {record.run!r} is in the file twice.")
-    return fresh
+    return new
 
 
-def _known(names: Mapping[str, int], name: str, what: str) -> int:
-    if name not in names:
-        raise Problem(f"A trace speaks of the {what} {name!r}, which is neither in the file nor in the study.")
-    return names[name]
+def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
+    if name not in ids:
+        raise Problem(f"A trace refers to the {noun} {name!r}, which is neither in the file nor in the study.")
+    return ids[name]
 
 
-def _lengths(session: Session, study_id: int) -> dict[Place, int]:
-    """How many events each of the study's traces has."""
+def _event_counts(session: Session, study_id: int) -> dict[TraceKey, int]:
+    """Return the number of events of each of the study's traces."""
     query = (
         select(col(TraceRow.run_id), col(TraceRow.item_id), func.count(col(EventRow.seq)))
         .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
@@ -137,13 +150,13 @@ def _lengths(session: Session, study_id: int) -> dict[Place, int]:
     return {(run, item): events for run, item, events in session.execute(query)}
 
 
-def _trace_ids(session: Session, study_id: int) -> dict[Place, int]:
+def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
     query = select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.id))
     return {(run, item): id for run, item, id in session.execute(query.where(col(TraceRow.study_id) == study_id))}
 
 
 def _run_row(study_id: int, record: RunRecord) -> RunRow:
-    """A run that was made elsewhere is never resumed here: its settings may name somebody else's servers and keys."""
+    """Return the row of an imported run. It is never resumed: its settings may name another machine's servers."""
     return RunRow(
         study_id=study_id,
         name=record.name,
@@ -154,22 +167,23 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
         seed=record.seed,
         source="imported" if record.source == "live" else record.source,
         state="finished",
-        created_at=moment(record.created_at) or now(),
+        created_at=to_utc(record.created_at) or now(),
     )
 
 
 def _trace_row(study_id: int, run_id: int, item_id: int, record: TraceRecord) -> dict[str, Any]:
+    """Return the row of a trace; its outcome follows from the last event."""
     row = {
         "study_id": study_id,
         "run_id": run_id,
         "item_id": item_id,
         "outcome": "waiting",
         "problem": "",
-        "doubt": 0.0,
+        "uncertainty": 0.0,
     }
     match record.events[-1] if record.events else None:
         case VerdictReached(verdict=verdict):
-            row |= {"outcome": verdict.outcome, "doubt": doubt(verdict.opinions)}
+            row |= {"outcome": verdict.outcome, "uncertainty": uncertainty(verdict.opinions)}
         case TraceFailed(problem=problem):
             row |= {"outcome": "failed", "problem": problem}
     return row

@@ -1,4 +1,4 @@
-"""The sample studies: items, traces and labels written for the tour, so that every page has something to show."""
+"""The sample studies of the protocols: items, traces and labels that were written for a tour of the pages."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ from core.protocols.registry import PROTOCOLS
 
 
 def studies() -> dict[str, str]:
-    """Name of the sample study -> its protocol; the first is what a new user sees first."""
+    """Return name of the sample study -> its protocol; a new user sees the first one first."""
     return {f"Sample: {protocol.title}": name for name, protocol in PROTOCOLS.items() if protocol.sample}
 
 
 def path(protocol: str = "scaleeval") -> Path:
-    """The sample study of a protocol: JSON lines of `core.formats.records`, UTF-8."""
+    """Return the file of a protocol's sample study: `core.formats.records` as JSON lines."""
     return PROTOCOLS[protocol].folder / "sample.jsonl"

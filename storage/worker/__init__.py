@@ -1,0 +1,25 @@
+"""Runs: from a request with settings to their execution, here or in a worker of the app."""
+
+from storage.worker.launch import (
+    RunRequest,
+    ceiling_warning,
+    create_run,
+    estimate_run,
+    execute_here,
+    request_from_file,
+    resume_run,
+)
+from storage.worker.worker import RunWorker, execute_run, worker_name
+
+__all__ = [
+    "RunRequest",
+    "RunWorker",
+    "ceiling_warning",
+    "create_run",
+    "estimate_run",
+    "execute_here",
+    "execute_run",
+    "request_from_file",
+    "resume_run",
+    "worker_name",
+]

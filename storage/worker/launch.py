@@ -1,4 +1,4 @@
-"""From settings to a run: what it would take, making it, and carrying it in this very process."""
+"""From settings to a run: its estimate, its creation, and its execution in this process."""
 
 import asyncio
 import time
@@ -13,23 +13,22 @@ from core.frozen import Frozen
 from core.items import Item
 from core.llm import costs, images
 from core.llm.client import LiteLLM, Model
-from core.llm.costs import Estimate
+from core.llm.costs import CostEstimate
 from core.problems import Problem
-from core.protocols import registry, settings_file
-from core.protocols.protocol import Protocol
+from core.protocols import Protocol, registry, settings_file
 from storage import runs, studies
 from storage.database import reading, writing
 from storage.runs import Progress, Run
 from storage.studies import Study
-from storage.worker.worker import carry_run, worker_name
+from storage.worker.worker import execute_run, worker_name
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that carries the run; a dead one is forgotten sooner."""
+CLAIM_TIMEOUT = 60.0
+"""Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
 
 
 @dataclass(frozen=True)
-class Order:
-    """A run that somebody wants."""
+class RunRequest:
+    """A run to be created."""
 
     study: Study
     protocol: Protocol
@@ -43,7 +42,7 @@ class Order:
 
     @property
     def prompts(self) -> dict[str, str]:
-        """The text of every template, the study's own in place of ours."""
+        """The text of every template of the protocol, with the study's own in place."""
         return self.study.templates(self.protocol.name)
 
     @property
@@ -53,110 +52,125 @@ class Order:
         return criteria[0].name if len(criteria) == 1 else ""
 
 
-def from_file(engine: Engine, study: Study, protocol: str, file: Path | None, name: str | None, **more: Any) -> Order:
-    """The run that a settings file speaks of; its name is the file's where none is given."""
+def request_from_file(
+    engine: Engine, study: Study, protocol: str, file: Path | None, name: str | None, **options: Any
+) -> RunRequest:
+    """Return the request for a run with the settings in a file; its default name is the file's.
+
+    Raises Problem where the protocol is not installed, and where the settings are missing or wrong.
+    """
+    installed = registry.get(protocol)
     if file is None:
-        raise Problem(
-            f"Name the settings: --settings FILE.yaml (examples: {registry.get(protocol).folder / 'examples'})."
-        )
-    wanted = registry.get(protocol)
+        raise Problem(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)
-    return Order(study, wanted, settings_file.load(file, wanted, criteria), name or file.stem, **more)
+    settings = settings_file.load_settings(file, installed, criteria)
+    return RunRequest(study, installed, settings, name or file.stem, **options)
 
 
-def estimate(engine: Engine, order: Order) -> Estimate:
-    """Calls, tokens and dollars, without asking anybody."""
-    with reading(engine) as session:
-        count, some = runs.planned(
-            session, order.study.id, limit=order.limit, scenario=order.scenario, shown=costs.SAMPLE
-        )
-    _check_images(order, some)
-    return costs.estimate(order.protocol, some, order.settings, texts=order.prompts, seed=order.seed, count=count)
+def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
+    """Estimate calls, tokens and dollars without calling a model."""
+    count, sample = _sample_items(engine, request, costs.SAMPLED_ITEMS)
+    _check_images(request, sample)
+    return costs.estimate_run(
+        request.protocol, sample, request.settings, templates=request.prompts, seed=request.seed, count=count
+    )
 
 
-def not_held(order: Order, expected: Estimate) -> str:
-    """What the ceiling cannot do, in words; empty where it holds or where there is none."""
-    if order.ceiling is None or expected.dollars is not None:
+def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:
+    """Return a sentence where the ceiling does not limit all costs; empty where it does."""
+    if request.ceiling is None or estimate.dollars is not None:
         return ""
-    return "The ceiling counts only calls whose price is known, and that of some of these models is not."
+    return "The ceiling counts only calls whose price is known; the price of at least one of these models is not."
 
 
-def make(engine: Engine, order: Order) -> int:
-    """A new run with a trace for every item; whoever carries runs will see it.
+def create_run(engine: Engine, request: RunRequest) -> int:
+    """Create a run with a trace for every item, and return its id; a worker will execute it.
 
-    Raises Problem for images that cannot be read, and for models that cannot see them.
+    Raises Problem for images that cannot be read, and for models that do not accept images.
     """
-    if order.protocol.sends_images:
-        with reading(engine) as session:
-            count, _ = runs.planned(session, order.study.id, limit=order.limit, scenario=order.scenario, shown=1)
-            _, every = runs.planned(session, order.study.id, limit=order.limit, scenario=order.scenario, shown=count)
-        _check_images(order, every)
+    if request.protocol.sends_images:
+        count, _ = _sample_items(engine, request, 1)
+        _, every_item = _sample_items(engine, request, count)
+        _check_images(request, every_item)
     with writing(engine) as session:
         return runs.create(
             session,
-            order.study.id,
-            order.name,
-            protocol=order.protocol.name,
-            criterion=order.criterion,
-            settings=order.settings.model_dump(mode="json"),
-            prompts=order.prompts,
-            seed=order.seed,
-            ceiling=order.ceiling,
-            parallel=order.parallel,
-            limit=order.limit,
-            scenario=order.scenario,
+            request.study.id,
+            request.name,
+            protocol=request.protocol.name,
+            criterion=request.criterion,
+            settings=request.settings.model_dump(mode="json"),
+            prompts=request.prompts,
+            seed=request.seed,
+            ceiling=request.ceiling,
+            parallel=request.parallel,
+            limit=request.limit,
+            scenario=request.scenario,
         )
 
 
-def _check_images(order: Order, some: Sequence[Item]) -> None:
-    if order.protocol.sends_images:
-        images.check(order.settings, some, images.folder(order.study.name))
+def resume_run(engine: Engine, study: Study, name: str) -> int:
+    """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`."""
+    run_id = find_run(engine, study, name).id
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    return run_id
 
 
-def named(engine: Engine, study: Study, name: str) -> Run:
-    """The study's run of that name."""
+def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, list[Item]]:
     with reading(engine) as session:
-        known = runs.of_study(session, study.id)
-    for run in known:
+        return runs.sample_items(session, request.study.id, limit=request.limit, scenario=request.scenario, size=size)
+
+
+def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:
+    if request.protocol.sends_images:
+        images.check_images(request.settings, sample, images.media_folder(request.study.name))
+
+
+def find_run(engine: Engine, study: Study, name: str) -> Run:
+    """Return the study's run called `name`; raises Problem where there is none."""
+    with reading(engine) as session:
+        of_study = runs.of_study(session, study.id)
+    for run in of_study:
         if run.name == name:
             return run
-    there = ", ".join(repr(run.name) for run in known) or "none"
-    raise Problem(f"The study has no run called {name!r}; its runs: {there}.")
+    existing = ", ".join(repr(run.name) for run in of_study) or "none"
+    raise Problem(f"The study has no run called {name!r}; its runs: {existing}.")
 
 
-async def carry_here(
-    engine: Engine, run_id: int, tell: Callable[[Run, Progress], None], model: Model | None = None
+async def execute_here(
+    engine: Engine, run_id: int, report: Callable[[Run, Progress], None], model: Model | None = None
 ) -> tuple[Run, Progress]:
-    """Carry a run in this process until it ends, telling now and then how far it is."""
+    """Execute a run in this process until it ends; `report` is called about once a second when there is progress."""
     worker, model = worker_name(), model or LiteLLM()
-    await _take(engine, run_id, worker)
-    work = asyncio.create_task(carry_run(engine, run_id, model, worker=worker))
-    last = None
-    while not work.done():
-        await asyncio.wait({work}, timeout=1.0)
-        now = await asyncio.to_thread(progress, engine, run_id)
-        if now != last:
-            tell(*now)
-        last = now
-    await work
+    await _claim(engine, run_id, worker)
+    execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
+    previous = None
+    while not execution.done():
+        await asyncio.wait({execution}, timeout=1.0)
+        current = await asyncio.to_thread(progress, engine, run_id)
+        if current != previous:
+            report(*current)
+        previous = current
+    await execution
     await model.close()
     return progress(engine, run_id)
 
 
 def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
-    """A run and how far it is."""
+    """Return a run and its progress."""
     with reading(engine) as session:
         return runs.get(session, run_id), runs.progress(session, run_id)
 
 
-async def _take(engine: Engine, run_id: int, worker: str) -> None:
-    """Become the process that carries the run, waiting for one that died to be forgotten."""
-    end = time.monotonic() + PATIENCE
+async def _claim(engine: Engine, run_id: int, worker: str) -> None:
+    """Claim a run, waiting for the claim of a crashed worker to expire."""
+    deadline = time.monotonic() + CLAIM_TIMEOUT
     while True:
         with writing(engine) as session:
-            if runs.take(session, run_id, worker):
+            if runs.claim_run(session, run_id, worker):
                 return
-        if time.monotonic() > end:
-            raise Problem("Another process carries this run; watch it there, or cancel it first.")
+        if time.monotonic() > deadline:
+            raise Problem("Another process executes this run; watch it there, or cancel it first.")
         await asyncio.sleep(1.0)

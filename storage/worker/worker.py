@@ -1,7 +1,7 @@
-"""Carries runs: claims their traces, drives each to its end, and keeps every event before its flow goes on.
+"""The run worker: it claims the traces of a run, drives each to its verdict, and stores every event before the next.
 
-The database is the only channel between a run and whoever watches it, and between processes: anybody may ask for a run,
-one process at a time carries it, and after a crash another goes on from what is stored.
+The database is the only channel between a run and a page, and between processes. Any process may request a run; one at
+a time executes it; after a crash another one continues from the stored events.
 """
 
 import asyncio
@@ -12,207 +12,226 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from core.frozen import Frozen
 from core.items import Item
 from core.llm import costs, images
 from core.llm.client import Model
-from core.llm.images import Seeing
+from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
-from core.problems import Problem, Stopped
-from core.protocols import registry
-from core.protocols.protocol import trace_random
+from core.problems import Problem, RunStopped
+from core.protocols import Protocol, registry, trace_rng
+from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event
 from storage import events, items, runs, studies, traces
 from storage.database import reading, writing
 from storage.runs import Run
-from storage.traces import Happened
+from storage.traces import NewEvent
 
-RENEWAL = 1.0
-"""Seconds between two signs of life; a run that was cancelled notices as soon."""
-HOPELESS = 5
-"""Traces that fail before any has ended: the run is stopped, since the rest would fail as well."""
-LARGEST_BATCH = 256
-"""Events kept in one transaction."""
-AWAKE = 0.5
-"""Seconds between two looks for runs that were asked for."""
+HEARTBEAT_SECONDS = 1.0
+"""Interval between two renewals of a worker's claims. A cancelled run stops after at most this time."""
+MAX_INITIAL_FAILURES = 5
+"""A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
+MAX_BATCH = 256
+"""Events stored in one transaction."""
+POLL_SECONDS = 0.5
+"""Interval between two queries for requested runs."""
+SEQUENCE_END = 1_000_000_000
 
 
 def worker_name() -> str:
-    """A name for this process that no other has."""
+    """Return a name for a worker that no other one has, on any machine."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 class EventWriter:
-    """Keeps events. Those that happen together are committed together, and each waits until it is safe."""
+    """Stores events. Events that arrive at the same time are committed together, and each waits for the commit."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._arriving: asyncio.Queue[tuple[Happened, asyncio.Future[None]]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[NewEvent, asyncio.Future[None]]] = asyncio.Queue()
 
-    async def append(self, happened: Happened) -> None:
-        """Return when the event is in the database."""
-        safe: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._arriving.put_nowait((happened, safe))
-        await safe
+    async def append(self, event: NewEvent) -> None:
+        """Store an event; return when it is committed."""
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((event, committed))
+        await committed
 
     async def work(self) -> None:
-        """Write what arrives, until cancelled."""
+        """Write the events that arrive, until cancelled."""
         while True:
-            batch = [await self._arriving.get()]
-            while not self._arriving.empty() and len(batch) < LARGEST_BATCH:
-                batch.append(self._arriving.get_nowait())
+            batch = [await self._queue.get()]
+            while not self._queue.empty() and len(batch) < MAX_BATCH:
+                batch.append(self._queue.get_nowait())
             await self._write(batch)
 
-    async def _write(self, batch: list[tuple[Happened, asyncio.Future[None]]]) -> None:
+    async def _write(self, batch: list[tuple[NewEvent, asyncio.Future[None]]]) -> None:
         try:
-            await asyncio.to_thread(self._append, [happened for happened, _ in batch])
+            await asyncio.to_thread(self._commit, [event for event, _ in batch])
         except SQLAlchemyError as error:
-            for _, safe in batch:
-                if not safe.done():
-                    safe.set_exception(error)
+            for _, committed in batch:
+                if not committed.done():
+                    committed.set_exception(error)
             return
-        for _, safe in batch:
-            if not safe.done():
-                safe.set_result(None)
+        for _, committed in batch:
+            if not committed.done():
+                committed.set_result(None)
 
-    def _append(self, happened: list[Happened]) -> None:
+    def _commit(self, batch: list[NewEvent]) -> None:
         with writing(self._engine) as session:
-            traces.append(session, happened)
+            traces.append(session, batch)
+
+
+@dataclass(frozen=True)
+class _ClaimedTrace:
+    id: int
+    item: Item
+    stored: list[Event]
+    next_sequence_number: int
 
 
 @dataclass
-class _Carried:
-    """One run on its way in this process."""
+class _RunExecution:
+    """One run that this process executes."""
 
     engine: Engine
     run: Run
     model: Model
     worker: str
     limits: Limits
-    keeper: EventWriter
+    writer: EventWriter
     stopped: str = ""
+    """Why the run ends early; empty while it may go on."""
     ended: int = 0
     failed: int = 0
+    protocol: Protocol = field(init=False)
+    settings: Frozen = field(init=False)
 
-    async def all_traces(self, at_once: int) -> None:
-        """Claim and carry traces until none waits, or until the run is stopped."""
-        under_way: set[asyncio.Task[None]] = set()
+    async def execute(self, at_once: int) -> None:
+        """Claim and execute traces, `at_once` of them, until none is waiting or the run is stopped.
+
+        Raises Problem where the protocol is not installed or the settings are not valid.
+        """
+        self.protocol = registry.get(self.run.protocol)
+        self.settings = validate_settings(self.run.settings, self.protocol)
+        running: set[asyncio.Task[None]] = set()
         try:
             while True:
-                room = 0 if self.stopped else at_once - len(under_way)
-                if room and (room >= at_once // 4 or not under_way):
-                    work = await asyncio.to_thread(self._claim, room)
-                    under_way |= {asyncio.create_task(self._one(*piece)) for piece in work}
-                if not under_way:
+                free = 0 if self.stopped else at_once - len(running)
+                # A claim is a transaction: it is worth while for a quarter of the places, or when nothing runs.
+                if free and (free >= at_once // 4 or not running):
+                    claimed = await asyncio.to_thread(self._claim, free)
+                    running |= {asyncio.create_task(self._execute_trace(trace)) for trace in claimed}
+                if not running:
                     return
-                done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                for trouble in [task.exception() for task in done]:  # each is looked at, or it would be logged
-                    if trouble is not None:
-                        raise trouble
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for error in [task.exception() for task in done]:  # asyncio logs an exception that is never retrieved
+                    if error is not None:
+                        raise error
         finally:
-            for task in under_way:
+            for task in running:
                 task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
-    async def _one(self, trace_id: int, item: Item, stored: list[Event], first: int) -> None:
-        """Carry one trace to its end, from whatever is stored of it."""
-        protocol = registry.get(self.run.protocol)
-        settings = protocol.settings.model_validate(self.run.settings)
-        sequence = iter(range(first, 1_000_000_000))
+    async def _execute_trace(self, trace: _ClaimedTrace) -> None:
+        """Drive one trace to its verdict, from its stored events on."""
+        numbers = iter(range(trace.next_sequence_number, SEQUENCE_END))
 
         async def record(event: Event) -> None:
-            await self.keeper.append(Happened(trace_id, next(sequence), event))
+            await self.writer.append(NewEvent(trace.id, next(numbers), event))
 
-        flow = protocol.flow(item, settings, trace_random(self.run.seed, item), self.run.prompts)
+        rng = trace_rng(self.run.seed, trace.item)
+        flow = self.protocol.flow(trace.item, self.settings, rng, self.run.prompts)
         try:
-            verdict = await run_flow(flow, self.model, record, stored=stored, limits=self.limits)
-        except Stopped as end:
-            self.stopped = self.stopped or str(end)
+            verdict = await run_flow(flow, self.model, record, stored=trace.stored, limits=self.limits)
+        except RunStopped as reason:
+            self.stopped = self.stopped or str(reason)
             return
-        self._count(verdict is not None)
+        self._count(failed=verdict is None)
 
-    def _count(self, reached: bool) -> None:
-        """Give up where nothing but failures comes: a wrong key or a wrong name fails on every item."""
-        self.ended, self.failed = self.ended + reached, self.failed + (not reached)
-        if not self.ended and self.failed == HOPELESS:
-            self.stopped = f"The first {HOPELESS} items all failed; look at one of them, mend it, and resume."
+    def _count(self, *, failed: bool) -> None:
+        self.ended, self.failed = self.ended + (not failed), self.failed + failed
+        if not self.ended and self.failed == MAX_INITIAL_FAILURES:
+            self.stopped = (
+                f"The first {MAX_INITIAL_FAILURES} items all failed; open one of them, fix the cause, and resume."
+            )
 
-    def _claim(self, room: int) -> list[tuple[int, Item, list[Event], int]]:
+    def _claim(self, limit: int) -> list[_ClaimedTrace]:
         with writing(self.engine) as session:
-            chosen = runs.claim(session, self.run.id, self.worker, room)
+            claimed = runs.claim_traces(session, self.run.id, self.worker, limit)
         with reading(self.engine) as session:
-            numbers = events.next_seq(session, [trace for trace, _ in chosen])
-            things = items.by_number(session, [item for _, item in chosen])
+            numbers = events.next_sequence_numbers(session, [trace for trace, _ in claimed])
+            items_by_id = items.by_ids(session, [item for _, item in claimed])
             return [
-                (trace, things[item], traces.whole(session, trace) if numbers[trace] else [], numbers[trace])
-                for trace, item in chosen
+                _ClaimedTrace(
+                    trace,
+                    items_by_id[item],
+                    traces.events_with_prompts(session, trace) if numbers[trace] else [],
+                    numbers[trace],
+                )
+                for trace, item in claimed
             ]
 
 
-async def carry_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
-    """Carry a run that `worker` has taken (`runs.take`) until it is finished, cancelled or stopped.
+async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
+    """Execute a run that `worker` has claimed (`runs.claim_run`) until it is finished, cancelled or stopped.
 
-    What happened is in the database; nothing is raised but programming errors.
+    The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
     with reading(engine) as session:
         run, spent = runs.get(session, run_id), traces.totals(session, run_id=run_id).dollars
-        home = images.folder(studies.of_id(session, run.study_id).name)
-    budget = Budget(run.ceiling, costs.most, spent) if run.ceiling is not None else None
+        folder = images.media_folder(studies.by_id(session, run.study_id).name)
+    budget = Budget(run.ceiling, costs.maximum_cost, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
-    async with _working(EventWriter(engine)) as keeper:
-        carried = _Carried(engine, run, Seeing(model, home), worker, limits, keeper)
-        async with _heartbeat(engine, run_id, worker, cancelled):
-            state, problem = await _outcome(carried, cancelled)
+    writer = EventWriter(engine)
+    execution = _RunExecution(engine, run, ModelWithImages(model, folder), worker, limits, writer)
+    async with _beside(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
+        state, problem = await _outcome(execution, cancelled)
     with writing(engine) as session:
         runs.release(session, run_id, worker, state, problem)
 
 
-async def _outcome(carried: _Carried, cancelled: threading.Event) -> tuple[str | None, str]:
-    """How the run ended: the state to set (None: as its traces tell) and what to say of it."""
+async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tuple[str | None, str]:
+    """Execute a run; return its state, or None where that follows from the traces, and the reason."""
     try:
-        await carried.all_traces(at_once=max(4, 2 * carried.run.parallel))
+        # Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
+        await execution.execute(at_once=max(4, 2 * execution.run.parallel))
     except Problem as problem:
         return "stopped", str(problem)
     except SQLAlchemyError as error:
-        return "stopped", f"What happened could not be kept: {error.__class__.__name__}."
+        return "stopped", f"An event could not be stored: {error.__class__.__name__}."
     if cancelled.is_set():
         return None, ""
-    return ("stopped", carried.stopped) if carried.stopped else (None, "")
-
-
-@asynccontextmanager
-async def _working(keeper: EventWriter) -> AsyncIterator[EventWriter]:
-    async with _beside(keeper.work()):
-        yield keeper
+    return ("stopped", execution.stopped) if execution.stopped else (None, "")
 
 
 @asynccontextmanager
 async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: threading.Event) -> AsyncIterator[None]:
-    """Renew the claims while the run is carried, and notice when it was cancelled or taken away."""
+    """Renew the worker's claims during the body; set `cancelled` when the run is cancelled or claimed by another."""
 
     def renew() -> bool:
         with writing(engine) as session:
-            return runs.renew(session, run_id, worker)
+            return runs.renew_claims(session, run_id, worker)
 
-    async def pulse() -> None:
-        while True:  # also after a cancel: what is under way is still ours until it has ended
+    async def beat() -> None:
+        while True:  # after a cancel too: the claims hold until the running traces have ended
             if not await asyncio.to_thread(renew):
                 cancelled.set()
-            await asyncio.sleep(RENEWAL)
+            await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async with _beside(pulse()):
+    async with _beside(beat()):
         yield
 
 
 @asynccontextmanager
 async def _beside(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Do something beside the body, until the body ends."""
+    """Run something concurrently with the body, and cancel it at the end of the body."""
     task = asyncio.ensure_future(work)
     try:
         yield
@@ -222,45 +241,45 @@ async def _beside(work: Awaitable[None]) -> AsyncIterator[None]:
             await task
 
 
-class Carrier:
-    """A thread that carries every run somebody asks for, as long as the app serves."""
+class RunWorker:
+    """A thread that executes every requested run while the app is serving."""
 
     def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
         self._engine, self._model = engine, model
         self._worker = worker_name()
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="carrier", daemon=True)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
 
     def start(self) -> None:
-        """Begin to look for runs."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more; what is under way is left to whoever comes next."""
-        self._ending.set()
+        """Stop the thread. The claims of its runs expire, and another worker can continue them."""
+        self._stopping.set()
         self._thread.join(timeout=5)
 
     async def _serve(self) -> None:
-        carrying: set[asyncio.Task[None]] = set()
+        tasks: set[asyncio.Task[None]] = set()
         model: Model | None = None
-        while not self._ending.is_set():
-            for run_id in await asyncio.to_thread(self._take):
-                model = model or self._model()
-                carrying.add(asyncio.create_task(carry_run(self._engine, run_id, model, worker=self._worker)))
-            carrying = {task for task in carrying if not task.done()}
-            await asyncio.sleep(AWAKE)
-        for task in carrying:
+        while not self._stopping.is_set():
+            for run_id in await asyncio.to_thread(self._claim_runs):
+                model = model or self._model()  # created on first use: importing litellm takes seconds
+                tasks.add(asyncio.create_task(execute_run(self._engine, run_id, model, worker=self._worker)))
+            tasks = {task for task in tasks if not task.done()}
+            await asyncio.sleep(POLL_SECONDS)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*carrying, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if model is not None:
             await model.close()
 
-    def _take(self) -> list[int]:
+    def _claim_runs(self) -> list[int]:
         with reading(self._engine) as session:
-            asked_for = runs.waiting(session)
-        taken = []
-        for run_id in asked_for:
+            requested = runs.unclaimed(session)
+        claimed = []
+        for run_id in requested:
             with writing(self._engine) as session:
-                if runs.take(session, run_id, self._worker):
-                    taken.append(run_id)
-        return taken
+                if runs.claim_run(session, run_id, self._worker):
+                    claimed.append(run_id)
+        return claimed

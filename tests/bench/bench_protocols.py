@@ -1,9 +1,9 @@
-"""Calls a second and efficiency of each protocol: python -m tests.bench.bench_protocols
+"""Calls per second and efficiency of each protocol: python -m tests.bench.bench_protocols
 
-Every protocol that a sample study has a run of is driven over that study's items, repeated, with the settings of the
-run, against a local server in a process of its own that takes 0.2 s a call, 64 calls at once. Replies are read as the
-reading that keeps the protocol going longest, so that the work is that of real replies. Ideal time is calls x latency /
-64; what a protocol must ask one after another can keep it from that, and short runs have a long tail.
+Every protocol that has a run in a sample study is run over that study's items, repeated, with the settings of the run,
+against a local server in another process that takes 0.2 s a call, with 64 calls in parallel. Replies are read as those
+with which a trace takes the most calls, so that the work is that of real replies. The ideal time is calls x latency /
+64; asks that depend on each other and the end of a short run reduce the efficiency.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any
 
 from core.formats import tiebreak
@@ -19,22 +20,22 @@ from core.frozen import Frozen
 from core.items import Item
 from core.llm.client import LiteLLM
 from core.llm.limits import Limits
-from core.protocols.protocol import Protocol, trace_random
+from core.protocols import Protocol, trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.runner import run_flow
-from core.trace import Ask, Event, Flow
-from storage.transfer import samples as sample
-from tests.bench.bench_engine import server
+from core.trace import Event, Flow
+from storage.transfer import samples
+from tests.bench.bench_runner import server
 
-AT_ONCE = 64
+PARALLEL_CALLS = 64
 LATENCY = 0.2
 
 
-def samples() -> Iterator[tuple[Protocol, Frozen, list[Item]]]:
-    """One run's settings and items for each protocol."""
+def load_examples() -> Iterator[tuple[Protocol, Frozen, list[Item]]]:
+    """Yield the settings of one run, and the items of its study, for each protocol."""
     seen = set()
-    for file in sample.STUDIES.values():
-        records = list(tiebreak.read(sample.path(file)))
+    for protocol_name in samples.studies().values():
+        records = list(tiebreak.read(samples.path(protocol_name)))
         items = [record.item for record in records if isinstance(record, ItemRecord)]
         for run in (record for record in records if isinstance(record, RunRecord)):
             if run.protocol not in seen:
@@ -43,32 +44,28 @@ def samples() -> Iterator[tuple[Protocol, Frozen, list[Item]]]:
                 yield protocol, protocol.settings.model_validate(run.settings), items
 
 
-def served(told: Any, address: str) -> Any:
-    """Settings in which every model is the server's."""
-    if isinstance(told, dict):
-        here = {"model": "bench", "address": address, "key_variable": None} if "model" in told else {}
-        return {key: served(value, address) for key, value in told.items()} | here
-    return [served(value, address) for value in told] if isinstance(told, list | tuple) else told
+def use_server(fields: Any, address: str) -> Any:
+    """Return dumped settings in which every model is the server's."""
+    if isinstance(fields, dict):
+        model = {"model": "bench", "address": address, "key_variable": None} if "model" in fields else {}
+        return {key: use_server(value, address) for key, value in fields.items()} | model
+    return [use_server(value, address) for value in fields] if isinstance(fields, list | tuple) else fields
 
 
-def readable(flow: Flow, protocol: Protocol, settings: Frozen) -> Flow:
-    """The same flow, whose replies are all read as the longest course wants them."""
+def with_most_calls(flow: Flow, protocol: Protocol, settings: Frozen) -> Flow:
+    """Wrap a flow so that every reply is read as the reading with the most calls."""
     turns = None
     while True:
         try:
             asks = next(flow) if turns is None else flow.send(turns)
         except StopIteration as end:
             return end.value
-        turns = yield [replace(ask, read=lambda _, ask=ask: longest(protocol, settings, ask)) for ask in asks]
+        turns = yield [replace(ask, read=lambda _, ask=ask: protocol.most_calls_reading(settings, ask)) for ask in asks]
 
 
-def longest(protocol: Protocol, settings: Frozen, ask: Ask) -> Any:
-    return protocol.longest(settings, ask)
-
-
-async def measured(protocol: Protocol, settings: Frozen, items: list[Item]) -> tuple[int, float]:
-    """Calls and seconds."""
-    model, limits, texts = LiteLLM(), Limits(parallel=AT_ONCE), protocol.prompts
+async def measure_run(protocol: Protocol, settings: Frozen, items: list[Item]) -> tuple[int, float]:
+    """Return the number of calls and the seconds."""
+    model, limits, templates = LiteLLM(), Limits(parallel=PARALLEL_CALLS), protocol.prompts
     calls = 0
 
     async def record(event: Event) -> None:
@@ -77,29 +74,29 @@ async def measured(protocol: Protocol, settings: Frozen, items: list[Item]) -> t
 
     start = time.perf_counter()
     flows = [
-        readable(protocol.flow(item, settings, trace_random(1, item), texts), protocol, settings) for item in items
+        with_most_calls(protocol.flow(item, settings, trace_rng(1, item), templates), protocol, settings)
+        for item in items
     ]
     await asyncio.gather(*(run_flow(flow, model, record, limits=limits) for flow in flows))
-    took = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     await model.close()
-    return calls, took
+    return calls, seconds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Calls a second of each protocol.")
+    parser = argparse.ArgumentParser(description="Calls per second of each protocol.")
     parser.add_argument("--items", type=int, default=100)
     count = parser.parse_args().items
     print(f"{'protocol':<24} {'items':>6} {'calls':>6} {'calls/s':>8} {'ideal / real':>13}")
     with server(LATENCY) as address:
-        for protocol, chosen, found in samples():
-            settings = protocol.settings.model_validate(served(chosen.model_dump(mode="json"), address))
-            items = [
-                found[n % len(found)].model_copy(update={"id": f"{found[n % len(found)].id} {n}"}) for n in range(count)
-            ]
-            asyncio.run(measured(protocol, settings, items[:1]))
-            calls, took = asyncio.run(measured(protocol, settings, items))
-            ideal = calls * LATENCY / AT_ONCE
-            print(f"{protocol.name:<24} {count:>6} {calls:>6} {calls / took:>8.0f} {ideal / took:>13.2f}")
+        for protocol, example, sample_items in load_examples():
+            settings = protocol.settings.model_validate(use_server(example.model_dump(mode="json"), address))
+            repeated = islice(cycle(sample_items), count)
+            items = [item.model_copy(update={"id": f"{item.id} {n}"}) for n, item in enumerate(repeated)]
+            asyncio.run(measure_run(protocol, settings, items[:1]))
+            calls, seconds = asyncio.run(measure_run(protocol, settings, items))
+            ideal = calls * LATENCY / PARALLEL_CALLS
+            print(f"{protocol.name:<24} {count:>6} {calls:>6} {calls / seconds:>8.0f} {ideal / seconds:>13.2f}")
 
 
 if __name__ == "__main__":

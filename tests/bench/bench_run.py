@@ -1,8 +1,8 @@
 """A whole run with its database: python -m tests.bench.bench_run
 
-What bench_engine measures with nothing kept, measured again with every event committed to SQLite before its flow goes
-on: 200 debates of 3 judges who never agree over 3 rounds (1,800 calls), 63 calls at once (21 to each of 3 models), on a
-local server in a process of its own. Ideal time is calls x latency / 63.
+The run of bench_runner, with every event committed to SQLite before its flow continues: 200 debates of 3 judges who
+never agree over 3 rounds (1,800 calls), 63 calls at once (21 to each of 3 models), on a local server in a process of
+its own. Ideal time is calls x latency / 63.
 """
 
 import argparse
@@ -17,41 +17,40 @@ from core.protocols.registry import PROTOCOLS
 from storage import runs, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.transfer import imports
-from storage.worker import launch
-from storage.worker.launch import Order
-from storage.worker.worker import carry_run, worker_name
-from tests.bench.bench_engine import items, server, settings
+from storage.worker import RunRequest, create_run, execute_run, worker_name
+from storage.worker.launch import progress as run_progress
+from tests.bench.bench_runner import items, server, settings
 
-EACH = 21
+CALLS_PER_MODEL = 21
 
 
 def seconds(count: int, address: str, folder: Path) -> float:
-    """How long a run over `count` items takes from its claim to its end, litellm's import not counted."""
+    """Return the seconds of a run over `count` items, from its claim to its end, without the import of litellm."""
     engine = connect(f"sqlite:///{folder}/{count}-{time.monotonic_ns()}.db")
     upgrade(engine)
-    imports.load(engine, "bench", [ItemRecord(item=item) for item in items(count)])
+    imports.import_records(engine, "bench", [ItemRecord(item=item) for item in items(count)])
     with reading(engine) as session:
         study = studies.get(session, "bench")
-    order = Order(study, PROTOCOLS["scaleeval"], settings(address), "bench", parallel=EACH)
-    run_id = launch.make(engine, order)
+    request = RunRequest(study, PROTOCOLS["scaleeval"], settings(address), "bench", parallel=CALLS_PER_MODEL)
+    run_id = create_run(engine, request)
     worker = worker_name()
     with writing(engine) as session:
-        runs.take(session, run_id, worker)
-    took = asyncio.run(_timed(engine, run_id, worker))
-    _, progress = launch.progress(engine, run_id)
+        runs.claim_run(session, run_id, worker)
+    elapsed = asyncio.run(_timed(engine, run_id, worker))
+    _, progress = run_progress(engine, run_id)
     if progress.totals.calls != count * 9:
-        raise RuntimeError(f"{progress.totals.calls} calls where {count * 9} should be")
+        raise RuntimeError(f"{progress.totals.calls} calls instead of {count * 9}")
     engine.dispose()
-    return took
+    return elapsed
 
 
 async def _timed(engine, run_id: int, worker: str) -> float:
     model = LiteLLM()
     start = time.perf_counter()
-    await carry_run(engine, run_id, model, worker=worker)
-    took = time.perf_counter() - start
+    await execute_run(engine, run_id, model, worker=worker)
+    elapsed = time.perf_counter() - start
     await model.close()
-    return took
+    return elapsed
 
 
 def main() -> None:
@@ -62,11 +61,13 @@ def main() -> None:
         for latency in (1.0, 0.1):
             with server(latency) as address:
                 seconds(2, address, Path(folder))  # imports and connections
-                took = seconds(count, address, Path(folder))
+                elapsed = seconds(count, address, Path(folder))
             calls = count * 9
-            ideal = calls * latency / (3 * EACH)
-            what = f"{count} debates kept in SQLite, {3 * EACH} at once, {latency:g} s a call: ideal / real"
-            print(f"{what:<78} {ideal / took:>6.3f}   {calls / took:>5.0f} calls/s")
+            ideal = calls * latency / (3 * CALLS_PER_MODEL)
+            measurement = (
+                f"{count} debates stored in SQLite, {3 * CALLS_PER_MODEL} at once, {latency:g} s a call: ideal / real"
+            )
+            print(f"{measurement:<78} {ideal / elapsed:>6.3f}   {calls / elapsed:>5.0f} calls/s")
 
 
 if __name__ == "__main__":

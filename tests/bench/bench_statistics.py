@@ -1,13 +1,15 @@
-"""How fast the statistics are, and whether their intervals hold what they promise.
+"""Speed of the statistics, and coverage of their intervals.
 
     python -m tests.bench.bench_statistics              speed, about two minutes
+    python -m tests.bench.bench_statistics crowd        speed and memory of many annotators, about half a minute
     python -m tests.bench.bench_statistics coverage     coverage of the intervals, about ten minutes
 
-Both print tables; neither is part of the test run. Times are medians of processor time in one
-process, so that other work on the machine hardly counts. The slow sides are timed on a few real
-resamples and scaled to 1,000; the table says so.
+They print tables and are not part of the test run. Times are medians of processor time in one process, so that other
+work on the machine hardly counts. Slow alternatives are timed on a few real resamples and scaled to 1,000, as the table
+states.
 """
 
+import resource
 import sys
 import warnings
 from collections.abc import Callable
@@ -23,196 +25,231 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from core.labels import Scale
 from core.statistics.data.arrays import Floats
-from core.statistics.data.patterns import by_counts, distinct_scores, tally
+from core.statistics.data.patterns import category_counts, count_patterns, distinct_scores, row_patterns
 from core.statistics.data.ratings import Ratings, Scores
-from core.statistics.measures import agreement, continuous, kernels
-from core.statistics.measures.intervals import resample
-from core.statistics.measures.kernels import Family
-from core.statistics.reports.agreement import agreement as agreement_rows
+from core.statistics.measures import agreement, continuous
+from core.statistics.measures.intervals import Resampled, bootstrap
+from core.statistics.measures.statistic import Family, stack_statistics
+from core.statistics.reports.agreement import agreement_rows
 
 RESAMPLES = 1000
-FIVE = ("percent", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha_nominal", "krippendorff_alpha_interval")
+FIVE_STATISTICS = ("percent", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha_nominal", "krippendorff_alpha_interval")
+PAIR_STATISTICS = ("cohen_kappa", "pearson", "spearman", "kendall_tau_b")
 
 
-def labels(items: int, raters: int, kinds: int, missing: float = 0.0) -> Ratings:
-    """Labels that agree in part."""
+def make_ratings(items: int, raters: int, n_categories: int, missing: float = 0.0) -> Ratings:
+    """Return labels that agree in part."""
     rng = np.random.default_rng(0)
-    truth = rng.integers(0, kinds, (items, 1))
-    codes = np.where(rng.random((items, raters)) < 0.6, truth, rng.integers(0, kinds, (items, raters)))
+    truth = rng.integers(0, n_categories, (items, 1))
+    codes = np.where(rng.random((items, raters)) < 0.6, truth, rng.integers(0, n_categories, (items, raters)))
     codes = np.where(rng.random((items, raters)) < missing, -1, codes).astype(np.int16)
     names = tuple(map(str, range(items)))
-    return Ratings(names, tuple(map(str, range(raters))), codes, tuple(range(1, kinds + 1)))
+    return Ratings(names, tuple(map(str, range(raters))), codes, tuple(range(1, n_categories + 1)))
 
 
-def seconds(work: Callable[[], object], times: int) -> float:
-    """The median of so many runs, after one to warm up where it is repeated."""
-    if times > 1:
+def measure_seconds(work: Callable[[], object], repeats: int) -> float:
+    """Return the median processor time of the repeats, after one to warm up where there are several."""
+    if repeats > 1:
         work()
-    taken = []
-    for _ in range(times):
+    durations = []
+    for _ in range(repeats):
         start = process_time()
         work()
-        taken.append(process_time() - start)
-    return median(taken)
+        durations.append(process_time() - start)
+    return median(durations)
 
 
-def family_of(counts: Floats, names: tuple[str, ...] = FIVE) -> Family:
-    """The statistics as one function of weights."""
+def scale_to_resamples(work: Callable[[int], object], resamples: int) -> float:
+    """Return the seconds of 1,000 resamples, scaled from a few real ones."""
+    return measure_seconds(lambda: work(resamples), 1) * RESAMPLES / resamples
+
+
+def count_family(counts: Floats, names: tuple[str, ...] = FIVE_STATISTICS) -> Family:
+    """Return the statistics as one function of weights."""
     numbers = np.arange(1.0, counts.shape[1] + 1)
-    return kernels.together([agreement.OF_COUNTS[name](counts, numbers) for name in names])
+    return stack_statistics([agreement.COUNT_STATISTICS[name](counts, numbers) for name in names])
 
 
-def evaluate(rated: Ratings) -> Floats:
-    """Five statistics from codes, without intervals."""
-    patterns = by_counts(rated)
-    return family_of(patterns.counts)(patterns.units.times[None])
+def evaluate(ratings: Ratings) -> Floats:
+    """Compute five statistics from codes, without intervals."""
+    patterns = count_patterns(ratings)
+    return count_family(patterns.counts)(patterns.units.frequencies[None])
 
 
-def bootstrap(rated: Ratings, resamples: int = RESAMPLES) -> object:
-    """Five statistics from codes, with intervals."""
-    patterns = by_counts(rated)
-    return resample(family_of(patterns.counts), patterns.units, resamples, 0)
+def bootstrap_patterns(ratings: Ratings, resamples: int = RESAMPLES) -> list[Resampled]:
+    """Compute five statistics from codes, with intervals."""
+    patterns = count_patterns(ratings)
+    return bootstrap(count_family(patterns.counts), patterns.units, resamples, 0)
 
 
-def item_weights(rated: Ratings, resamples: int) -> object:
-    """The same five with one weight for each item instead of each pattern, 50 resamples at a time."""
-    counts = tally(rated.codes, len(rated.categories))
-    family, rng, items = family_of(counts), np.random.default_rng(0), len(counts)
+def bootstrap_items(ratings: Ratings, resamples: int) -> None:
+    """Resample the same five with one weight for each item instead of each pattern, 50 resamples at a time."""
+    counts = category_counts(ratings.codes, len(ratings.categories))
+    family, rng, items = count_family(counts), np.random.default_rng(0), len(counts)
     weights = np.empty((50, items))
     for _ in range(resamples // 50):
         for row in weights:
             row[:] = np.bincount(rng.integers(0, items, items, dtype=np.int32), minlength=items)
         family(weights)
-    return None
 
 
-def looped(of: Callable[[np.ndarray], object], codes: np.ndarray, resamples: int) -> None:
-    """A library asked once for each resample of items."""
+def bootstrap_by_library(statistic: Callable[[np.ndarray], object], codes: np.ndarray, resamples: int) -> None:
+    """Call a library once for each resample of items."""
     rng = np.random.default_rng(0)
     for _ in range(resamples):
-        of(codes[rng.integers(0, len(codes), len(codes))])
+        statistic(codes[rng.integers(0, len(codes), len(codes))])
 
 
-def by_package(codes: np.ndarray) -> object:
-    """krippendorff from a raters x items array."""
+def krippendorff_alpha(codes: np.ndarray) -> object:
+    """Compute alpha by krippendorff from a raters x items array."""
     data = np.where(codes < 0, np.nan, codes + 1.0).T
     return krippendorff.alpha(data, level_of_measurement="nominal")
 
 
-def by_statsmodels(codes: np.ndarray) -> object:
-    """statsmodels from the table of counts, which is made here."""
+def statsmodels_fleiss(codes: np.ndarray) -> object:
+    """Compute Fleiss' kappa by statsmodels from its own table of counts."""
     return fleiss_kappa(aggregate_raters(codes, n_cat=int(codes.max()) + 1)[0])
 
 
-def by_table(codes: np.ndarray) -> object:
-    """statsmodels with the fastest table that numpy makes."""
-    return fleiss_kappa(tally(codes, int(codes.max()) + 1))
+def statsmodels_fleiss_fast_table(codes: np.ndarray) -> object:
+    """Compute Fleiss' kappa by statsmodels from the fastest table that numpy makes."""
+    return fleiss_kappa(category_counts(codes, int(codes.max()) + 1))
 
 
-def line(name: str, took: float, ours: float | None = None, note: str = "") -> None:
-    """One line of the table."""
-    times = "" if ours is None else f"{took / ours:10,.0f}x"
-    print(f"  {name:<58}{1000 * took:14,.2f} ms {times:>12}  {note}")
+def print_row(name: str, seconds: float, ours: float | None = None, note: str = "") -> None:
+    ratio = "" if ours is None else f"{seconds / ours:10,.0f}x"
+    print(f"  {name:<58}{1000 * seconds:14,.2f} ms {ratio:>12}  {note}")
 
 
-def scaled(work: Callable[[int], object], few: int) -> float:
-    """Seconds for 1,000 resamples, from a few real ones."""
-    return seconds(lambda: work(few), 1) * RESAMPLES / few
-
-
-def million() -> None:
-    rated = labels(333_000, 3, 5)
-    codes = rated.codes
-    table = tally(codes, 5)
+def bench_million_labels() -> None:
+    ratings = make_ratings(333_000, 3, 5)
+    codes = ratings.codes
+    table = category_counts(codes, 5)
     print("\n333,000 items x 3 raters x 5 categories: one evaluation, from codes in memory")
-    ours = seconds(lambda: evaluate(rated), 15)
-    line("ours, five statistics together", ours)
-    line("statsmodels.fleiss_kappa, table already built", seconds(lambda: fleiss_kappa(table), 5), ours)
-    line("krippendorff.alpha(reliability_data)", seconds(lambda: by_package(codes), 3), ours)
+    ours = measure_seconds(lambda: evaluate(ratings), 15)
+    print_row("ours, five statistics together", ours)
+    print_row("statsmodels.fleiss_kappa, table already built", measure_seconds(lambda: fleiss_kappa(table), 5), ours)
+    print_row("krippendorff.alpha(reliability_data)", measure_seconds(lambda: krippendorff_alpha(codes), 3), ours)
     print("\nthe same: 1,000 resamples of the items")
-    ours = seconds(lambda: bootstrap(rated), 15)
-    line("ours, five statistics with BCa intervals", ours)
-    line("one weight for each item, five statistics", scaled(lambda n: item_weights(rated, n), 50), ours, "50 scaled")
-    line("loop over statsmodels, fastest table", scaled(lambda n: looped(by_table, codes, n), 6), ours, "6 scaled")
-    line(
-        "loop over statsmodels, its own table", scaled(lambda n: looped(by_statsmodels, codes, n), 4), ours, "4 scaled"
-    )
-    line("loop over krippendorff", scaled(lambda n: looped(by_package, codes, n), 4), ours, "4 scaled")
+    ours = measure_seconds(lambda: bootstrap_patterns(ratings), 15)
+    print_row("ours, five statistics with BCa intervals", ours)
+    of_items = scale_to_resamples(lambda n: bootstrap_items(ratings, n), 50)
+    print_row("one weight for each item, five statistics", of_items, ours, "50 scaled")
+    bench_libraries(codes, ours, {"fast table": 6, "own table": 4, "krippendorff": 4})
 
 
-def ten_thousand() -> None:
-    rated = labels(10_000, 3, 5)
+def bench_libraries(codes: np.ndarray, ours: float, resamples: dict[str, int]) -> None:
+    """Print the loops over libraries, each from its number of real resamples."""
+    loops = {
+        "fast table": ("loop over statsmodels, fastest table", statsmodels_fleiss_fast_table),
+        "own table": ("loop over statsmodels, its own table", statsmodels_fleiss),
+        "krippendorff": ("loop over krippendorff", krippendorff_alpha),
+    }
+    for key, number in resamples.items():
+        name, statistic = loops[key]
+        seconds = scale_to_resamples(lambda n, s=statistic: bootstrap_by_library(s, codes, n), number)
+        print_row(name, seconds, ours, f"{number} scaled")
+
+
+def bench_ten_thousand_items() -> None:
+    ratings = make_ratings(10_000, 3, 5)
     print("\n10,000 items x 3 raters x 5 categories: 1,000 resamples")
-    ours = seconds(lambda: bootstrap(rated), 25)
-    line("ours, five statistics with BCa intervals", ours)
-    line("one weight for each item, five statistics", scaled(lambda n: item_weights(rated, n), 200), ours, "200 scaled")
-    line(
-        "loop over statsmodels, fastest table",
-        scaled(lambda n: looped(by_table, rated.codes, n), 200),
-        ours,
-        "200 scaled",
-    )
-    line("loop over krippendorff", scaled(lambda n: looped(by_package, rated.codes, n), 60), ours, "60 scaled")
+    ours = measure_seconds(lambda: bootstrap_patterns(ratings), 25)
+    print_row("ours, five statistics with BCa intervals", ours)
+    of_items = scale_to_resamples(lambda n: bootstrap_items(ratings, n), 200)
+    print_row("one weight for each item, five statistics", of_items, ours, "200 scaled")
+    bench_libraries(ratings.codes, ours, {"fast table": 200, "krippendorff": 60})
 
 
-def where_it_pays_less() -> None:
+def bench_many_patterns() -> None:
     print("\nWhere there are many patterns: 1,000 resamples, 10 % of labels missing")
-    for items, raters, kinds in ((100_000, 5, 5), (33_000, 30, 5), (20_000, 3, 100)):
-        rated = labels(items, raters, kinds, 0.1)
-        number = by_counts(rated).units.times.size
-        ours = scaled(lambda n, r=rated: bootstrap(r, n), 1000)
-        line(f"ours, {items:,} x {raters} x {kinds}: {number:,} patterns", ours)
-        few = scaled(lambda n, r=rated: item_weights(r, n), 50)
-        line("  one weight for each item", few, ours, "50 scaled")
+    for items, raters, n_categories in ((100_000, 5, 5), (33_000, 30, 5), (20_000, 3, 100)):
+        ratings = make_ratings(items, raters, n_categories, 0.1)
+        patterns = count_patterns(ratings).units.frequencies.size
+        ours = scale_to_resamples(lambda n, r=ratings: bootstrap_patterns(r, n), 1000)
+        print_row(f"ours, {items:,} x {raters} x {n_categories}: {patterns:,} patterns", ours)
+        of_items = scale_to_resamples(lambda n, r=ratings: bootstrap_items(r, n), 50)
+        print_row("  one weight for each item", of_items, ours, "50 scaled")
 
 
-def scores_of(items: int) -> Scores:
+def make_scores(items: int) -> Scores:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(items, 1)) + rng.normal(size=(items, 3))
     return Scores(tuple(map(str, range(items))), ("a", "b", "c"), values)
 
 
-def continuous_scores() -> None:
-    scores = scores_of(10_000)
+def bench_continuous_scores() -> None:
+    scores = make_scores(10_000)
     print("\nContinuous scores, 10,000 x 3: nothing repeats, so the gain is small")
     rows, units = distinct_scores(scores.values, None)
-    ours = seconds(lambda: continuous.alpha_interval(rows)(units.times[None]), 9)
-    line("ours, interval alpha, one value", ours)
-    few = scores_of(300)
-    ours = seconds(lambda: krippendorff.alpha(few.values.T, level_of_measurement="interval"), 3)
-    line("krippendorff, interval alpha, one value at 300 x 3", ours, None, "items x values^2 array")
-    interval = kernels.together([continuous.alpha_interval(rows)])
-    line("ours, interval alpha, 1,000 resamples", seconds(lambda: resample(interval, units, RESAMPLES, 0), 3))
-    for kind, statistic in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        family = continuous.over_pairs(rows, [kind])
-        ours = seconds(lambda f=family: resample(f, units, RESAMPLES, 0), 1)
-        line(f"ours, {kind}, mean of 3 pairs, 1,000 resamples", ours)
-        theirs = scaled(lambda n, s=statistic: [pairs(scores.values, s) for _ in range(n)], 20)
-        line("  loop over scipy", theirs, ours, "20 scaled")
+    seconds = measure_seconds(lambda: continuous.alpha_interval(rows)(units.frequencies[None]), 9)
+    print_row("ours, interval alpha, one value", seconds)
+    few = make_scores(300)
+    seconds = measure_seconds(lambda: krippendorff.alpha(few.values.T, level_of_measurement="interval"), 3)
+    print_row("krippendorff, interval alpha, one value at 300 x 3", seconds, None, "items x values^2 array")
+    interval = stack_statistics([continuous.alpha_interval(rows)])
+    seconds = measure_seconds(lambda: bootstrap(interval, units, RESAMPLES, 0), 3)
+    print_row("ours, interval alpha, 1,000 resamples", seconds)
+    for name, statistic in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        family = continuous.mean_over_pairs(rows, [name])
+        ours = measure_seconds(lambda f=family: bootstrap(f, units, RESAMPLES, 0), 1)
+        print_row(f"ours, {name}, mean of 3 pairs, 1,000 resamples", ours)
+        seconds = scale_to_resamples(lambda n, s=statistic: [correlate_pairs(scores.values, s) for _ in range(n)], 20)
+        print_row("  loop over scipy", seconds, ours, "20 scaled")
 
 
-def pairs(values: Floats, statistic: Callable[..., object]) -> list[object]:
+def correlate_pairs(values: Floats, statistic: Callable[..., object]) -> list[object]:
     return [statistic(values[:, a], values[:, b]) for a, b in ((0, 1), (0, 2), (1, 2))]
 
 
-def report() -> None:
-    print("\nWhat the agreement page asks for, from a data frame of labels: all statistics with intervals")
+def make_frame(ratings: Ratings) -> pd.DataFrame:
+    """Return complete ratings in long form."""
+    items, raters = ratings.codes.shape
+    return pd.DataFrame(
+        {
+            "item": np.repeat([f"item {number}" for number in range(items)], raters),
+            "scenario": "",
+            "kind": "likert",
+            "criterion": "",
+            "part": None,
+            "rater": np.tile(ratings.raters, items),
+            "value": pd.Series((ratings.codes + 1).reshape(-1).tolist(), dtype=object),
+        }
+    )
+
+
+LIKERT = {("likert", ""): Scale(level="ordinal", categories=(1, 2, 3, 4, 5))}
+
+
+def bench_agreement_rows() -> None:
+    print("\nThe agreement page, from a data frame of labels: all statistics with intervals")
     for items in (1_000, 333_000):
-        codes = labels(items, 3, 5).codes
-        frame = pd.DataFrame(
-            {
-                "item": np.repeat([f"item {number}" for number in range(items)], 3),
-                "scenario": "",
-                "kind": "likert",
-                "criterion": "",
-                "part": None,
-                "rater": np.tile(["a", "b", "c"], items),
-                "value": pd.Series((codes + 1).reshape(-1).tolist(), dtype=object),
-            }
-        )
-        scale = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
-        work = lambda f=frame, s=scale: agreement_rows(f, by="all", scales={("likert", ""): s})  # noqa: E731
-        line(f"agreement(), {3 * items:,} labels, ten statistics", seconds(work, 3))
+        frame = make_frame(make_ratings(items, 3, 5))
+        seconds = measure_seconds(lambda f=frame: agreement_rows(f, by="all", scales=LIKERT), 3)
+        print_row(f"agreement_rows, {3 * items:,} labels, ten statistics", seconds)
+
+
+def bench_crowd() -> None:
+    """Many annotators: each statistic of two raters is a mean over all of their pairs."""
+    print("\nCrowds, 350 items on an ordinal scale of 5: all statistics with intervals, from a data frame")
+    sizes = (10, 30, 100, 123)
+    for raters in sizes:
+        frame = make_frame(make_ratings(350, raters, 5))
+        seconds = measure_seconds(lambda f=frame: agreement_rows(f, by="all", scales=LIKERT), 1)
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+        print_row(f"agreement_rows, {raters} annotators", seconds, None, f"peak memory so far {megabytes:.0f} MB")
+    for raters in sizes:  # last, because the reference takes more memory than what is measured
+        check_pair_statistics(make_ratings(350, raters, 5))
+
+
+def check_pair_statistics(ratings: Ratings) -> None:
+    """Raise AssertionError unless tables in chunks and the path pair by pair give the same values."""
+    patterns, numbers = row_patterns(ratings), np.arange(1.0, len(ratings.categories) + 1)
+    weights = patterns.units.frequencies[None]
+    values = agreement.pair_statistics(patterns.codes, numbers, PAIR_STATISTICS)(weights)
+    for name, value in zip(PAIR_STATISTICS, values, strict=True):
+        expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights)
+        np.testing.assert_allclose(value, expected, atol=1e-9, err_msg=name)
 
 
 DESIGNS = {
@@ -223,68 +260,79 @@ DESIGNS = {
     "5 categories, 5 raters, 40 % missing": ((0.1, 0.2, 0.4, 0.2, 0.1), 0.6, 5, 0.4),
     "2 skewed categories, 3 raters, high agreement": ((0.8, 0.2), 0.95, 3, 0.0),
 }
-"""True shares of the categories, how often a rater sees the truth (else guesses), raters, missing."""
-MEASURED = ("krippendorff_alpha_nominal", "fleiss_kappa", "gwet_ac1")
+"""True shares of the categories, how often a rater gives the true one (else guesses), raters, share missing."""
+COVERED_STATISTICS = ("krippendorff_alpha_nominal", "fleiss_kappa", "gwet_ac1")
 Design = tuple[tuple[float, ...], float, int, float]
 
 
-def drawn(rng: np.random.Generator, design: Design, items: int) -> Ratings:
-    """A study of the design."""
-    shares, sees, raters, missing = design
-    kinds = len(shares)
-    truth = rng.choice(kinds, (items, 1), p=shares)
-    guess = rng.integers(0, kinds, (items, raters))
-    codes = np.where(rng.random((items, raters)) < sees, truth, guess)
+def draw_study(rng: np.random.Generator, design: Design, items: int) -> Ratings:
+    shares, accuracy, raters, missing = design
+    n_categories = len(shares)
+    truth = rng.choice(n_categories, (items, 1), p=shares)
+    guess = rng.integers(0, n_categories, (items, raters))
+    codes = np.where(rng.random((items, raters)) < accuracy, truth, guess)
     codes = np.where(rng.random((items, raters)) < missing, -1, codes).astype(np.int16)
-    return Ratings((), (), codes, tuple(range(kinds)))
+    return Ratings((), (), codes, tuple(range(n_categories)))
 
 
-def truth_of(design: Design) -> Floats:
-    """The statistics of an endless study: every row of labels with its probability."""
-    shares, sees, raters, missing = design
-    kinds = len(shares)
-    rows = np.array(list(product(range(-1, kinds), repeat=raters)), np.int16)
-    chance = np.zeros(len(rows))
+def true_values(design: Design) -> Floats:
+    """Return the statistics of an infinite study: every row of labels, weighted by its probability."""
+    shares, accuracy, raters, missing = design
+    n_categories = len(shares)
+    rows = np.array(list(product(range(-1, n_categories), repeat=raters)), np.int16)
+    probability = np.zeros(len(rows))
     for truth, share in enumerate(shares):
-        said = (1 - missing) * (sees * (rows == truth) + (1 - sees) / kinds)
-        chance += share * np.where(rows < 0, missing, said).prod(axis=1)
+        of_label = (1 - missing) * (accuracy * (rows == truth) + (1 - accuracy) / n_categories)
+        probability += share * np.where(rows < 0, missing, of_label).prod(axis=1)
     labelled = (rows >= 0).any(axis=1)
-    counts = tally(rows, kinds)[labelled]
-    return family_of(counts, MEASURED)(1e9 * chance[labelled][None])[:, 0]
+    counts = category_counts(rows, n_categories)[labelled]
+    # The large factor makes corrections for small samples vanish.
+    return count_family(counts, COVERED_STATISTICS)(1e9 * probability[labelled][None])[:, 0]
 
 
-def covered(design: Design, items: int, studies: int) -> Floats:
-    """(3 statistics, 2): how often the BCa and the plain percentile interval hold the truth."""
-    rng, truth = np.random.default_rng(items), truth_of(design)[:, None]
-    held = []
+def measure_coverage(design: Design, items: int, studies: int) -> Floats:
+    """Return how often the BCa and the percentile interval cover the truth, (3 statistics, 2)."""
+    rng, truth = np.random.default_rng(items), true_values(design)[:, None]
+    covered = []
     for study in range(studies):
-        patterns = by_counts(drawn(rng, design, items))
-        family = family_of(patterns.counts, MEASURED)
-        bca = resample(family, patterns.units, RESAMPLES, study)
-        ends = np.array([[one.low, one.high] for one in bca], float)
-        values = np.concatenate([family(w) for w in patterns.units.resamples(RESAMPLES, study)], axis=1)
-        plain = np.nanquantile(values, (0.025, 0.975), axis=1).T
-        held.append([(e[:, :1] <= truth) & (truth <= e[:, 1:]) for e in (ends, plain)])
-    return np.concatenate(np.array(held, float).mean(axis=0), axis=1)
+        patterns = count_patterns(draw_study(rng, design, items))
+        family = count_family(patterns.counts, COVERED_STATISTICS)
+        results = bootstrap(family, patterns.units, RESAMPLES, study)
+        bca = np.array([[result.low, result.high] for result in results], float)
+        weights = patterns.units.resample_weights(RESAMPLES, study)
+        values = np.concatenate([family(chunk) for chunk in weights], axis=1)
+        percentile = np.nanquantile(values, (0.025, 0.975), axis=1).T
+        covered.append([(ends[:, :1] <= truth) & (truth <= ends[:, 1:]) for ends in (bca, percentile)])
+    return np.concatenate(np.array(covered, float).mean(axis=0), axis=1)
 
 
-def coverage(studies: int = 2000) -> None:
-    """Share of simulated studies whose 95 % interval holds the truth, in per cent."""
+def bench_coverage(studies: int = 2000) -> None:
+    """Print the share of simulated studies whose 95 % interval covers the truth, in per cent."""
     error = 196 * (0.95 * 0.05 / studies) ** 0.5
     print(f"{studies} studies each; Monte Carlo error of a figure: +-{error:.1f} points")
     print(f"{'':<48}{'items':>6}   " + "".join(f"{name:>15}" for name in ("alpha", "Fleiss", "AC1")))
     for name, design in DESIGNS.items():
         for items in (20, 50, 200, 1000):
-            found = 100 * covered(design, items, studies)
-            cells = "".join(f"  {bca:5.1f} ({plain:4.1f})" for bca, plain in found)
+            percent = 100 * measure_coverage(design, items, studies)
+            cells = "".join(f"  {bca:5.1f} ({percentile:4.1f})" for bca, percentile in percent)
             print(f"{name:<48}{items:>6}   {cells}", flush=True)
-    print("BCa, as used; in brackets the plain percentile interval of the same resamples")
+    print("BCa, as used; in brackets the percentile interval of the same resamples")
 
+
+SPEED_TABLES = (
+    bench_million_labels,
+    bench_ten_thousand_items,
+    bench_many_patterns,
+    bench_continuous_scores,
+    bench_agreement_rows,
+)
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     if "coverage" in sys.argv:
-        coverage()
+        bench_coverage()
+    elif "crowd" in sys.argv:
+        bench_crowd()
     else:
-        for table in (million, ten_thousand, where_it_pays_less, continuous_scores, report):
-            table()
+        for print_table in SPEED_TABLES:
+            print_table()

@@ -1,4 +1,4 @@
-"""A real server on a database of its own, and the machine's own chromium."""
+"""A server on its own database, and the installed chromium."""
 
 import os
 import shutil
@@ -19,6 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
@@ -28,7 +29,7 @@ FLAGS = [
 
 @dataclass(frozen=True)
 class Served:
-    """Where a server is, and on what it stands."""
+    """A running server: its address, database and process."""
 
     address: str
     database: str
@@ -43,12 +44,12 @@ def free_port() -> int:
 
 def serve(database: str, log: Path, **environment: str) -> Served:
     port = free_port()
-    with log.open("wb") as told:
+    with log.open("wb") as log_file:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
             cwd=ROOT,
             env=os.environ | {"TIEBREAK_DATABASE_URL": database} | environment,
-            stdout=told,
+            stdout=log_file,
             stderr=subprocess.STDOUT,
         )
     address = f"http://127.0.0.1:{port}"
@@ -64,7 +65,7 @@ def serve(database: str, log: Path, **environment: str) -> Served:
     raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
 
 
-def end(served: Served) -> None:
+def stop_server(served: Served) -> None:
     served.process.terminate()
     try:
         served.process.wait(10)
@@ -74,20 +75,23 @@ def end(served: Served) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server with the sample study, on a database of its own."""
-    one = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log")
-    yield one
-    end(one)
+    """A server with the sample studies on its own database."""
+    server = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log")
+    yield server
+    stop_server(server)
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    """The browser; where there is none the test is skipped and says how to get it.
+    """The browser; without one the tests are skipped, or fail in CI.
 
-    It goes with its file: while it is there an event loop runs in this thread, and other tests bring their own.
+    The scope is a module, because playwright's event loop runs in this thread and other tests start their own.
     """
     if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: apt-get install chromium")
+        missing = "no chromium on this machine: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -98,12 +102,12 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium):
-    """`visit(address, annotator="annotator 1")`: a page in a browser of its own, as that person."""
+    """`visit(address, annotator="annotator 1")` opens a page in a new browser context, signed in as that annotator."""
     from urllib.parse import quote, urlsplit
 
     contexts = []
 
-    def opened(address: str, annotator: str | None = None, **options):
+    def open_page(address: str, annotator: str | None = None, **options):
         context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         if annotator:
@@ -115,10 +119,10 @@ def visit(chromium):
             }
             context.add_cookies([cookie])
         page = context.new_page()
-        page.set_default_timeout(30_000)  # a busy machine is slow, not wrong
+        page.set_default_timeout(30_000)  # generous, because the machine may be busy
         page.goto(address)
         return page
 
-    yield opened
+    yield open_page
     for context in contexts:
         context.close()

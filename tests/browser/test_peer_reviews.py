@@ -1,4 +1,4 @@
-"""Peer reviews in a real browser: scored by keys, watched comment by comment, and their errors opened by a click."""
+"""Peer reviews in a real browser: scores by keys, comments, and a click on the chart of errors."""
 
 import json
 import os
@@ -15,21 +15,21 @@ pytestmark = pytest.mark.browser
 STUDY = quote("Sample: ReFeR")
 
 
-def test_a_score_by_keys_alone_reveals_the_review(served, visit):
+def test_a_score_entered_by_keys_reveals_the_review(served, visit):
     page = visit(f"{served.address}/scores?study={STUDY}", annotator="newcomer")
     page.get_by_text("Which score for engaging?").wait_for()
     assert page.get_by_text("Area chair").count() == 0
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Area chair, 10 samples").wait_for()
-    page.get_by_text("1 of 3").wait_for()  # the other five have their three labels
+    page.get_by_text("1 of 3").wait_for()  # the other five already have three labels each
     page.get_by_text("Keep 2").wait_for()
     page.keyboard.press("Enter")
     page.get_by_text("sleep · dialog · engaging").wait_for()
     expect(page.get_by_text("Area chair")).to_have_count(0)
 
 
-def test_a_number_is_typed_where_the_scale_has_no_steps(served, visit, tmp_path):
+def test_a_number_is_typed_on_a_continuous_scale(served, visit, tmp_path):
     lines = [
         {
             "type": "scale",
@@ -54,7 +54,7 @@ def test_a_number_is_typed_where_the_scale_has_no_steps(served, visit, tmp_path)
     page.get_by_text("Keep 10").wait_for()
 
 
-def test_comments_are_turned_over(served, visit):
+def test_buttons_step_through_comments(served, visit):
     with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
         (trace,) = store.execute(
             "select trace.id from trace join item on item.id = trace.item_id where item.key = 'bees'"
@@ -68,15 +68,15 @@ def test_comments_are_turned_over(served, visit):
     page.get_by_text("Comment 10 of 10").wait_for()
 
 
-def test_a_bar_opens_its_items_and_an_item_its_trace(served, visit):
+def test_a_click_on_a_bar_lists_its_items(served, visit):
     page = visit(f"{served.address}/peer_errors?study={STUDY}")
-    page.get_by_text("Right where peers differed").wait_for()
+    page.get_by_text("Right with some peers right").wait_for()
     bar = page.locator(".st-key-errors .point").first
     bar.wait_for()
-    page.wait_for_timeout(1500)  # the chart is still being laid out
+    page.wait_for_timeout(1500)  # plotly lays out the chart after the bars exist
     box = bar.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 12)
     page.wait_for_timeout(400)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
-    page.get_by_text("Items behind what you clicked").wait_for()
+    page.get_by_text("Selected items").wait_for()
     assert "slice=" in page.url

@@ -1,9 +1,9 @@
-"""AIUs are found again in the critique that they were made from."""
+"""Spans of AIUs in their critique."""
 
 import pytest
 
-from core.aiu_spans import places, segments
-from core.critiques import Aiu, Critique, numbered
+from core.aiu_spans import locate_aius, split_text
+from core.critiques import Aiu, Critique, aius_with_numbers
 
 TEXT = (
     "The answer confuses the two rivers, and it names the wrong sea. It should say that the Danube ends in the Black "
@@ -11,14 +11,14 @@ TEXT = (
 )
 
 
-def found(*aius: str) -> list[str | None]:
-    critique = Critique(author="a", text=TEXT, aius=numbered("a", aius))
-    there = places(critique)
-    return [TEXT[slice(*there[aiu.id])] if aiu.id in there else None for aiu in critique.aius or ()]
+def located_texts(*aius: str) -> list[str | None]:
+    critique = Critique(author="a", text=TEXT, aius=aius_with_numbers("a", aius))
+    spans = locate_aius(critique)
+    return [TEXT[slice(*spans[aiu.id])] if aiu.id in spans else None for aiu in critique.aius or ()]
 
 
 @pytest.mark.parametrize(
-    ("aiu", "stretch"),
+    ("aiu", "expected"),
     [
         ("The model-generated answer confuses the two rivers.", "The answer confuses the two rivers"),
         ("The model-generated answer names the wrong sea.", "names the wrong sea"),
@@ -32,29 +32,46 @@ def found(*aius: str) -> list[str | None]:
         ("The answer is.", "the answer is"),
     ],
 )
-def test_an_aiu_stands_where_its_words_are(aiu: str, stretch: str | None) -> None:
-    (place,) = found(aiu)
-    assert place is None or place in TEXT
-    assert place == stretch
+def test_the_span_of_an_aiu_contains_its_words(aiu: str, expected: str | None) -> None:
+    assert located_texts(aiu) == [expected]
 
 
-def test_two_aius_of_one_sentence_have_their_own_places() -> None:
-    assert found("The rivers are confused.", "The sea is wrong.") == ["confuses the two rivers", "the wrong sea"]
+def test_two_aius_of_one_sentence_have_different_spans() -> None:
+    texts = located_texts("The rivers are confused.", "The sea is wrong.")
+    assert texts == ["confuses the two rivers", "the wrong sea"]
 
 
-def test_a_place_that_somebody_named_is_kept_and_one_outside_the_text_is_not() -> None:
+def test_of_two_equal_passages_the_one_after_the_previous_aiu_is_chosen() -> None:
+    text = "The end is weak. The plot is thin. The end is weak."
+    aius = aius_with_numbers("a", ["The plot is thin.", "The end is weak."])
+    spans = locate_aius(Critique(author="a", text=text, aius=aius))
+    assert spans["a.2"][0] > spans["a.1"][0]
+
+
+def test_a_marked_span_is_used_unless_it_is_outside_the_text() -> None:
     critique = Critique(
         author="a",
         text=TEXT,
         aius=(Aiu(id="1", text="The style is clear.", at=(0, 10)), Aiu(id="2", text="Clear style.", at=(5, 9999))),
     )
-    assert places(critique)["1"] == (0, 10)
-    assert TEXT[slice(*places(critique)["2"])] == "style of the answer is clear"
+    assert locate_aius(critique)["1"] == (0, 10)
+    assert TEXT[slice(*locate_aius(critique)["2"])] == "style of the answer is clear"
 
 
-def test_the_text_is_cut_wherever_an_aiu_begins_or_ends() -> None:
-    cut = segments("abcdef", {"x": (1, 4), "y": (3, 6)})
-    assert [(one.start, one.end, one.aius) for one in cut] == [
+@pytest.mark.parametrize("text", ["", "...", "!"])
+def test_a_critique_without_words_has_no_spans(text: str) -> None:
+    assert locate_aius(Critique(author="a", text=text, aius=aius_with_numbers("a", ["x.", "..."]))) == {}
+
+
+def test_a_long_text_without_punctuation_is_searched_in_bounded_time() -> None:
+    """Quadratic time in the length of a sentence would take minutes here."""
+    critique = Critique(author="a", text="river sea " * 5000, aius=aius_with_numbers("a", ["The sea is wrong."]))
+    assert locate_aius(critique)["a.1"] == (6, 9)
+
+
+def test_the_text_is_cut_at_the_edges_of_every_span() -> None:
+    segments = split_text("abcdef", {"x": (1, 4), "y": (3, 6)})
+    assert [(segment.start, segment.end, segment.aius) for segment in segments] == [
         (0, 1, ()),
         (1, 3, ("x",)),
         (3, 4, ("x", "y")),
@@ -62,7 +79,8 @@ def test_the_text_is_cut_wherever_an_aiu_begins_or_ends() -> None:
     ]
 
 
-def test_segments_put_together_are_the_text() -> None:
-    critique = Critique(author="a", text=TEXT, aius=numbered("a", ["The sea is wrong.", "Wrong sea, two rivers."]))
-    assert "".join(TEXT[one.start : one.end] for one in segments(TEXT, places(critique))) == TEXT
-    assert segments("", {}) == []
+def test_the_segments_joined_are_the_text() -> None:
+    aius = aius_with_numbers("a", ["The sea is wrong.", "Wrong sea, two rivers."])
+    spans = locate_aius(Critique(author="a", text=TEXT, aius=aius))
+    assert "".join(TEXT[segment.start : segment.end] for segment in split_text(TEXT, spans)) == TEXT
+    assert split_text("", {}) == []

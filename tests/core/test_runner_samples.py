@@ -1,7 +1,8 @@
-"""Samples of one prompt go out in one call where the provider can draw them, and are told one by one all the same."""
+"""Samples of one prompt: one call where the provider supports it, one event for each sample in any case."""
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,34 +10,34 @@ import pytest
 from core.llm import costs
 from core.llm.client import LiteLLM, Reply, ScriptedModel
 from core.llm.limits import Limits
-from core.problems import Permanent, Temporary
+from core.problems import PermanentFailure, TemporaryFailure
 from core.runner import run_flow
-from core.trace import Ask, CallFailed, Event, Spec, TurnTaken, Usage, Verdict
-from tests.core.protocols.reviews import a_flow, settings
-from tests.openai_server import serving
+from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
+from tests.core.protocols.reviews import make_flow, make_settings
+from tests.openai_server import run_server
 
 
-class Sampling(ScriptedModel):
-    """Brings up to `most` replies in a call; `calls` holds how many were asked for and given."""
+class SamplingModel(ScriptedModel):
+    """Returns up to `most` replies from a call; `calls` holds the number requested by each call."""
 
-    def __init__(self, most: int, trouble: Sequence[Exception] = ()) -> None:
-        self.given = 0
-        self.most, self.trouble, self.calls = most, list(trouble), []
+    def __init__(self, most: int, failures: Sequence[Exception] = ()) -> None:
+        self.replies = 0
+        self.most, self.failures, self.calls = most, list(failures), []
         super().__init__(lambda ask: self.rating())
 
     def rating(self) -> str:
-        self.given += 1
-        return f"Analysis: number {self.given}.\nRating: {1 + self.given % 3}"
+        self.replies += 1
+        return f"Analysis: number {self.replies}.\nRating: {1 + self.replies % 3}"
 
     async def sample(self, ask: Ask) -> list[Reply]:
-        if self.trouble:
-            raise self.trouble.pop(0)
+        if self.failures:
+            raise self.failures.pop(0)
         self.calls.append(ask.samples)
         return [Reply(text=self.rating(), usage=Usage(dollars=0.5)) for _ in range(min(ask.samples, self.most))]
 
     @property
-    def alone(self) -> int:
-        """Chair's asks that went out one by one."""
+    def single_asks(self) -> int:
+        """The number of the chair's asks that were sent singly."""
         return sum(ask.step == "chair" for ask in self.asked)
 
 
@@ -49,83 +50,83 @@ def run(
         events.append(event)
 
     limits = limits or Limits(backoff=0)
-    return asyncio.run(run_flow(a_flow(settings(samples=n)), model, record, stored=stored, limits=limits)), events
+    return asyncio.run(
+        run_flow(make_flow(make_settings(samples=n)), model, record, stored=stored, limits=limits)
+    ), events
 
 
-def samples(events: Sequence[Event]) -> list[str]:
-    return [event.turn.reply for event in events if isinstance(event, TurnTaken) and event.turn.step == "chair"]
+def sample_replies(events: Sequence[Event]) -> list[str]:
+    return [event.turn.reply for event in events if isinstance(event, TurnCompleted) and event.turn.step == "chair"]
 
 
-def test_all_samples_come_in_one_call_and_each_is_an_event() -> None:
-    model = Sampling(most=20)
+def test_all_samples_are_requested_in_one_call_and_each_is_an_event() -> None:
+    model = SamplingModel(most=20)
     verdict, events = run(model)
-    assert model.calls == [4] and model.alone == 0
-    assert len(set(samples(events))) == 4 and verdict is not None
+    assert model.calls == [4] and model.single_asks == 0
+    assert len(set(sample_replies(events))) == 4 and verdict is not None
 
 
-def test_what_a_call_does_not_bring_is_asked_for_one_by_one_and_no_more_calls_are_tried() -> None:
-    model, limits = Sampling(most=3), Limits(backoff=0)
+def test_missing_samples_are_requested_singly_for_the_rest_of_the_run() -> None:
+    model, limits = SamplingModel(most=3), Limits(backoff=0)
     _, events = run(model, limits=limits)
-    assert model.calls == [3 + 1] and model.alone == 1 and len(samples(events)) == 4
+    assert model.calls == [3 + 1] and model.single_asks == 1 and len(sample_replies(events)) == 4
     run(model, limits=limits)
-    assert model.calls == [4] and model.alone == 5
+    assert model.calls == [4] and model.single_asks == 5
 
 
-def test_a_provider_that_refuses_n_is_asked_for_one_at_a_time() -> None:
-    model = Sampling(most=20, trouble=[Permanent("n has to be 1")])
+def test_a_provider_that_rejects_n_gets_single_requests() -> None:
+    model = SamplingModel(most=20, failures=[PermanentFailure("n has to be 1")])
     verdict, events = run(model)
-    assert verdict is not None and model.calls == [] and model.alone == 4
+    assert verdict is not None and model.calls == [] and model.single_asks == 4
     assert not any(isinstance(event, CallFailed) for event in events)
 
 
-def test_trouble_that_passes_is_told_once_and_tried_again() -> None:
-    model = Sampling(most=20, trouble=[Temporary("busy")])
+def test_a_temporary_failure_of_the_batch_is_recorded_once_and_retried() -> None:
+    model = SamplingModel(most=20, failures=[TemporaryFailure("busy")])
     _, events = run(model)
     assert model.calls == [4]
     assert [event.problem for event in events if isinstance(event, CallFailed)] == ["busy"]
 
 
-def test_trouble_that_stays_fails_the_trace_once() -> None:
-    model = Sampling(most=20, trouble=[Temporary("busy")] * 9)
-    verdict, events = run(model, limits=Limits(backoff=0, tries=2))
+def test_a_lasting_failure_of_the_batch_fails_the_trace_once() -> None:
+    model = SamplingModel(most=20, failures=[TemporaryFailure("busy")] * 9)
+    verdict, events = run(model, limits=Limits(backoff=0, max_tries=2))
     assert verdict is None and [event.type for event in events[-3:]] == ["call_failed", "call_failed", "failed"]
 
 
-def test_what_is_stored_is_not_drawn_again() -> None:
-    _, events = run(Sampling(most=20))
-    model = Sampling(most=20)
-    verdict, again = run(model, stored=events[:5])
+def test_stored_samples_are_not_requested_again() -> None:
+    _, events = run(SamplingModel(most=20))
+    model = SamplingModel(most=20)
+    verdict, resumed = run(model, stored=events[:5])
     assert model.calls == [2] and not model.asked
-    assert samples(again)[:2] == samples(events)[:2] and verdict is not None
+    assert sample_replies(resumed)[:2] == sample_replies(events)[:2] and verdict is not None
 
 
-def test_a_model_that_cannot_sample_is_asked_for_each() -> None:
+def test_a_model_without_sampling_gets_single_requests() -> None:
     model = ScriptedModel(lambda ask: "Rating: 2")
     run(model)
     assert sum(ask.step == "chair" for ask in model.asked) == 4
 
 
-def test_one_sample_is_one_plain_call() -> None:
-    model = Sampling(most=20)
+def test_one_sample_is_one_single_request() -> None:
+    model = SamplingModel(most=20)
     run(model, n=1)
-    assert model.calls == [] and model.alone == 1
+    assert model.calls == [] and model.single_asks == 1
 
 
-def test_money_is_set_aside_for_every_sample() -> None:
+def test_the_maximum_cost_includes_every_sample() -> None:
     ask = Ask("a", "chair", 1, Spec(model="gpt-4o-mini", max_tokens=1000), "x" * 400, int)
-    several = costs.most(Ask("a", "chair", 1, ask.spec, ask.prompt, int, samples=3))
-    one, none = (
-        costs.most(ask),
-        costs.most(Ask("a", "chair", 1, Spec(model="gpt-4o-mini", max_tokens=0), "x" * 400, int)),
-    )
-    assert several is not None and one is not None and none is not None
-    assert several - none == pytest.approx(3 * (one - none))
+    one_sample = costs.maximum_cost(ask)
+    three_samples = costs.maximum_cost(replace(ask, samples=3))
+    prompt_only = costs.maximum_cost(replace(ask, spec=Spec(model="gpt-4o-mini", max_tokens=0)))
+    assert three_samples is not None and one_sample is not None and prompt_only is not None
+    assert three_samples - prompt_only == pytest.approx(3 * (one_sample - prompt_only))
 
 
-def drawn(model: str, count: int) -> tuple[list[Reply], int]:
-    """The replies of a real server to one call, and how many calls it saw."""
+def request_samples(model: str, count: int) -> tuple[list[Reply], int]:
+    """Return the replies of a real server to one call, and how many calls it received."""
 
-    async def one(address: str) -> list[Reply]:
+    async def sample(address: str) -> list[Reply]:
         litellm = LiteLLM()
         try:
             spec = Spec(model=model, address=address, timeout=10)
@@ -133,23 +134,23 @@ def drawn(model: str, count: int) -> tuple[list[Reply], int]:
         finally:
             await litellm.close()
 
-    with serving() as server:
-        return asyncio.run(one(server.address)), len(server.log)
+    with run_server() as server:
+        return asyncio.run(sample(server.address)), len(server.log)
 
 
-def test_a_real_server_with_n_is_called_once_and_the_usage_adds_up() -> None:
-    replies, calls = drawn("sampler-1", 3)
+def test_a_server_that_supports_n_is_called_once_and_the_usage_adds_up() -> None:
+    replies, calls = request_samples("sampler-1", 3)
     assert calls == 1 and [reply.text[-1] for reply in replies] == ["0", "1", "2"]
     tokens = [reply.usage.completion_tokens or 0 for reply in replies]
     assert max(tokens) - min(tokens) <= 1
     assert sum(reply.usage.prompt_tokens or 0 for reply in replies) == len("Which?") // 4
 
 
-def test_a_real_server_that_passes_over_n_brings_one() -> None:
-    replies, calls = drawn("judge-1", 3)
+def test_a_server_that_ignores_n_returns_one_reply() -> None:
+    replies, calls = request_samples("judge-1", 3)
     assert (len(replies), calls) == (1, 1)
 
 
-def test_the_local_model_draws_one_by_one() -> None:
+def test_the_local_model_does_not_support_n() -> None:
     ask = Ask("a", "chair", 1, Spec(model="local"), "Which?", int, samples=3)
     assert asyncio.run(LiteLLM().sample(ask)) == []

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that the tests start and stop themselves, where its binaries are on the machine."""
+"""A PostgreSQL server that the tests start and stop, where its binaries are installed."""
 
 import os
 import pwd
@@ -12,11 +12,11 @@ from pathlib import Path
 import psycopg
 
 SETTINGS = {"listen_addresses": "", "fsync": "off", "full_page_writes": "off", "max_connections": "120"}
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 def binaries() -> Path | None:
-    """The folder of initdb and postgres: the newest Debian package's, else whatever is on the PATH."""
+    """Return the folder of initdb and postgres: that of the newest Debian package, else that on the PATH."""
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
     on_path = shutil.which("postgres")
     for folder in [*packaged, *([Path(on_path).resolve().parent] if on_path else [])]:
@@ -26,7 +26,7 @@ def binaries() -> Path | None:
 
 
 class Server:
-    """A server on a socket in a temporary folder. It refuses to run as root, so root starts it as somebody else."""
+    """A server on a socket in a temporary folder. Root starts it as another user: PostgreSQL refuses to run as root."""
 
     def __init__(self, folder: Path) -> None:
         self.user = _unprivileged()
@@ -49,37 +49,37 @@ class Server:
         self._wait()
 
     def url(self, database: str) -> str:
-        """The address of a database, as a user of Tiebreak would give it."""
+        """Return the URL of a database."""
         return f"postgresql://tests@/{database}?host={self.folder}"
 
     def create(self, template: str = "template0") -> str:
-        """The name of a new database, a copy of `template`."""
+        """Create a database as a copy of `template`, and return its name."""
         self._databases += 1
         name = f"tiebreak_{self._databases}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop(self, name: str) -> None:
-        """Remove a database, whoever is still connected to it."""
+        """Remove a database, with its open connections."""
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def execute(self, statement: str) -> None:
-        """Run one statement outside of all transactions."""
+        """Execute a statement outside of a transaction."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement)
 
     def stop(self) -> None:
-        """End the server, and remove everything it wrote."""
+        """Stop the server, and remove its files."""
         self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait(self) -> None:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             try:
                 return self.execute("SELECT 1")
@@ -96,8 +96,8 @@ class Server:
 
 
 def _unprivileged() -> str | None:
-    """Whom to start the server as; None for whoever runs the tests."""
+    """Return the user to start the server as; None for the current one."""
     if os.getuid() != 0:
         return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in ("postgres", "nobody") if name in known)
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in names)

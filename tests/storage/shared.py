@@ -1,22 +1,22 @@
-"""Debates and other records that several tests of storage start from."""
+"""Records of debates that several tests of storage use."""
 
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Opinion
-from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnTaken, Usage, Verdict, VerdictReached
+from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from storage import studies
 from storage.database import reading
 from storage.labelling.queue import Queue
 from storage.transfer import imports
-from tests.conftest import an_item
+from tests.conftest import make_item
 
 RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
 
 
-def a_turn(number: int = 0, **fields: object) -> TurnTaken:
-    """An answered ask of judge j0, j1 or j2."""
-    told = {
+def a_turn(number: int = 0, **fields: object) -> TurnCompleted:
+    """Return a completed turn of judge j0, j1 or j2."""
+    defaults = {
         "speaker": f"j{number % 3}",
         "step": "opinion",
         "round": number // 3,
@@ -25,24 +25,24 @@ def a_turn(number: int = 0, **fields: object) -> TurnTaken:
         "reading": 1,
     }
     usage = Usage(prompt_tokens=10, completion_tokens=2, seconds=0.5, dollars=0.25)
-    return TurnTaken(
-        ask=number, turn=Turn(**{**told, "reading": 1, "usage": usage, "prompt": f"prompt {number}"} | fields)
-    )
+    return TurnCompleted(ask=number, turn=Turn(**{**defaults, "usage": usage, "prompt": f"prompt {number}"} | fields))
 
 
 def an_unreadable(number: int = 0) -> ReplyUnreadable:
-    """The same, where the reply could not be read."""
+    """Return a turn whose reply could not be read."""
     turn = a_turn(number, reply="hm", reading=None, problem="no choice", usage=Usage(seconds=1.0)).turn
     return ReplyUnreadable(ask=number, turn=turn)
 
 
 def a_verdict(outcome: Outcome = "disputed", last: tuple[object, ...] = (1, 2, 0)) -> VerdictReached:
-    """What three judges concluded, who began with 1."""
+    """Return the verdict of three judges, whose first opinions are 1."""
     value = last[0] if outcome == "agreed" else None
-    said = [
-        _opinion(f"j{n}", stage, one) for n, then in enumerate(last) for stage, one in (("first", 1), ("last", then))
-    ]
-    opinions = (*said, _opinion("j0 · j1 · j2", "verdict", value))
+    opinions = tuple(
+        _opinion(f"j{n}", stage, opinion)
+        for n, last_opinion in enumerate(last)
+        for stage, opinion in (("first", 1), ("last", last_opinion))
+    )
+    opinions += (_opinion("j0 · j1 · j2", "verdict", value),)
     return VerdictReached(verdict=Verdict(outcome=outcome, value=value, opinions=opinions))
 
 
@@ -51,14 +51,14 @@ def _opinion(judge: str, stage: str, value: object) -> Opinion:
 
 
 def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:
-    """A debate of an item; without events, one that was disputed."""
+    """Return a trace of an item; without events, a disputed debate."""
     return TraceRecord(run=run, item=item, events=events or (a_turn(), a_verdict()))
 
 
 def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:
-    """A study of so many items whose judges could not agree, in a queue."""
+    """Import a study with `count` disputed debates, and return their queue."""
     names = [f"item {number}" for number in range(count)]
-    records: list[Record] = [ItemRecord(item=an_item(name)) for name in names]
-    imports.load(engine, study, [*records, RUN, *(a_trace(name) for name in names)])
+    records: list[Record] = [ItemRecord(item=make_item(name)) for name in names]
+    imports.import_records(engine, study, [*records, RUN, *(a_trace(name) for name in names)])
     with reading(engine) as session:
         return Queue(studies.get(session, study).id)

@@ -5,23 +5,23 @@ from storage import annotators
 from storage.database import reading, writing
 
 
-def test_a_name_is_kept_on_one_line(engine):
+def test_a_name_is_stored_on_one_line(engine):
     with writing(engine) as session:
-        assert annotators.annotator_id(session, "  Ann \n Lee ") == annotators.annotator_id(session, "Ann Lee")
+        assert annotators.get_or_create_id(session, "  Ann \n Lee ") == annotators.get_or_create_id(session, "Ann Lee")
     with reading(engine) as session:
         assert annotators.names(session) == ["Ann Lee"]
-        assert annotators.find(session, "Ann  Lee") is not None
-        assert annotators.find(session, "ann lee") is None
+        assert annotators.find_id(session, "Ann  Lee") is not None
+        assert annotators.find_id(session, "ann lee") is None
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 81, "a\x00b", "\ud83d", "bell\x07"])
-def test_a_name_that_cannot_be_seen_or_is_too_long_is_refused(name):
+def test_an_invalid_name_is_refused(name):
     with pytest.raises(Problem, match=r"name"):
-        annotators.name_of(name)
+        annotators.normalize_name(name)
 
 
-def test_many_are_known_by_the_names_as_given(engine):
+def test_ids_are_returned_by_the_names_as_passed(engine):
     with writing(engine) as session:
-        there = annotators.annotator_ids(session, ["b", "a", " a "])
-        assert there["a"] == there[" a "] != there["b"]
-        assert annotators.annotator_ids(session, ["a"]) == {"a": there["a"]}
+        ids = annotators.get_or_create_ids(session, ["b", "a", " a "])
+        assert ids["a"] == ids[" a "] != ids["b"]
+        assert annotators.get_or_create_ids(session, ["a"]) == {"a": ids["a"]}

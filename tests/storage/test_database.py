@@ -10,7 +10,7 @@ from core.problems import Problem
 from storage import database, labels, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.tables import AnnotatorRow, LabelRow
-from tests.conftest import a_target
+from tests.conftest import make_target
 from tests.paths import ROOT
 
 
@@ -21,44 +21,44 @@ def fresh(empty_address):
     engine.dispose()
 
 
-def test_the_address_is_given_or_from_the_environment_or_a_file_beside_the_app(monkeypatch):
-    monkeypatch.setenv("TIEBREAK_DATABASE_URL", "sqlite:///theirs.db")
-    assert database.address("sqlite:///mine.db") == "sqlite:///mine.db"
-    assert database.address() == "sqlite:///theirs.db"
+def test_the_url_is_passed_or_from_the_environment_or_the_default(monkeypatch):
+    monkeypatch.setenv("TIEBREAK_DATABASE_URL", "sqlite:///environment.db")
+    assert database.database_url("sqlite:///passed.db") == "sqlite:///passed.db"
+    assert database.database_url() == "sqlite:///environment.db"
     monkeypatch.delenv("TIEBREAK_DATABASE_URL")
-    assert database.address() == "sqlite:///tiebreak.db"
+    assert database.database_url() == "sqlite:///tiebreak.db"
 
 
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [("nonsense", "cannot be read"), ("mysql://u@h/d", "SQLite or PostgreSQL, not in 'mysql'"), ("", "cannot be read")],
 )
-def test_an_address_that_is_none_is_refused_in_one_sentence(address, sentence):
+def test_an_invalid_url_is_refused_in_one_sentence(address, sentence):
     with pytest.raises(Problem, match=sentence):
         connect(address)
 
 
-def test_a_server_that_does_not_answer_is_told_without_its_password(monkeypatch):
+def test_a_connection_error_does_not_contain_the_password(monkeypatch):
     with pytest.raises(Problem, match="cannot be opened") as caught:
-        upgrade(connect("postgresql://somebody:secret@127.0.0.1:1/tiebreak"))
+        upgrade(connect("postgresql://user:secret@127.0.0.1:1/tiebreak"))
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path):
+def test_a_file_that_is_not_a_database_is_a_problem(tmp_path):
     path = tmp_path / "notes.db"
-    path.write_text("Dear diary, " * 200)
+    path.write_text("Not a database. " * 200)
     with pytest.raises(Problem, match="not a database"):
         upgrade(connect(f"sqlite:///{path}"))
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_created_is_a_problem(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(Problem, match="cannot be made"):
+    with pytest.raises(Problem, match="cannot be created"):
         connect(f"sqlite:///{tmp_path}/file/sub/tiebreak.db")
 
 
-def test_a_database_in_a_new_folder_is_made(tmp_path):
+def test_a_database_is_created_in_a_new_folder(tmp_path):
     engine = connect(f"sqlite:///{tmp_path}/a/b/tiebreak.db")
     assert database.is_empty(engine)
     upgrade(engine)
@@ -66,7 +66,7 @@ def test_a_database_in_a_new_folder_is_made(tmp_path):
     engine.dispose()
 
 
-def test_an_error_undoes_the_whole_operation(engine):
+def test_an_exception_rolls_the_operation_back(engine):
     def create_twice():
         with writing(engine) as session:
             studies.create(session, "s")
@@ -95,63 +95,63 @@ def test_on_postgresql_a_reader_cannot_write(fresh):
         session.execute(text("CREATE TABLE x (y int)"))
 
 
-def test_several_writers_and_readers_are_never_locked_out(engine, a_study):
-    """Each reads first and writes later, which SQLite refuses where a transaction does not begin as a writer."""
-    troubles = []
+def test_concurrent_readers_and_writers_are_never_locked_out(engine, a_study):
+    """SQLite refuses a transaction that reads first and writes later, unless it begins as a writer."""
+    errors = []
 
     def work(annotator):
         try:
             for number in range(15):
                 with writing(engine) as session:
-                    labels.own(session, a_study.id, a_target(), annotator)
-                    labels.put(session, a_study.id, a_target(f"item {number % 3}"), annotator, 1)
+                    labels.current(session, a_study.id, make_target(), annotator)
+                    labels.save(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
                 with reading(engine) as session:
                     labels.version(session, a_study.id)
-        except DBAPIError as trouble:
-            troubles.append(trouble)
+        except DBAPIError as error:
+            errors.append(error)
 
     threads = [threading.Thread(target=work, args=(f"annotator {number}",)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert troubles == []
+    assert errors == []
     with reading(engine) as session:
         assert session.scalars(select(func.count()).select_from(LabelRow)).one() == 8 * 15
 
 
-def test_people_and_targets_that_several_meet_first_are_made_once(engine, a_study):
+def test_concurrent_writers_create_an_annotator_and_a_target_once(engine, a_study):
     start = threading.Barrier(6)
-    troubles = []
+    errors = []
 
     def work(number):
         start.wait()
         try:
             with writing(engine) as session:
-                labels.put(session, a_study.id, a_target(kind="answer"), f"annotator {number % 2}", "yes")
-        except DBAPIError as trouble:
-            troubles.append(trouble)
+                labels.save(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
+        except DBAPIError as error:
+            errors.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert troubles == []
+    assert errors == []
     with reading(engine) as session:
         assert session.scalars(select(func.count()).select_from(AnnotatorRow)).one() == 2
-        assert len(labels.history(session, a_study.id, a_target(kind="answer"))) == 6
+        assert len(labels.history(session, a_study.id, make_target(kind="answer"))) == 6
 
 
-def test_sqlite_writes_ahead_and_holds_references(tmp_path):
+def test_sqlite_uses_wal_and_foreign_keys(tmp_path):
     engine = connect(f"sqlite:///{tmp_path}/tiebreak.db")
     with engine.connect() as connection:
-        told = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "foreign_keys")]
-    assert told == ["wal", 1]
+        settings = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "foreign_keys")]
+    assert settings == ["wal", 1]
     engine.dispose()
 
 
-def test_two_processes_may_upgrade_at_once(empty_address):
+def test_two_processes_can_upgrade_at_once(empty_address):
     program = "import sys; from storage import database; database.upgrade(database.connect(sys.argv[1]))"
-    both = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=ROOT) for _ in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=ROOT) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]

@@ -1,43 +1,43 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 from core.labels import Label
-from storage.fingerprints import counting, label_row, origin
-from tests.conftest import a_target
+from storage.fingerprints import file_fingerprinter, fingerprint, label_row
+from tests.conftest import make_target
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def known_by(value=1, target=1, person=1, **fields):
-    label = Label(target=a_target(), annotator="ann", value=value, **fields)
-    return origin(label_row(label, 1, target, person))
+def label_fingerprint(value=1, target=1, annotator=1, **fields):
+    label = Label(target=make_target(), annotator="ann", value=value, **fields)
+    return fingerprint(label_row(label, 1, target, annotator))
 
 
-def test_every_part_of_what_is_said_counts():
-    origins = [
-        *(known_by(value) for value in (1, 1.0, True, "1", "true", None, {"a": 1.0})),
-        known_by(target=2),
-        known_by(person=2),
-        known_by(blind=False),
-        known_by(reason="so"),
-        known_by(seconds=1.0),
-        known_by(at=AT),
+def test_every_column_changes_the_fingerprint():
+    fingerprints = [
+        *(label_fingerprint(value) for value in (1, 1.0, True, "1", "true", None, {"a": 1.0})),
+        label_fingerprint(target=2),
+        label_fingerprint(annotator=2),
+        label_fingerprint(blind=False),
+        label_fingerprint(reason="so"),
+        label_fingerprint(seconds=1.0),
+        label_fingerprint(at=AT),
     ]
-    assert len(set(origins)) == len(origins)
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
-def test_the_same_said_otherwise_is_known_again():
-    assert known_by(at=AT) == known_by(at=AT.astimezone(timezone(timedelta(hours=-5))))
-    assert known_by({"a": 1.0, "b": 2.0}) == known_by({"b": 2.0, "a": 1.0})
+def test_equal_content_has_the_same_fingerprint():
+    assert label_fingerprint(at=AT) == label_fingerprint(at=AT.astimezone(timezone(timedelta(hours=-5))))
+    assert label_fingerprint({"a": 1.0, "b": 2.0}) == label_fingerprint({"b": 2.0, "a": 1.0})
 
 
-def test_origins_are_the_same_on_every_machine():
-    assert known_by(at=AT) == "ac576b7f4628d537fe73699c4d31d6e4"
+def test_a_fingerprint_never_changes_between_versions():
+    assert label_fingerprint(at=AT) == "ac576b7f4628d537fe73699c4d31d6e4"
 
 
-def test_identical_lines_are_counted():
-    ready = counting()
-    row = label_row(Label(target=a_target(), annotator="ann", value=1), 1, 1, 1)
-    first, second, third = (ready(row)["origin"] for _ in range(3))
+def test_identical_lines_have_different_fingerprints():
+    add_fingerprint = file_fingerprinter()
+    row = label_row(Label(target=make_target(), annotator="ann", value=1), 1, 1, 1)
+    first, second, third = (add_fingerprint(row)["fingerprint"] for _ in range(3))
     assert len({first, second, third}) == 3
-    again = counting()
-    assert [again(row)["origin"] for _ in range(3)] == [first, second, third]
+    second_file = file_fingerprinter()
+    assert [second_file(row)["fingerprint"] for _ in range(3)] == [first, second, third]

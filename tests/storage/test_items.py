@@ -6,14 +6,14 @@ from core.problems import Problem
 from storage import items
 from storage.database import reading
 from storage.transfer import imports
-from tests.conftest import an_item
+from tests.conftest import make_item
 
 
-def load(engine, *wanted):
-    return imports.load(engine, "s", [ItemRecord(item=item) for item in wanted])
+def load(engine, *new):
+    return imports.import_records(engine, "s", [ItemRecord(item=item) for item in new])
 
 
-def test_an_item_comes_back_whole(engine, a_study):
+def test_an_item_is_read_back_unchanged(engine, a_study):
     whole = Item(
         id="日本 =1+1",
         prompt="p\n",
@@ -31,21 +31,21 @@ def test_an_item_comes_back_whole(engine, a_study):
             items.get(session, a_study.id, "item 9")
 
 
-def test_items_stand_in_the_order_of_their_files(engine, a_study):
-    load(engine, an_item("z"), an_item("item 1"), an_item("a"))
+def test_items_have_the_order_of_their_files(engine, a_study):
+    load(engine, make_item("z"), make_item("item 1"), make_item("a"))
     with reading(engine) as session:
-        assert [item.id for item in items.all_of(session, a_study.id)] == ["item 0", "item 1", "item 2", "z", "a"]
-        assert len(items.all_of(session, a_study.id, limit=2)) == 2
+        assert [item.id for item in items.of_study(session, a_study.id)] == ["item 0", "item 1", "item 2", "z", "a"]
+        assert len(items.of_study(session, a_study.id, limit=2)) == 2
 
 
-def test_an_item_with_other_words_is_refused(engine, a_study):
-    with pytest.raises(Problem, match="Item 'item 1' is in this study already, with other words"):
-        load(engine, an_item("new"), an_item("item 1", prompt="another"))
-    with pytest.raises(Problem, match="twice, with different words"):
-        load(engine, an_item("new"), an_item("new", prompt="another"))
+def test_a_known_item_with_different_content_is_refused(engine, a_study):
+    with pytest.raises(Problem, match="Item 'item 1' is in this study already, with different content"):
+        load(engine, make_item("new"), make_item("item 1", prompt="another"))
+    with pytest.raises(Problem, match="twice, with different content"):
+        load(engine, make_item("new"), make_item("new", prompt="another"))
     with reading(engine) as session:
-        assert len(items.all_of(session, a_study.id)) == 3
+        assert len(items.of_study(session, a_study.id)) == 3
 
 
-def test_the_same_item_twice_in_a_file_is_one(engine, a_study):
-    assert load(engine, an_item("new"), an_item("new")).items == 1
+def test_an_item_that_is_twice_in_a_file_is_added_once(engine, a_study):
+    assert load(engine, make_item("new"), make_item("new")).items == 1

@@ -3,13 +3,21 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import UniqueConstraint, inspect, text
 
+from core.aius import Add, Piece
+from core.critiques import Aiu, Critique
+from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
+from core.items import Criterion
+from core.labels import PREFERENCE
 from core.problems import Problem
-from storage import labels, studies
-from storage.database import configuration, connect, reading, upgrade, writing
+from storage import aius, labels, runs, studies
+from storage.database import alembic_config, connect, reading, upgrade, writing
+from storage.labelling import queue
 from storage.tables import Table
-from tests.conftest import a_target
+from storage.transfer import import_records
+from tests.conftest import make_item, make_target
+from tests.storage.shared import RUN, a_trace
 
 
 @pytest.fixture
@@ -19,7 +27,7 @@ def fresh(empty_address):
     engine.dispose()
 
 
-def test_the_migrations_make_exactly_the_tables(fresh):
+def test_the_migrations_create_the_tables_of_the_models(fresh):
     upgrade(fresh)
     with fresh.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
@@ -35,42 +43,134 @@ def test_upgrading_again_changes_nothing(fresh):
         assert studies.names(session) == ["s"]
 
 
-def test_every_migration_can_be_undone_and_done_again(fresh):
+def test_every_migration_can_be_reversed_and_applied_again(fresh):
     upgrade(fresh)
     with fresh.execution_options(writes=True).begin() as connection:
-        command.downgrade(configuration(connection), "base")
+        command.downgrade(alembic_config(connection), "base")
     assert set(inspect(fresh).get_table_names()) <= {"alembic_version"}
     upgrade(fresh)
     assert inspect(fresh).has_table("study")
 
 
-def test_there_is_one_line_of_migrations(fresh):
+def test_the_migrations_have_one_head(fresh):
     with fresh.connect() as connection:
-        assert len(ScriptDirectory.from_config(configuration(connection)).get_heads()) == 1
+        assert len(ScriptDirectory.from_config(alembic_config(connection)).get_heads()) == 1
 
 
 def test_a_database_of_a_newer_version_is_refused_in_one_sentence(fresh):
     upgrade(fresh)
     with fresh.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(Problem, match="not of this version of Tiebreak"):
+    with pytest.raises(Problem, match="newer version of Tiebreak"):
         upgrade(fresh)
 
 
-def test_a_table_that_is_made_anew_takes_nothing_with_it(engine, a_study):
+def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
     """SQLite drops the old table; with foreign keys on, labels would go with their study."""
     from alembic.operations import Operations
 
     from storage.database import _upgrading
 
     with writing(engine) as session:
-        labels.put(session, a_study.id, a_target(), "ann", 1)
+        labels.save(session, a_study.id, make_target(), "ann", 1)
     with _upgrading(engine) as connection:
         operations = Operations(MigrationContext.configure(connection))
         for default in ("0", None):
             with operations.batch_alter_table("study", recreate="auto") as batch:
                 batch.alter_column("name", server_default=default)
     with reading(engine) as session:
-        assert len(labels.history(session, a_study.id, a_target())) == 1
+        assert len(labels.history(session, a_study.id, make_target())) == 1
         if engine.dialect.name == "sqlite":
             assert session.execute(text("PRAGMA foreign_keys")).scalar() == 1
+
+
+RENAMED_TABLES = {"ruling": "adjudication", "seen": "opinion_view"}
+RENAMED_COLUMNS = {
+    "doubt": "uncertainty",
+    "carried_by": "claimed_by",
+    "carried_until": "claimed_until",
+    "origin": "fingerprint",
+}
+
+
+def read_tables(engine):
+    """Return table -> its rows as dictionaries, in the order of their columns."""
+    inspector = inspect(engine)
+    tables = {}
+    with engine.connect() as connection:
+        for table in set(inspector.get_table_names()) - {"alembic_version"}:
+            rows = connection.execute(text(f'SELECT * FROM "{table}"')).mappings().all()
+            tables[table] = sorted((dict(row) for row in rows), key=repr)
+    return tables
+
+
+def test_the_third_migration_keeps_every_row_and_can_be_reversed(engine, a_study):
+    """Revision 0003 renames tables and columns: `ruling`, `seen`, `doubt` and others."""
+    study_with_all_tables(engine, a_study)
+    new = read_tables(engine)
+    with engine.execution_options(writes=True).begin() as connection:
+        command.downgrade(alembic_config(connection), "0002")
+    old = read_tables(engine)
+    assert {"ruling", "seen"} <= old.keys() and {"adjudication", "opinion_view"} & old.keys() == set()
+    assert {table for table, rows in old.items() if not rows} == set()
+    renamed = {
+        RENAMED_TABLES.get(table, table): [{RENAMED_COLUMNS.get(name, name): row[name] for name in row} for row in rows]
+        for table, rows in old.items()
+    }
+    upgrade(engine)
+    assert renamed == read_tables(engine) == new
+
+
+def study_with_all_tables(engine, study):
+    """Add at least one row to every table."""
+    critique = Critique(id="c", author="a", text="Short.", aius=(Aiu(id="c.1", text="Short."),))
+    criterion = CriterionRecord(criterion=Criterion(name="helpfulness"))
+    scale = ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE)
+    item = ItemRecord(item=make_item("criticised", critiques=(critique,)))
+    import_records(engine, study.name, [criterion, scale, item, RUN, a_trace("item 0")])
+    with writing(engine) as session:
+        labels.save(session, study.id, make_target(), "ann", 1, reason="so", seconds=1.5)
+        labels.record_view(session, study.id, make_target(), "ann")
+        labels.adjudicate(session, study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
+        queue.save_draft(session, study.id, make_target("item 1"), "ann", {"value": 1})
+        queue.extend_lease(session, study.id, make_target("item 1"), "ann", 30)
+        queue.set_mark(session, study.id, make_target("item 1"), "ann", "note", text="odd")
+        aius.save_edit(session, study.id, "criticised", "ann", Add(critique="c", piece=Piece(text="New.")))
+        run = runs.create(session, study.id, "live", protocol="scaleeval", criterion="", settings={}, prompts={})
+        runs.claim_run(session, run, "worker")
+        runs.claim_traces(session, run, "worker", 1)
+
+
+def test_rows_can_be_added_after_the_third_migration(engine, a_study):
+    """On PostgreSQL the sequences of renamed tables continue."""
+    with writing(engine) as session:
+        labels.adjudicate(session, a_study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
+    with engine.execution_options(writes=True).begin() as connection:
+        command.downgrade(alembic_config(connection), "0002")
+    upgrade(engine)
+    with writing(engine) as session:
+        labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="better", adjudicator="dee")
+        labels.record_view(session, a_study.id, make_target(), "ann")
+    with reading(engine) as session:
+        assert [adjudication.value for adjudication in labels.adjudications(session, a_study.id)] == [0, 1]
+
+
+def test_keys_constraints_and_indexes_are_those_of_the_models(fresh):
+    """Alembic compares neither names of keys nor, on SQLite, every constraint."""
+    upgrade(fresh)
+    inspector = inspect(fresh)
+    for name, table in Table.metadata.tables.items():
+        assert inspector.get_pk_constraint(name)["name"] == table.primary_key.name
+        keys = {key["name"] for key in inspector.get_foreign_keys(name)}
+        assert keys == {key.name for key in table.foreign_key_constraints}
+        declared = {c.name: [column.name for column in c.columns] for c in table.constraints if is_unique(c)}
+        unique = {
+            constraint["name"]: constraint["column_names"] for constraint in inspector.get_unique_constraints(name)
+        }
+        assert unique == declared
+        indexes = {index["name"] for index in inspector.get_indexes(name)} - declared.keys()
+        assert indexes == {index.name for index in table.indexes}
+
+
+def is_unique(constraint):
+    return isinstance(constraint, UniqueConstraint)

@@ -9,7 +9,7 @@ from storage import events, runs, traces
 from storage.database import reading, writing
 from storage.runs import Progress
 from storage.tables import RunRow, TraceRow
-from storage.traces import Happened, Totals
+from storage.traces import NewEvent, Totals
 from storage.transfer import imports
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
@@ -21,13 +21,13 @@ def a_run(engine, a_study):
 
 
 def create(session, study, name="r", **fields):
-    told = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {"rounds": 3}, "prompts": {"a": "b"}}
-    return runs.create(session, study.id, name, **told | fields)
+    defaults = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {"rounds": 3}, "prompts": {"a": "b"}}
+    return runs.create(session, study.id, name, **defaults | fields)
 
 
-def do(engine, what, *arguments):
+def write(engine, function, *arguments):
     with writing(engine) as session:
-        return what(session, *arguments)
+        return function(session, *arguments)
 
 
 def get(engine, run):
@@ -35,15 +35,15 @@ def get(engine, run):
         return runs.get(session, run)
 
 
-def end_of_patience(engine):
-    """Everything that was claimed is as if its process had died a while ago."""
+def expire_claims(engine):
+    """Let all claims expire, as after a crash."""
     past = datetime.now(UTC) - timedelta(seconds=1)
     with writing(engine) as session:
         session.execute(update(TraceRow).where(TraceRow.claimed_until.is_not(None)).values(claimed_until=past))
-        session.execute(update(RunRow).where(RunRow.carried_until.is_not(None)).values(carried_until=past))
+        session.execute(update(RunRow).where(RunRow.claimed_until.is_not(None)).values(claimed_until=past))
 
 
-def test_a_run_has_a_trace_for_every_item_or_for_the_first_few(engine, a_study, a_run):
+def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study, a_run):
     with writing(engine) as session:
         few = create(session, a_study, limit=2)
         assert [run.name for run in runs.of_study(session, a_study.id)] == ["r 2", "r"]
@@ -52,114 +52,118 @@ def test_a_run_has_a_trace_for_every_item_or_for_the_first_few(engine, a_study, 
             create(session, a_study, scenario="cooking")
 
 
-def test_a_run_comes_back_as_it_was_asked_for(engine, a_study):
+def test_a_run_is_read_back_as_created(engine, a_study):
     with writing(engine) as session:
         run = create(session, a_study, seed=7, ceiling=1.5, parallel=3)
-    there = get(engine, run)
-    assert (there.settings, there.prompts, there.seed, there.ceiling, there.parallel) == (
+    run = get(engine, run)
+    assert (run.settings, run.prompts, run.seed, run.ceiling, run.parallel) == (
         {"rounds": 3},
         {"a": "b"},
         7,
         1.5,
         3,
     )
-    assert (there.state, there.source, there.alive) == ("requested", "live", False)
+    assert (run.state, run.source, run.active) == ("requested", "live", False)
     with pytest.raises(Problem, match="no run 0"):
         get(engine, 0)
 
 
 def test_a_trace_is_claimed_once(engine, a_run):
-    first, second = do(engine, runs.claim, a_run, "one", 2), do(engine, runs.claim, a_run, "two", 2)
-    assert (len(first), len(second), do(engine, runs.claim, a_run, "three", 2)) == (2, 1, [])
+    first, second = write(engine, runs.claim_traces, a_run, "one", 2), write(engine, runs.claim_traces, a_run, "two", 2)
+    assert (len(first), len(second), write(engine, runs.claim_traces, a_run, "three", 2)) == (2, 1, [])
     assert not {trace for trace, _ in first} & {trace for trace, _ in second}
 
 
-def test_after_a_crash_traces_and_run_are_free_again(engine, a_run):
-    assert do(engine, runs.take, a_run, "one")
-    held = do(engine, runs.claim, a_run, "one", 3)
-    assert not do(engine, runs.take, a_run, "two")
-    assert do(engine, runs.waiting) == []
-    end_of_patience(engine)
-    assert do(engine, runs.waiting) == [a_run]
-    assert do(engine, runs.take, a_run, "two")
-    assert do(engine, runs.claim, a_run, "two", 3) == held
-    assert not do(engine, runs.renew, a_run, "one")
-    do(engine, runs.release, a_run, "one")
-    assert do(engine, runs.claim, a_run, "three", 3) == []
+def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_run):
+    assert write(engine, runs.claim_run, a_run, "one")
+    claimed = write(engine, runs.claim_traces, a_run, "one", 3)
+    assert not write(engine, runs.claim_run, a_run, "two")
+    assert write(engine, runs.unclaimed) == []
+    expire_claims(engine)
+    assert write(engine, runs.unclaimed) == [a_run]
+    assert write(engine, runs.claim_run, a_run, "two")
+    assert write(engine, runs.claim_traces, a_run, "two", 3) == claimed
+    assert not write(engine, runs.renew_claims, a_run, "one")
+    write(engine, runs.release, a_run, "one")
+    assert write(engine, runs.claim_traces, a_run, "three", 3) == []
 
 
-def test_a_sign_of_life_keeps_what_was_claimed(engine, a_run):
-    do(engine, runs.take, a_run, "one")
-    do(engine, runs.claim, a_run, "one", 3)
-    end_of_patience(engine)
-    assert do(engine, runs.renew, a_run, "one")
-    assert do(engine, runs.claim, a_run, "two", 3) == []
-    assert get(engine, a_run).alive
+def test_renewed_claims_do_not_expire(engine, a_run):
+    write(engine, runs.claim_run, a_run, "one")
+    write(engine, runs.claim_traces, a_run, "one", 3)
+    expire_claims(engine)
+    assert write(engine, runs.renew_claims, a_run, "one")
+    assert write(engine, runs.claim_traces, a_run, "two", 3) == []
+    assert get(engine, a_run).active
 
 
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
-    do(engine, runs.take, a_run, "one")
-    (first, _), (second, _), (third, _) = do(engine, runs.claim, a_run, "one", 3)
-    do(engine, traces.append, [Happened(first, 0, a_verdict("agreed", (1, 1, 1))), Happened(second, 0, a_verdict())])
-    do(engine, runs.release, a_run, "one")
+    write(engine, runs.claim_run, a_run, "one")
+    (first, _), (second, _), (third, _) = write(engine, runs.claim_traces, a_run, "one", 3)
+    write(engine, traces.append, [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())])
+    write(engine, runs.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
-    do(engine, runs.take, a_run, "one")
-    do(engine, traces.append, [Happened(third, 0, TraceFailed(problem="no key"))])
-    do(engine, runs.release, a_run, "one")
+    write(engine, runs.claim_run, a_run, "one")
+    write(engine, traces.append, [NewEvent(third, 0, TraceFailed(problem="no key"))])
+    write(engine, runs.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
     with reading(engine) as session:
-        told = runs.progress(session, a_run)
-    assert (told.done, told.failed, told.agreed, told.disputed, told.no_verdict) == (2, 1, 1, 1, 0)
+        counts = runs.progress(session, a_run)
+    assert (counts.done, counts.failed, counts.agreed, counts.disputed, counts.no_verdict) == (2, 1, 1, 1, 0)
 
 
-def test_a_cancelled_run_is_held_until_what_is_under_way_has_ended(engine, a_run):
-    do(engine, runs.take, a_run, "one")
-    do(engine, runs.cancel, a_run)
-    assert (get(engine, a_run).state, do(engine, runs.waiting)) == ("cancelling", [])
-    assert not do(engine, runs.renew, a_run, "one")
-    assert not do(engine, runs.take, a_run, "two")
-    do(engine, runs.release, a_run, "one")
-    assert (get(engine, a_run).state, get(engine, a_run).alive) == ("cancelled", False)
+def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, a_run):
+    write(engine, runs.claim_run, a_run, "one")
+    write(engine, runs.cancel, a_run)
+    assert (get(engine, a_run).state, write(engine, runs.unclaimed)) == ("cancelling", [])
+    assert not write(engine, runs.renew_claims, a_run, "one")
+    assert not write(engine, runs.claim_run, a_run, "two")
+    write(engine, runs.release, a_run, "one")
+    assert (get(engine, a_run).state, get(engine, a_run).active) == ("cancelled", False)
 
 
-def test_a_run_whose_process_died_while_it_was_cancelled_is_cancelled(engine, a_run):
-    do(engine, runs.take, a_run, "one")
-    do(engine, runs.cancel, a_run)
-    end_of_patience(engine)
+def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run):
+    write(engine, runs.claim_run, a_run, "one")
+    write(engine, runs.cancel, a_run)
+    expire_claims(engine)
     assert get(engine, a_run).state == "cancelled"
-    do(engine, runs.resume, a_run)
-    assert do(engine, runs.take, a_run, "two")
+    write(engine, runs.resume, a_run)
+    assert write(engine, runs.claim_run, a_run, "two")
 
 
-def test_a_run_that_nobody_carries_is_cancelled_at_once(engine, a_run):
-    do(engine, runs.cancel, a_run)
+def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
+    write(engine, runs.cancel, a_run)
     assert get(engine, a_run).state == "cancelled"
 
 
-def test_a_stopped_run_says_why_and_is_resumed_with_its_failed_traces(engine, a_run):
-    do(engine, runs.take, a_run, "one")
-    ((trace, _),) = do(engine, runs.claim, a_run, "one", 1)
-    do(engine, traces.append, [Happened(trace, 0, a_turn()), Happened(trace, 1, TraceFailed(problem="no key"))])
-    do(engine, runs.release, a_run, "one", "stopped", "at its ceiling")
+def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
+    write(engine, runs.claim_run, a_run, "one")
+    ((trace, _),) = write(engine, runs.claim_traces, a_run, "one", 1)
+    write(engine, traces.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))])
+    write(engine, runs.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
-    do(engine, runs.resume, a_run)
+    write(engine, runs.resume, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
-    again = do(engine, runs.claim, a_run, "one", 3)
-    assert again[0][0] == trace
-    assert do(engine, events.next_seq, [one for one, _ in again]) == {again[0][0]: 2, again[1][0]: 0, again[2][0]: 0}
+    reclaimed = write(engine, runs.claim_traces, a_run, "one", 3)
+    assert reclaimed[0][0] == trace
+    assert write(engine, events.next_sequence_numbers, [one for one, _ in reclaimed]) == {
+        reclaimed[0][0]: 2,
+        reclaimed[1][0]: 0,
+        reclaimed[2][0]: 0,
+    }
 
 
-def test_an_imported_run_is_not_resumed(engine, a_study):
-    imports.load(engine, "s", [RUN, a_trace("item 0")])
+def test_an_imported_run_cannot_be_resumed(engine, a_study):
+    imports.import_records(engine, "s", [RUN, a_trace("item 0")])
     with writing(engine) as session, pytest.raises(Problem, match="this one was imported"):
         runs.resume(session, runs.of_study(session, a_study.id)[0].id)
 
 
-def test_money_that_is_not_known_is_never_called_nothing():
-    def told(**took):
-        return Progress(1, 1, 0, 1, 0, 0, Totals(**took)).sentence()
+def test_an_unknown_price_is_never_shown_as_zero():
+    def summary(**totals):
+        return Progress(1, 1, 0, 1, 0, 0, Totals(**totals)).summary()
 
-    assert "$0.00" not in told(calls=3, unpriced=3)
-    assert "3 calls of unknown price" in told(calls=3, unpriced=3)
-    assert "$0.20 and 3 calls of unknown price" in told(calls=5, dollars=0.2, unpriced=3)
-    assert "$0.00" in told(calls=3)
+    assert "$0.00" not in summary(calls=3, unpriced=3)
+    assert "3 calls of unknown price" in summary(calls=3, unpriced=3)
+    assert "$0.20 and 3 calls of unknown price" in summary(calls=5, dollars=0.2, unpriced=3)
+    assert "$0.00" in summary(calls=3)

@@ -7,41 +7,41 @@ from core.problems import Problem
 from storage import labels, studies
 from storage.database import reading, writing
 from storage.transfer import imports
-from tests.conftest import a_label, a_target
+from tests.conftest import make_label, make_target
 from tests.storage.shared import RUN, a_trace
 
 
-def test_a_study_is_found_by_its_name(engine):
+def test_a_study_is_read_by_its_name(engine):
     rules = StudyRules(overlap=2, reveal=False, lease_minutes=5)
     with writing(engine) as session:
-        made = studies.create(session, "  My\n study ", StudyRecord(description="d", guidelines="g", rules=rules))
+        study = studies.create(session, "  My\n study ", StudyRecord(description="d", guidelines="g", rules=rules))
     with reading(engine) as session:
-        assert studies.get(session, "My study") == studies.of_id(session, made.id) == made
-        assert (made.description, made.guidelines, made.rules, made.sample) == ("d", "g", rules, False)
+        assert studies.get(session, "My study") == studies.by_id(session, study.id) == study
+        assert (study.description, study.guidelines, study.rules, study.sample) == ("d", "g", rules, False)
         assert studies.names(session) == ["My study"]
 
 
-def test_a_name_that_is_taken_or_empty_is_refused(engine, a_study):
+def test_a_name_that_is_in_use_or_empty_is_refused(engine, a_study):
     for name, sentence in (("s", "'s' already"), (" ", "needs a name"), ("x" * 121, "at most 120")):
         with writing(engine) as session, pytest.raises(Problem, match=sentence):
             studies.create(session, name)
 
 
-def test_a_study_that_is_not_there_is_told_with_those_that_are(engine, a_study):
+def test_a_missing_study_is_reported_with_the_existing_ones(engine, a_study):
     with reading(engine) as session, pytest.raises(Problem, match=r"no study called 'x'; studies here: 's'\."):
         studies.get(session, "x")
 
 
-def test_a_criterion_can_be_changed_but_not_by_a_file(engine, a_study):
+def test_a_file_cannot_change_a_criterion(engine, a_study):
     depth = Criterion(name="depth", definition="How deep.", rubric=("shallow", "deep"))
     other = depth.model_copy(update={"definition": "How far down."})
     with writing(engine) as session:
-        studies.put_criterion(session, a_study.id, CriterionRecord(criterion=depth))
+        studies.save_criterion(session, a_study.id, CriterionRecord(criterion=depth))
         studies.add_criterion(session, a_study.id, CriterionRecord(criterion=Criterion(name="depth")))
         assert studies.criteria(session, a_study.id) == [depth]
-        with pytest.raises(Problem, match="'depth' is in this study already, with other words"):
+        with pytest.raises(Problem, match="'depth' is in this study already, with a different definition"):
             studies.add_criterion(session, a_study.id, CriterionRecord(criterion=other))
-        studies.put_criterion(session, a_study.id, CriterionRecord(criterion=other))
+        studies.save_criterion(session, a_study.id, CriterionRecord(criterion=other))
         assert studies.criteria(session, a_study.id) == [other]
 
 
@@ -49,29 +49,43 @@ def test_a_scale_is_declared_once(engine, a_study):
     scale = Scale(level="ordinal", categories=(1, 2, 3))
     with writing(engine) as session:
         for _ in range(2):
-            studies.put_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=scale))
-        with pytest.raises(Problem, match="declared otherwise"):
-            studies.put_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=TRUTH))
+            studies.declare_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=scale))
+        with pytest.raises(Problem, match="declared differently"):
+            studies.declare_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=TRUTH))
         assert studies.scales(session, a_study.id) == {("score", "depth"): scale}
         assert studies.scale(session, a_study.id, "score", "depth") == scale
         assert studies.scale(session, a_study.id, "score", "breadth") is None
         assert studies.scale(session, a_study.id, "preference", "breadth") == PREFERENCE
 
 
-def test_own_templates_are_kept(engine, a_study):
+def test_a_studys_templates_are_stored(engine, a_study):
     with writing(engine) as session:
-        studies.change_prompts(session, a_study.id, {"opinion": "Choose!"})
+        studies.update_prompts(session, a_study.id, {"opinion": "Choose!"})
     with reading(engine) as session:
         assert studies.get(session, "s").prompts == {"opinion": "Choose!"}
 
 
-def test_progress_counts_each_study_by_itself(engine, a_study):
-    imports.load(engine, "s", [RUN, a_trace("item 0"), a_label(1), a_label(2), a_label(1, "bob", "item 1")])
+def test_progress_counts_each_study_separately(engine, a_study):
+    imports.import_records(
+        engine, "s", [RUN, a_trace("item 0"), make_label(1), make_label(2), make_label(1, "bob", "item 1")]
+    )
     with writing(engine) as session:
         empty = studies.create(session, "empty")
-        labels.put(session, a_study.id, a_target(kind="answer"), "cyd", "yes")
+        labels.save(session, a_study.id, make_target(kind="answer"), "cyd", "yes")
     with reading(engine) as session:
         progress = studies.progress(session)
-    told = progress[a_study.id]
-    assert (told.items, told.runs, told.labels, told.labelled, told.annotators) == (3, 1, 4, 3, 3)
+    counts = progress[a_study.id]
+    assert (counts.items, counts.runs, counts.labels, counts.labelled, counts.annotators) == (3, 1, 4, 3, 3)
     assert (progress[empty.id].items, progress[empty.id].labels) == (0, 0)
+
+
+def test_a_mean_is_valid_as_a_verdict_and_not_as_a_label():
+    declared = {("score", "engaging"): Scale(level="ordinal", categories=(1, 2, 3))}
+    studies.check_verdict(declared, "score", "engaging", 2.35)
+    for outside in (0.5, 3.5):
+        with pytest.raises(Problem, match="is not on the scale"):
+            studies.check_verdict(declared, "score", "engaging", outside)
+    with pytest.raises(Problem):
+        studies.check_value(declared, "score", "engaging", 2.35)
+    with pytest.raises(Problem):
+        studies.check_verdict({}, "preference", "", 0.5)

@@ -1,4 +1,4 @@
-"""What a cell says: text, a number, or a value on a declared scale."""
+"""Parses the cells of a table: text, numbers, lists, and values on a declared scale."""
 
 import json
 import math
@@ -9,31 +9,32 @@ from decimal import Decimal
 from typing import Any
 
 from core.formats.mapping.fields import Missing
-from core.formats.validation_errors import listed, shown
+from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 from core.problems import FileRefused
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SURROGATE = re.compile("[\ud800-\udfff]")
-LARGEST = 10**15
-"""Beyond it a spreadsheet, JSON and a float no longer tell neighbours apart."""
+MAX_DIGITS = 15
+MAX_NUMBER = 10**MAX_DIGITS
+"""Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats."""
 
 
-def text(cell: Any, line: int, field: str) -> str | None:
-    """Text as it stands, a number or a date written out; None where nothing is said."""
+def parse_text(cell: Any, line: int, field: str) -> str | None:
+    """Return the cell as text, with numbers and dates formatted; None for an empty or missing one."""
     if cell is None or isinstance(cell, Missing) or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, bool | int | float | Decimal | datetime | date | time):
-        return word(cell)
+        return format_value(cell)
     if not isinstance(cell, str):
-        raise FileRefused(f"expected text or a number, not {_kind(cell)}", line=line, field=field)
-    if fault := unstorable(cell):
-        raise FileRefused(f"expected text without {fault}", line=line, field=field)
+        raise FileRefused(f"expected text or a number, not {_describe(cell)}", line=line, field=field)
+    if content := find_unstorable(cell):
+        raise FileRefused(f"expected text without {content}", line=line, field=field)
     return cell
 
 
-def unstorable(text: str) -> str:
-    """What JSON can spell and a database cannot store; empty where all is well."""
+def find_unstorable(text: str) -> str:
+    """Return what in a text a database cannot store although JSON can represent it; empty where there is nothing."""
     if "\x00" in text:
         return "NUL characters"
     if not text.isascii() and SURROGATE.search(text):
@@ -41,96 +42,102 @@ def unstorable(text: str) -> str:
     return ""
 
 
-def name(cell: Any, line: int, field: str) -> str:
-    """Text that must say something, without the blanks around it."""
-    found = (text(cell, line, field) or "").strip()
-    if not found:
+def parse_name(cell: Any, line: int, field: str) -> str:
+    """Return text without surrounding blanks; raises FileRefused for an empty cell."""
+    text = (parse_text(cell, line, field) or "").strip()
+    if not text:
         raise FileRefused("expected a name or a number, and it is empty", line=line, field=field)
-    return found
+    return text
 
 
-def word(value: Any) -> str:
-    """How a value is written in a file: true, 3 (also for 3.0), 2.5, text."""
+def format_value(value: Any) -> str:
+    """Return a value as it is written in a file: true, 3 (also for 3.0), 2.5, text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST:
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_NUMBER:
         return str(int(value))
     return str(value).strip()
 
 
 def is_empty(cell: Any) -> bool:
-    """A label cell that holds no label."""
+    """Whether a label's cell contains no label."""
     if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or isinstance(cell, Missing) or (isinstance(cell, str) and not cell.strip())
 
 
-def number(cell: Any, line: int, field: str) -> int | float | None:
-    """The number that a cell holds or spells; None where it does not; raises FileRefused for one too large."""
+def parse_number(cell: Any, line: int, field: str) -> int | float | None:
+    """Return the cell's number, also from text; None where it is not a number. Raises FileRefused beyond MAX_NUMBER."""
     if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
-        spelled = cell.strip()
-        cell = float(spelled) if len(spelled) > 15 or not spelled.lstrip("+-").isdecimal() else int(spelled)
+        digits = cell.strip()
+        # Long texts become floats first: converting thousands of digits to int takes quadratic time.
+        is_whole = len(digits) <= MAX_DIGITS and digits.lstrip("+-").isdecimal()
+        cell = int(digits) if is_whole else float(digits)
     if isinstance(cell, Decimal):
         cell = float(cell)
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return None
-    if not abs(cell) <= LARGEST:
-        raise FileRefused(f"expected a number of at most 15 digits, not {shown(cell)}", line=line, field=field)
+    if not abs(cell) <= MAX_NUMBER:
+        message = f"expected a number of at most {MAX_DIGITS} digits, not {quote_value(cell)}"
+        raise FileRefused(message, line=line, field=field)
     return cell
 
 
-def items(cell: Any, line: int, field: str, separator: str | None = None) -> list[Any]:
-    """The list in a cell: a list, a JSON list written as text, or text split at `separator`."""
+def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -> list[Any]:
+    """Return the list in a cell: a list, a JSON list written as text, or text split at `separator`."""
     if is_empty(cell):
         return []
     if isinstance(cell, str):
-        cell = _spelled(cell, separator)
+        cell = _parse_list_text(cell, separator)
     if not isinstance(cell, list):
-        raise FileRefused(f"expected a list, not {_kind(cell)}", line=line, field=field)
+        raise FileRefused(f"expected a list, not {_describe(cell)}", line=line, field=field)
     return cell
 
 
-def on_scale(cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str) -> Value | None:
-    """The value of a label's cell: translated, else on the scale as it is; None where it holds no label."""
+def parse_label(
+    cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str
+) -> Value | None:
+    """Return a label's value, translated or on the scale as written; None where the cell contains no label."""
     if is_empty(cell):
         return None
-    spelled = word(cell) if isinstance(cell, str | bool | int | float) else ""
-    if spelled in translations:
-        return translations[spelled]
-    value = _category(cell, spelled, scale, line, field) if scale.categories else number(cell, line, field)
-    if value is None or not scale.holds(value):
-        raise FileRefused(f"expected {_wanted(scale, translations)}, not {shown(cell)}", line=line, field=field)
+    text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
+    if text in translations:
+        return translations[text]
+    value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
+    if value is None or not scale.contains(value):
+        message = f"expected {_describe_scale(scale, translations)}, not {quote_value(cell)}"
+        raise FileRefused(message, line=line, field=field)
     return value
 
 
-def _category(cell: Any, spelled: str, scale: Scale, line: int, field: str) -> Value | None:
-    """By spelling: 3, 3.0 and "3" are the category 3, and True is not 1."""
-    known: dict[str, Value] = {word(category): category for category in scale.categories}
-    if spelled in known:
-        return known[spelled]
-    if spelled.lower() in ("true", "false") and isinstance(known.get(spelled.lower()), bool):
-        return known[spelled.lower()]
-    counted = number(cell, line, field)
-    return None if counted is None else known.get(word(counted))
+def _find_category(cell: Any, text: str, scale: Scale, line: int, field: str) -> Value | None:
+    """Return the category with the cell's spelling: 3, 3.0 and "3" are the category 3, but True is not 1."""
+    categories: dict[str, Value] = {format_value(category): category for category in scale.categories}
+    if text in categories:
+        return categories[text]
+    if text.lower() in ("true", "false") and isinstance(categories.get(text.lower()), bool):
+        return categories[text.lower()]
+    number = parse_number(cell, line, field)
+    return None if number is None else categories.get(format_value(number))
 
 
-def _wanted(scale: Scale, translations: Mapping[str, Value | None]) -> str:
+def _describe_scale(scale: Scale, translations: Mapping[str, Value | None]) -> str:
     if scale.categories:
-        return f"one of {listed([*map(word, scale.categories), *translations])}"
-    low = "" if scale.low is None else f" from {word(scale.low)}"
-    return f"a number{low}{'' if scale.high is None else f' to {word(scale.high)}'}"
+        return f"one of {join_names([*map(format_value, scale.categories), *translations])}"
+    low = "" if scale.low is None else f" from {format_value(scale.low)}"
+    return f"a number{low}{'' if scale.high is None else f' to {format_value(scale.high)}'}"
 
 
-def _spelled(cell: str, separator: str | None) -> Any:
+def _parse_list_text(text: str, separator: str | None) -> Any:
     if separator is not None:
-        return [part.strip() for part in cell.split(separator)]
+        return [part.strip() for part in text.split(separator)]
     try:
-        return json.loads(cell)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return cell
+        return text
 
 
-def _kind(cell: Any) -> str:
+def _describe(cell: Any) -> str:
     if isinstance(cell, list):
         return "a list"
-    return "named fields" if isinstance(cell, dict) else "bytes" if isinstance(cell, bytes) else shown(cell)
+    return "named fields" if isinstance(cell, dict) else "bytes" if isinstance(cell, bytes) else quote_value(cell)

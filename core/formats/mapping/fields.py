@@ -1,4 +1,4 @@
-"""Where a value stands in a row: dotted paths into nested data, and templates that are put together from them."""
+"""References to fields of a row: dotted paths into nested data, and templates with several of them."""
 
 import re
 from collections.abc import Mapping
@@ -9,51 +9,54 @@ Row = Mapping[str, Any]
 
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 BLANK = re.compile(r"\{([^{}]*)\}")
-NUMBERS = ("row", "element")
-"""Blanks that are not fields: which record of the file, and which element of the exploded list, both from 1."""
+COUNTERS = ("row", "element")
+"""Blanks that are not fields: the number of the record in the file, and of the element in the exploded list, from 1."""
 
 
 class Missing:
-    """There is no such field; None is a field that says nothing."""
+    """The type of MISSING: the row has no such field. A field that is present and empty is None."""
 
 
 MISSING: Final = Missing()
 
 
 @lru_cache(maxsize=1024)
-def steps(path: str) -> tuple[str, ...]:
-    """The keys that `path` goes through; a key that holds a dot stands in double quotes, and `""` is a quote in it.
+def parse_path(path: str) -> tuple[str, ...]:
+    """Return the keys of a path. A key with a dot is written in double quotes, and `""` is a quote inside them.
 
-    Raises ValueError for a path that is not one.
+    Raises ValueError for an invalid path.
     """
-    found, at = [], 0
-    while match := STEP.match(path, at):
-        found.append(match[2] if match[1] is None else match[1].replace('""', '"'))
-        at = match.end()
-        if at == len(path):
-            return tuple(found)
-        at += 1  # the dot
+    keys, position = [], 0
+    while match := STEP.match(path, position):
+        keys.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        position = match.end()
+        if position == len(path):
+            return tuple(keys)
+        position += 1  # the dot
     raise ValueError(f"{path!r} is not a field path: keys joined by dots, and a key that holds a dot in double quotes")
 
 
-def quoted(key: str) -> str:
-    """`key` as one step of a path."""
+def quote_key(key: str) -> str:
+    """Return `key` as one step of a path."""
     return key if key and "." not in key and '"' not in key else '"' + key.replace('"', '""') + '"'
 
 
-def find(row: Row, path: str) -> Any:
-    """The value at `path`, or MISSING. A key that is spelled like the whole path comes first: columns hold dots too."""
+def get_value(row: Row, path: str) -> Any:
+    """Return the value at `path`, or MISSING.
+
+    A key equal to the whole path takes precedence: names of columns can contain dots.
+    """
     if path in row:
         return row[path]
     value: Any = row
-    for step in steps(path):
-        value = _inner(value, step)
+    for key in parse_path(path):
+        value = _get_inner(value, key)
     return value
 
 
-def blanks(template: str) -> list[str]:
-    """The field paths in a template like "{dialogue}-{element}", without the numbers."""
-    return [name for name in BLANK.findall(template) if name not in NUMBERS]
+def template_fields(template: str) -> list[str]:
+    """Return the field paths in a template such as "{dialogue}-{element}", without the counters."""
+    return [name for name in BLANK.findall(template) if name not in COUNTERS]
 
 
 def is_template(source: str) -> bool:
@@ -61,9 +64,9 @@ def is_template(source: str) -> bool:
     return bool(BLANK.search(source))
 
 
-def _inner(value: Any, step: str) -> Any:
+def _get_inner(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
-        return value.get(step, MISSING)
-    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-        return value[int(step)]
+        return value.get(key, MISSING)
+    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+        return value[int(key)]
     return MISSING

@@ -1,14 +1,14 @@
-"""A first guess of what a table's columns mean, from the names that they usually have."""
+"""Suggests a mapping for a table from the names of its columns."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
 Draft = dict[str, Any]
-"""A mapping as YAML has it, possibly incomplete; `core.formats.mapping.mapping.build` turns it into a `Mapping`."""
+"""A mapping as in YAML, possibly incomplete; `core.formats.mapping.mapping.build_mapping` validates it."""
 
-# In the order in which they are believed.
-ONE = r"[ _-]?(?P<which>[1-9]|[a-h])?"
+# Usual names of columns; earlier names take precedence.
+NUMBERING = r"[ _-]?(?P<which>[1-9]|[a-h])?"
 IDS = ("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid")
 PROMPTS = ("prompt", "question", "instruction", "query", "user_prompt", "source", "context")
 INPUTS = ("input",)
@@ -16,75 +16,75 @@ CONTEXTS = ("context", "passage", "document", "article", "fact", "history", "sys
 REFERENCES = ("reference", "reference_answer", "reference_response", "ground_truth", "gold_answer", "target")
 SCENARIOS = ("scenario", "category", "domain", "task", "topic")
 GROUPS = ("group", "dialogue_id", "dialog_id", "conversation_id", "document_id", "doc_id", "debate_id")
-RESPONSES = re.compile(r"(response|answer|output|completion|submission|reply|generation|text)" + ONE)
-SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id)" + ONE)
+RESPONSES = re.compile(r"(response|answer|output|completion|submission|reply|generation|text)" + NUMBERING)
+SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id)" + NUMBERING)
 ANNOTATORS = ("annotator", "annotator_id", "rater", "rater_id", "worker_id", "worker", "completed_by", "user_id")
 VALUES = ("label", "value", "score", "rating", "preference", "choice", "winner", "judgement", "judgment")
 CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 SECONDS = ("seconds", "lead_time_s", "lead_time", "duration")
-PEOPLE = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
+ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
 
 
-def suggest(columns: Sequence[str], explode: str | None = None) -> Draft:
-    """A first guess for a person to correct: only fields whose names are usual, nothing that is not there."""
-    names = {_plain(column): column for column in reversed(columns)}
-    draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else _among(names, IDS) or "{row}"}
-    draft["prompt"] = _prompt(names)
-    draft["responses"] = _responses(names)
-    chosen = {*_listed(draft["prompt"])}
+def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft:
+    """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
+    names = {_normalize(column): column for column in reversed(columns)}
+    draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else _first_of(names, IDS) or "{row}"}
+    draft["prompt"] = _suggest_prompt(names)
+    draft["responses"] = _suggest_responses(names)
+    used = {*_as_list(draft["prompt"])}
     for field, usual in (("context", CONTEXTS), ("reference", REFERENCES), ("scenario", SCENARIOS), ("group", GROUPS)):
-        found = _among(names, usual)
-        if found and found not in chosen:
-            draft[field] = found
-    draft["labels"] = _labels(names, len(draft["responses"]))
+        column = _first_of(names, usual)
+        if column and column not in used:
+            draft[field] = column
+    draft["labels"] = _suggest_labels(names, len(draft["responses"]))
     return {field: guess for field, guess in draft.items() if guess}
 
 
-def _plain(column: str) -> str:
-    """The last key of a path, without its spelling."""
+def _normalize(column: str) -> str:
+    """Return the last key of a path in lower case with underscores."""
     return re.sub(r"[\s-]+", "_", column.rpartition(".")[2].strip('"').strip().lower())
 
 
-def _among(names: dict[str, str], usual: Sequence[str]) -> str | None:
+def _first_of(names: dict[str, str], usual: Sequence[str]) -> str | None:
     return next((names[name] for name in usual if name in names), None)
 
 
-def _prompt(names: dict[str, str]) -> str | list[str] | None:
-    prompt, extra = _among(names, PROMPTS), _among(names, INPUTS)
+def _suggest_prompt(names: dict[str, str]) -> str | list[str] | None:
+    prompt, extra = _first_of(names, PROMPTS), _first_of(names, INPUTS)
     return [prompt, extra] if prompt and extra else prompt or extra
 
 
-def _listed(prompt: str | list[str] | None) -> list[str]:
+def _as_list(prompt: str | list[str] | None) -> list[str]:
     return [prompt] if isinstance(prompt, str) else prompt or []
 
 
-def _responses(names: dict[str, str]) -> list[Draft]:
-    """In the order of their numbers or letters, each with the system whose column ends the same."""
-    texts, systems = _numbered(names, RESPONSES), _numbered(names, SYSTEMS)
-    several = {which: text for which, text in texts.items() if which} or texts
+def _suggest_responses(names: dict[str, str]) -> list[Draft]:
+    """Return the responses in the order of their numbers or letters, each with the system of the same number."""
+    texts, systems = _numbered_columns(names, RESPONSES), _numbered_columns(names, SYSTEMS)
+    texts = {which: text for which, text in texts.items() if which} or texts
     return [
-        {"text": several[which], **({"system": systems[which]} if which in systems else {})}
-        for which in sorted(several)
+        {"text": texts[which], **({"system": systems[which]} if which in systems else {})} for which in sorted(texts)
     ]
 
 
-def _numbered(names: dict[str, str], pattern: re.Pattern[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[str, str]:
+    """Return number or letter -> column, "" for a column without one."""
+    columns: dict[str, str] = {}
     for name, column in names.items():
         if match := pattern.fullmatch(name):
-            found[match["which"] or ""] = column
-    return found
+            columns[match["which"] or ""] = column
+    return columns
 
 
-def _labels(names: dict[str, str], responses: int) -> list[Draft]:
+def _suggest_labels(names: dict[str, str], responses: int) -> list[Draft]:
     kind = "preference" if responses == 2 else "score"
-    annotator, value = _among(names, ANNOTATORS), _among(names, VALUES)
+    annotator, value = _first_of(names, ANNOTATORS), _first_of(names, VALUES)
     if annotator and value:
         optional = {"criterion_field": CRITERIA, "reason": REASONS, "seconds": SECONDS}
-        more = {field: found for field, usual in optional.items() if (found := _among(names, usual))}
+        more = {field: column for field, usual in optional.items() if (column := _first_of(names, usual))}
         return [{"layout": "long", "kind": kind, "annotator": annotator, "value": value, **more}]
-    people = [column for name, column in names.items() if PEOPLE.fullmatch(name)]
-    if len(people) > 1:
-        return [{"layout": "wide", "kind": kind, "annotators": {column: column for column in sorted(people)}}]
+    columns = [column for name, column in names.items() if ANNOTATOR_COLUMNS.fullmatch(name)]
+    if len(columns) > 1:
+        return [{"layout": "wide", "kind": kind, "annotators": {column: column for column in sorted(columns)}}]
     return []

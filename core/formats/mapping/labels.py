@@ -1,44 +1,45 @@
-"""The labels of a table: one row a label, one column an annotator, or a list in a cell."""
+"""Reads the labels of a table: one row per label, one column per annotator, or a list in a cell."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from core.formats.mapping.cells import is_empty, items, name, number, on_scale
+from core.formats.mapping.cells import is_empty, parse_label, parse_list, parse_name, parse_number
 from core.formats.mapping.mapping import Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.scope import Scope
 from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
-from core.formats.validation_errors import shown
+from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Label, Target, Value
 from core.problems import FileRefused
 
 
 class LabelReader:
-    """Reads one block of labels; a criterion and its scale are told before the first label that needs them."""
+    """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
-    def __init__(self, block: Labels, given: set[tuple[str, str, str, str]]) -> None:
-        """`given` is shared by the blocks of a mapping: who labelled which target."""
+    def __init__(self, block: Labels, labelled: set[tuple[str, str, str, str]]) -> None:
+        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, annotator) of every label."""
         self.block = block
-        self.criteria: set[str] = set()
-        self.given = given
-        self.values: dict[tuple[type, Any], Value | None] = {}
+        self.declared_criteria: set[str] = set()
+        self.labelled = labelled
+        self.parsed_values: dict[tuple[type, Any], Value | None] = {}
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
-        """The records of one row. Labels from a file are taken as given blind: nobody here showed anything.
+        """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
 
-        A criterion that the mapping names is told with the first row, labelled or not: people may be about to.
+        A criterion named by the mapping is declared with the first row, even an unlabelled one, so that annotators
+        can start to label it.
         """
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
-            yield from self._declared(self.block.criterion)
+            yield from self._declare(self.block.criterion)
         for label in self._labels(scope, item):
             if label is not None:
-                yield from self._declared(label.target.criterion)
+                yield from self._declare(label.target.criterion)
                 yield LabelRecord(label=label)
 
-    def _declared(self, criterion: str) -> Iterator[Record]:
-        if criterion in self.criteria:
+    def _declare(self, criterion: str) -> Iterator[Record]:
+        if criterion in self.declared_criteria:
             return
-        self.criteria.add(criterion)
+        self.declared_criteria.add(criterion)
         block = self.block
         if criterion:
             scale = None if block.kind == "preference" else block.scale
@@ -48,75 +49,75 @@ class LabelReader:
     def _labels(self, scope: Scope, item: str) -> Iterator[Label | None]:
         match self.block:
             case LongLabels():
-                yield from self._long(self.block, scope, item)
+                yield from self._long_labels(self.block, scope, item)
             case WideLabels():
-                yield from self._wide(self.block, scope, item)
+                yield from self._wide_labels(self.block, scope, item)
             case ListLabels():
-                yield from self._list(self.block, scope, item)
+                yield from self._list_labels(self.block, scope, item)
 
-    def _long(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+    def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cell = scope.get(block.value)
         if is_empty(cell):
             return
-        annotator = name(scope.get(block.annotator), scope.line, block.annotator)
+        annotator = parse_name(scope.get(block.annotator), scope.line, block.annotator)
         criterion = block.criterion
         if block.criterion_field:
-            criterion = name(scope.get(block.criterion_field), scope.line, block.criterion_field)
+            criterion = parse_name(scope.get(block.criterion_field), scope.line, block.criterion_field)
         reason = scope.text(block.reason) if block.reason else None
-        seconds = _seconds(block.seconds, scope)
+        seconds = _parse_seconds(block.seconds, scope)
         label = self._label(scope, item, criterion, annotator, cell, block.value)
         if label is not None:
             yield label.model_copy(update={"reason": reason or "", "seconds": seconds})
 
-    def _wide(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+    def _wide_labels(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         for column, annotator in block.annotators.items():
             yield self._label(scope, item, block.criterion, annotator, scope.get(column), column)
 
-    def _list(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label | None]:
-        cells = items(scope.get(block.value), scope.line, block.value, block.separator)
-        names = self._names(block, scope)
-        if cells and len(cells) != len(names):
-            sentence = f"expected as many labels as annotators, {len(names)}, not {len(cells)}"
-            raise FileRefused(sentence, line=scope.line, field=block.value)
-        for cell, annotator in zip(cells, names, strict=False):
+    def _list_labels(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+        cells = parse_list(scope.get(block.value), scope.line, block.value, block.separator)
+        annotators = self._list_annotators(block, scope)
+        if cells and len(cells) != len(annotators):
+            message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
+            raise FileRefused(message, line=scope.line, field=block.value)
+        for cell, annotator in zip(cells, annotators, strict=False):
             yield self._label(scope, item, block.criterion, annotator, cell, block.value)
 
-    def _names(self, block: ListLabels, scope: Scope) -> list[str]:
+    def _list_annotators(self, block: ListLabels, scope: Scope) -> list[str]:
         if block.annotators_field is None:
             return list(block.annotators)
         field = block.annotators_field
-        listed = items(scope.get(field), scope.line, field, block.separator)
-        return [name(cell, scope.line, field) for cell in listed]
+        cells = parse_list(scope.get(field), scope.line, field, block.separator)
+        return [parse_name(cell, scope.line, field) for cell in cells]
 
     def _label(self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str) -> Label | None:
-        value = self._value(cell, scope.line, field)
+        value = self._parse_value(cell, scope.line, field)
         if value is None:
             return None
         key = (item, self.block.kind, criterion, annotator)
-        if key in self.given:
-            sentence = f"expected one label, and {annotator!r} already gave one for item {item!r}"
-            raise FileRefused(sentence, line=scope.line, field=field)
-        self.given.add(key)
+        if key in self.labelled:
+            message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
+            raise FileRefused(message, line=scope.line, field=field)
+        self.labelled.add(key)
         return Label(
             target=Target(item=item, kind=self.block.kind, criterion=criterion), annotator=annotator, value=value
         )
 
-    def _value(self, cell: Any, line: int, field: str) -> Value | None:
-        """A scale has few values, so what a spelling means is looked up once; 1 and True are different spellings."""
+    def _parse_value(self, cell: Any, line: int, field: str) -> Value | None:
+        """Return a label's value. Cells of a categorical scale are parsed once each: there are few different ones."""
         block = self.block
         if not block.scale.categories or not isinstance(cell, str | int):
-            return on_scale(cell, block.scale, block.values, line, field)
-        key = (type(cell), cell)
-        if key not in self.values:
-            self.values[key] = on_scale(cell, block.scale, block.values, line, field)
-        return self.values[key]
+            return parse_label(cell, block.scale, block.values, line, field)
+        key = (type(cell), cell)  # 1 and True are equal as keys, and different labels
+        if key not in self.parsed_values:
+            self.parsed_values[key] = parse_label(cell, block.scale, block.values, line, field)
+        return self.parsed_values[key]
 
 
-def _seconds(field: str | None, scope: Scope) -> float | None:
+def _parse_seconds(field: str | None, scope: Scope) -> float | None:
     cell = scope.get(field) if field else None
     if field is None or is_empty(cell):
         return None
-    seconds = number(cell, scope.line, field)
+    seconds = parse_number(cell, scope.line, field)
     if seconds is None or seconds < 0:
-        raise FileRefused(f"expected seconds, not {shown(cell)}", line=scope.line, field=field)
+        raise FileRefused(f"expected seconds, not {quote_value(cell)}", line=scope.line, field=field)
     return float(seconds)

@@ -1,4 +1,4 @@
-"""A look at a table before there is a mapping: its columns and first rows."""
+"""The columns and first rows of a table, before it has a mapping."""
 
 import json
 from collections.abc import Iterator
@@ -7,70 +7,70 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.formats.mapping.cells import items, word
-from core.formats.mapping.fields import MISSING, Row, find, quoted
-from core.formats.mapping.rows import rows
-from core.formats.mapping.scope import scopes
+from core.formats.mapping.cells import format_value, parse_list
+from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
+from core.formats.mapping.rows import read_rows
+from core.formats.mapping.scope import iter_scopes
 from core.problems import FileRefused
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The first rows of a table, flat."""
+    """The first rows of a table, with nested fields as columns of their own."""
 
     columns: tuple[str, ...]
-    """Dotted field paths, as a mapping writes them."""
+    """Field paths, as in a mapping."""
     rows: tuple[dict[str, str], ...]
-    """Column -> what the cell says; a list is written as JSON; a column that a row lacks is left out."""
+    """Column -> text of the cell; a list is written as JSON; columns that a row lacks are left out."""
     lists: tuple[str, ...]
-    """Columns that hold lists of named fields: those that could be exploded."""
+    """Columns with lists of records, which can be exploded."""
 
 
-def preview(path: Path, rows_shown: int = 5, explode: str | None = None) -> Preview:
-    """The first rows, or the first elements of their exploded lists; raises FileRefused for what it meets."""
-    seen: dict[str, None] = {}
+def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None) -> Preview:
+    """Return the first rows, or the first elements of their exploded lists; raises FileRefused for an invalid one."""
+    columns: dict[str, None] = {}
     lists: dict[str, None] = {}
-    shown = []
-    for row in islice(_rows(path, explode), rows_shown):
-        cells = dict(_flat(row, ""))
-        seen.update(dict.fromkeys(cells))
-        lists.update({column: None for column, cell in cells.items() if _is_records(cell)})
-        shown.append({column: _said(cell) for column, cell in cells.items()})
-    return Preview(columns=tuple(seen), rows=tuple(shown), lists=tuple(lists))
+    rows = []
+    for row in islice(_iter_rows(path, explode), rows_shown):
+        cells = dict(_flatten(row, ""))
+        columns.update(dict.fromkeys(cells))
+        lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
+        rows.append({column: _format_cell(cell) for column, cell in cells.items()})
+    return Preview(columns=tuple(columns), rows=tuple(rows), lists=tuple(lists))
 
 
-def _rows(path: Path, explode: str | None) -> Iterator[Row]:
-    for number, (line, row) in enumerate(rows(path), 1):
-        if explode is None or find(row, explode) is MISSING:
+def _iter_rows(path: Path, explode: str | None) -> Iterator[Row]:
+    for number, (line, row) in enumerate(read_rows(path), 1):
+        if explode is None or get_value(row, explode) is MISSING:
             yield row
         else:
-            for scope in scopes(row, line, number, explode):
+            for scope in iter_scopes(row, line, number, explode):
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", explode)}
 
 
-def _flat(row: Row, before: str) -> Iterator[tuple[str, Any]]:
+def _flatten(row: Row, prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
-        path = before + quoted(str(key))
+        path = prefix + quote_key(str(key))
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{path}.")
+            yield from _flatten(value, f"{path}.")
         else:
             yield path, value
 
 
-def _is_records(cell: Any) -> bool:
+def _is_record_list(cell: Any) -> bool:
     if isinstance(cell, str) and cell.lstrip().startswith("["):
-        cell = next((found for found in [_parsed(cell)] if found), cell)
+        cell = _parse_list_or_none(cell)
     return isinstance(cell, list) and bool(cell) and all(isinstance(element, dict) for element in cell)
 
 
-def _parsed(cell: str) -> Any:
+def _parse_list_or_none(cell: str) -> list[Any] | None:
     try:
-        return items(cell, 0, "")
+        return parse_list(cell, 0, "")
     except FileRefused:
         return None
 
 
-def _said(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     if isinstance(cell, list | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)
-    return "" if cell is None else word(cell) if isinstance(cell, bool | int | float) else str(cell)
+    return "" if cell is None else format_value(cell) if isinstance(cell, bool | int | float) else str(cell)

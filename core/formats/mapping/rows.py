@@ -1,4 +1,4 @@
-"""Rows of a CSV, TSV, JSON, JSON lines or Parquet file, one by one, each with the line that it begins on."""
+"""Reads the rows of a CSV, TSV, JSON, JSON lines or Parquet file, each with the line on which it begins."""
 
 import csv
 import json
@@ -8,50 +8,50 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.formats.mapping.fields import Row
-from core.formats.text import first, lines, opened, reading, whole
+from core.formats.text import open_text, read_head, read_lines, read_text, refuse_read_errors
 from core.problems import FileRefused
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
-BLANKS = re.compile(r"[ \t\r\n]*")
-WIDEST = 2**26
-"""Characters in one CSV cell: the csv module's own limit of 131,072 is too small for a long document."""
+WHITESPACE = re.compile(r"[ \t\r\n]*")
+MAX_CELL_LENGTH = 2**26
+"""Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
 
 
-def rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line, row) of every record; in a Parquet file the line is the row's number.
+def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row) for every record; in a Parquet file the line is the number of the row.
 
-    Raises FileRefused, also half-way: whoever takes the rows keeps none of them until the last has come.
+    Raises FileRefused, possibly after some rows: callers must not store any of them before the last.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise FileRefused(f"{path.name} is none of the tables that can be read: {', '.join(SUFFIXES)}")
-    found = False
+        raise FileRefused(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
+    is_empty = True
     for pair in _reader(path, suffix):
-        found = True
+        is_empty = False
         yield pair
-    if not found:
+    if is_empty:
         raise FileRefused(f"{path.name} has no rows")
 
 
-def is_flat(path: Path) -> bool:
-    """Whether the file names its columns once, in its first line."""
+def has_header(path: Path) -> bool:
+    """Whether the file's first line names its columns."""
     return path.suffix.lower() in (".csv", ".tsv", ".tab")
 
 
 def _reader(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
         return _parquet(path)
-    if is_flat(path):
+    if has_header(path):
         return _separated(path, suffix)
-    if first(path).startswith("["):
+    if read_head(path).startswith("["):
         return _array(path)
     return _json_lines(path) if _is_lines(path) else _object(path)
 
 
 def _separated(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
-    """The header says how many cells a row has; a blank line is no row."""
-    csv.field_size_limit(WIDEST)
-    with opened(path) as file:
+    """Yield the rows of a delimited file; every row has as many cells as the header, and blank lines are skipped."""
+    csv.field_size_limit(MAX_CELL_LENGTH)
+    with open_text(path) as file:
         reader = csv.reader(file, delimiter=_delimiter(path, suffix), strict=True)
         header: list[str] = []
         line = 1
@@ -81,32 +81,32 @@ def _row(header: list[str], cells: list[str], line: int) -> Row:
 
 
 def _delimiter(path: Path, suffix: str) -> str:
-    """A spreadsheet in a country with decimal commas saves "CSV" with semicolons."""
+    """Return the delimiter. Spreadsheets save "CSV" with semicolons where decimals are written with commas."""
     if suffix != ".csv":
         return "\t"
-    header = first(path).partition("\n")[0]
-    return next((mark for mark in ",;\t" if mark in header), ",")
+    header = read_head(path).partition("\n")[0]
+    return next((delimiter for delimiter in ",;\t" if delimiter in header), ",")
 
 
 def _is_lines(path: Path) -> bool:
-    """A file whose first line is a JSON value of its own; one object over many lines is one record."""
+    """Whether the first line is a complete JSON value; otherwise the file is one object over several lines."""
     try:
-        json.loads(next((text for _, text in lines(path)), "null"))
+        json.loads(next((text for _, text in read_lines(path)), "null"))
     except (ValueError, RecursionError):
         return path.suffix.lower() != ".json"
     return True
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Row]]:
-    for number, text in lines(path):
-        value, end = _value(text, BLANKS.match(text).end(), number)  # type: ignore[union-attr]
+    for number, text in read_lines(path):
+        value, end = _value(text, WHITESPACE.match(text).end(), number)  # type: ignore[union-attr]
         if text[end:].strip():
             raise FileRefused("expected one JSON value on this line", line=number)
         yield number, _fields(value, number)
 
 
 def _object(path: Path) -> Iterator[tuple[int, Row]]:
-    text = whole(path)
+    text = read_text(path)
     start = _skip(text, 0)
     value, end = _value(text, start, 1 + text.count("\n", 0, start))
     if _skip(text, end) != len(text):
@@ -115,23 +115,23 @@ def _object(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _array(path: Path) -> Iterator[tuple[int, Row]]:
-    """The elements of one JSON array, decoded one at a time so that each is known by its line."""
-    text = whole(path)
-    at, line = _skip(text, 0) + 1, 1
-    last = 0
+    """Yield the elements of one JSON array, decoded one at a time to know the line of each."""
+    text = read_text(path)
+    position, line = _skip(text, 0) + 1, 1
+    counted = 0  # line ends are counted once, from the previous element on
     while True:
-        at = _skip(text, at)
-        line, last = line + text.count("\n", last, at), at
-        if text[at : at + 1] == "]":
+        position = _skip(text, position)
+        line, counted = line + text.count("\n", counted, position), position
+        if text[position : position + 1] == "]":
             break
-        value, at = _value(text, at, line)
+        value, position = _value(text, position, line)
         yield line, _fields(value, line)
-        at = _after_comma(text, _skip(text, at))
-    _end(text, at + 1)
+        position = _skip_comma(text, _skip(text, position))
+    _check_end(text, position + 1)
 
 
-def _after_comma(text: str, at: int) -> int:
-    """Where the next element begins, or the closing bracket."""
+def _skip_comma(text: str, at: int) -> int:
+    """Return the position of the next element or of the closing bracket."""
     if text[at : at + 1] == "]":
         return at
     following = _skip(text, at + 1)
@@ -140,18 +140,18 @@ def _after_comma(text: str, at: int) -> int:
     return following
 
 
-def _end(text: str, at: int) -> None:
+def _check_end(text: str, at: int) -> None:
     if text[at:].strip():
         raise FileRefused("expected nothing after the list of records", line=1 + text.count("\n", 0, _skip(text, at)))
 
 
 def _skip(text: str, at: int) -> int:
-    found = BLANKS.match(text, at)
-    return found.end() if found else at
+    match = WHITESPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _value(text: str, at: int, line: int) -> tuple[Any, int]:
-    """(value, where it ends) of the JSON that begins at `at`, on `line` of the file."""
+    """Return the JSON value at position `at`, on `line` of the file, and the position after it."""
     try:
         return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
@@ -164,24 +164,24 @@ def _value(text: str, at: int, line: int) -> tuple[Any, int]:
         raise FileRefused("expected a number of at most 15 digits", line=line) from None
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise NotANumber(name)
 
 
 class NotANumber(ValueError):
-    """NaN and Infinity, which Python's json would let through."""
+    """NaN or Infinity, which Python's json module accepts and JSON does not."""
 
 
-DECODER = json.JSONDecoder(parse_constant=_no_constant)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _fields(value: Any, line: int) -> Row:
     if not isinstance(value, dict):
-        raise FileRefused(f"expected a record with named fields, not {_kind(value)}", line=line)
+        raise FileRefused(f"expected a record with named fields, not {_describe(value)}", line=line)
     return value
 
 
-def _kind(value: Any) -> str:
+def _describe(value: Any) -> str:
     return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else json.dumps(value)[:40]
 
 
@@ -191,7 +191,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
 
     number = 0
     try:
-        with reading(path), pq.ParquetFile(path) as file:
+        with refuse_read_errors(path), pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=2048):
                 for row in batch.to_pylist():
                     number += 1

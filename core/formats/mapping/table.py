@@ -1,62 +1,62 @@
-"""Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a mapping that a person made."""
+"""Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.formats.mapping.fields import MISSING, Row, find
-from core.formats.mapping.items import Items
+from core.formats.mapping.fields import MISSING, Row, get_value
+from core.formats.mapping.items import ItemReader
 from core.formats.mapping.labels import LabelReader
-from core.formats.mapping.mapping import Mapping, sources
-from core.formats.mapping.rows import SUFFIXES, is_flat, rows
-from core.formats.mapping.scope import Scope, scopes
+from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
+from core.formats.mapping.scope import Scope, iter_scopes
 from core.formats.records import Records
-from core.formats.validation_errors import listed
+from core.formats.validation_errors import join_names
 from core.problems import FileRefused
 
 
 def recognises(path: Path) -> bool:
-    """Any file whose name ends as a table's does."""
+    """Whether the file has the suffix of a table."""
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
 def read(path: Path, mapping: Mapping) -> Records:
-    """Criteria and scales as they are first met, each item once, its labels after it.
+    """Yield criteria and scales before their first use, and each item once, before its labels.
 
-    Raises FileRefused for the first row that is wrong, and at the end for a mapped field that no row had. Rows are
-    taken one by one: what is remembered of them is a number for each item and each label.
+    Raises FileRefused for the first invalid row, and at the end for a mapped field that no row has. Rows are read one
+    at a time; only a few numbers for each item and label stay in memory.
     """
-    given: set[tuple[str, str, str, str]] = set()
-    items, labels = Items(mapping), [LabelReader(block, given) for block in mapping.labels]
-    unseen = _needed(mapping)
-    for scope in _scopes(path, mapping):
+    labelled: set[tuple[str, str, str, str]] = set()
+    items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
+    unseen = _required_fields(mapping)
+    for scope in _iter_file(path, mapping):
         unseen -= {field for field in unseen if scope.get(field) is not MISSING}
         item, record = items.read(scope)
         if record is not None:
             yield record
-        for reader in labels:
+        for reader in label_readers:
             yield from reader.read(scope, item)
-    if not items.lines:
+    if not items.first_seen:
         raise FileRefused("every list is empty, so there is no item", field=mapping.explode)
-    for field in sorted(unseen):
-        raise FileRefused("no record of the file has this field", field=field)
+    if unseen:
+        raise FileRefused("no record of the file has this field", field=min(unseen))
 
 
-def _needed(mapping: Mapping) -> set[str]:
-    """Fields that must occur at least once; a response that may be missing may always be."""
+def _required_fields(mapping: Mapping) -> set[str]:
+    """Return the fields that must occur at least once; those of optional responses may be missing from every row."""
     optional = {path for r in mapping.responses if r.optional for path in (r.text, r.system, r.image)}
-    return set(sources(mapping)) - optional
+    return set(field_paths(mapping)) - optional
 
 
-def _scopes(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    for number, (line, row) in enumerate(rows(path), 1):
-        if number == 1 and is_flat(path):
+def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
+    for number, (line, row) in enumerate(read_rows(path), 1):
+        if number == 1 and has_header(path):
             _check_header(row, mapping)
-        yield from scopes(row, line, number, mapping.explode)
+        yield from iter_scopes(row, line, number, mapping.explode)
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:
-    """A column that is not there is said at once, with those that are."""
-    wanted = [mapping.explode] if mapping.explode else sources(mapping)
-    for field in wanted:
-        if find(row, field) is MISSING:
-            raise FileRefused(f"there is no such column; there are {listed(list(row))}", line=1, field=field)
+    """Raise FileRefused for a missing column, with the names of the existing ones."""
+    required = [mapping.explode] if mapping.explode else field_paths(mapping)
+    for field in required:
+        if get_value(row, field) is MISSING:
+            raise FileRefused(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

@@ -1,4 +1,4 @@
-"""The files of ChatEval's release as they are: questions with people's majority, and the last words of talks."""
+"""Parses the files of ChatEval's release: questions with the human majority, and the final messages of discussions."""
 
 import json
 from collections.abc import Iterator
@@ -7,15 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from core.formats.text import first, whole
-from core.formats.validation_errors import refused
+from core.formats.text import read_head, read_text
+from core.formats.validation_errors import to_file_refused
 from core.problems import FileRefused
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+SYSTEMS = ("gpt35", "vicuna")
+"""The systems whose answers were compared, in the order of the file."""
+HEAD_LENGTH = 65_536
+"""Bytes read to recognise a file: its first record can contain a whole article."""
 
 
 class Question(BaseModel):
-    """A question, the answers of several systems, and which of two the majority of three people prefers."""
+    """A question, the answers of several systems, and which of two the majority of three annotators prefers."""
 
     question_id: int
     question: Text
@@ -24,37 +28,37 @@ class Question(BaseModel):
     human_results: Literal["gpt35", "vicuna", "tie"]
 
 
-class Spoken(BaseModel):
-    """The last words of a persona; its role is empty where it kept silent."""
+class FinalMessage(BaseModel):
+    """The final message of a persona; its role is empty where it was silent."""
 
     role: Text
     evaluation: Text
 
 
 class Record(BaseModel):
-    """One talk: on two answers to a question, or on one summary of an article."""
+    """One discussion, of two answers to a question or of one summary of an article."""
 
     question: Text = ""
     response: dict[str, Text] = Field(default_factory=dict)
     src: Text = ""
     outputs: Text = ""
-    evaluation: list[Spoken] = Field(min_length=1)
+    evaluation: list[FinalMessage] = Field(min_length=1)
 
     @property
-    def spoken(self) -> list[Spoken]:
-        """What was said, in order."""
+    def messages(self) -> list[FinalMessage]:
+        """The final messages, in the order of the personas."""
         return self.evaluation
 
 
 QUESTIONS: TypeAdapter[list[Question]] = TypeAdapter(list[Question])
-TALKS: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
+DISCUSSIONS: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
 
 
-def kind_of(file: Path) -> str:
-    """ "questions", "pairs" (talks on two answers), "nlg" (on one summary), or "" for anything else."""
+def detect_kind(file: Path) -> str:
+    """Return "questions", "pairs" (discussions of two answers), "nlg" (of one summary), or "" for anything else."""
     if file.suffix != ".json" or not file.is_file():
         return ""
-    head = first(file, 65_536)
+    head = read_head(file, HEAD_LENGTH)
     if not head.startswith("["):
         return ""
     if '"question_id"' in head and '"human_results"' in head:
@@ -64,29 +68,29 @@ def kind_of(file: Path) -> str:
     return ""
 
 
-def questions(file: Path) -> Iterator[Question]:
-    """The questions of a file; raises FileRefused with the field."""
-    for place, one in enumerate(_checked(file, QUESTIONS)):
-        for name in ("gpt35", "vicuna"):
-            if name not in one.response:
-                raise FileRefused(f"expected an answer of {name}", field=f"{place}.response")
-        yield one
+def read_questions(file: Path) -> Iterator[Question]:
+    """Yield the questions of a file; raises FileRefused with the field."""
+    for index, question in enumerate(_parse(file, QUESTIONS)):
+        for name in SYSTEMS:
+            if name not in question.response:
+                raise FileRefused(f"expected an answer of {name}", field=f"{index}.response")
+        yield question
 
 
-def talks(file: Path) -> Iterator[Record]:
-    """The talks of a file; raises FileRefused with the field."""
-    yield from _checked(file, TALKS)
+def read_discussions(file: Path) -> Iterator[Record]:
+    """Yield the discussions of a file; raises FileRefused with the field."""
+    yield from _parse(file, DISCUSSIONS)
 
 
-def _checked(file: Path, adapter: TypeAdapter[Any]) -> Any:
+def _parse(file: Path, adapter: TypeAdapter[Any]) -> Any:
     try:
-        told = json.loads(whole(file))
-        if isinstance(told, list) and len(told) == 1 and isinstance(told[0], list):
-            told = told[0]
-        return adapter.validate_python(told)
+        records = json.loads(read_text(file))
+        if isinstance(records, list) and len(records) == 1 and isinstance(records[0], list):
+            records = records[0]  # the summaries' files have the array inside another
+        return adapter.validate_python(records)
     except json.JSONDecodeError as error:
         raise FileRefused(f"expected one JSON array: {error.msg}", line=error.lineno) from None
     except RecursionError:
-        raise FileRefused("expected one JSON array, not lists in lists without end") from None
+        raise FileRefused("expected one JSON array, and it is nested too deeply") from None
     except ValidationError as error:
-        raise refused(error) from None
+        raise to_file_refused(error) from None

@@ -3,10 +3,10 @@
     weightings/faireval/faireval_gpt35_human.csv    text, aspect1..4, accuracy_w_gpt35 ..., ann1, ann2
     weightings/llmbar/llmbar_gpt4_human.csv         text, aspect1..3, ann1, ann2, gpt4_w1, gpt4_w2, gpt4_w3
 
-A file holds one model's weights and two people's, in percent (`35%`, `40`, `['35%', '65']`) of the same aspects. For
-FairEval the aspects are the same in all files; for LLMBar each model proposed its own, and people weighed each set.
-People's weights become labels and the model's a recorded trace, both brought to a sum of 100; what was written stands
-in the label's reason, where it is another, and in the trace's reply.
+A file has the weights of one model and two annotators, in percent (`35%`, `40`, `['35%', '65']`), for the same aspects.
+In FairEval the aspects are the same in all files; in LLMBar each model proposed its own, and the annotators weighted
+each set. The annotators' weights become labels and the model's a recorded trace, both normalised to a sum of 100. The
+original text is in the label's reason, where it differs, and in the trace's reply.
 """
 
 import re
@@ -14,37 +14,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.aspects import normalised, part
+from core.aspects import aspect_set_id, normalize_weights
 from core.formats.mapping.fields import Row
-from core.formats.mapping.rows import rows
+from core.formats.mapping.rows import read_rows
 from core.formats.records import ItemRecord, LabelRecord, Record, Records, RunRecord, TraceRecord
-from core.formats.text import first
-from core.formats.validation_errors import shown
+from core.formats.text import read_head
+from core.formats.validation_errors import quote_value
 from core.items import Item
 from core.labels import Label, Opinion, Target
 from core.problems import FileRefused
+from core.protocols import Judge
 from core.protocols.dna_eval.protocol import NAME
-from core.protocols.dna_eval.readings import row as numbers
+from core.protocols.dna_eval.readings import read_number_row
 from core.protocols.dna_eval.settings import Settings
-from core.protocols.scaleeval.protocol import Judge
-from core.trace import Event, Spec, Turn, TurnTaken, Verdict, VerdictReached
+from core.trace import Event, Spec, Turn, TurnCompleted, Verdict, VerdictReached
 
-PEOPLE = ("ann1", "ann2")
+ANNOTATORS = ("ann1", "ann2")
 ASPECT = re.compile(r"aspect\d+")
 NUMBERING = re.compile(r"^\(?\d+[.)]\s*")
-OF_MODEL = re.compile(r"(?:.+_w_(?P<named>[^_]+)|(?P<counted>[^_]+)_w\d+)")
+MODEL_WEIGHT = re.compile(r"(?:.+_w_(?P<after>[^_]+)|(?P<before>[^_]+)_w\d+)")
+"""accuracy_w_gpt4 or gpt4_w1."""
 MODELS = {
     "gpt35": "gpt-3.5-turbo-0613",
     "gpt4": "gpt-4-0613",
     "llama2": "Llama-2-13b-chat-hf",
     "mistral": "Mistral-7B-Instruct-v0.2",
 }
-"""As the paper names them (Section 4.1)."""
+"""The paper's models (Section 4.1) by their names in the files."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What a file's header says."""
+    """The columns of a file, by their meaning."""
 
     aspects: tuple[str, ...]
     weights: tuple[str, ...]
@@ -52,8 +53,8 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """One row: a question, its aspects, and what everybody gave them, as written and in percent."""
+class WeightingRow:
+    """One row: a question, its aspects, and the weights of each rater, as written and in percent."""
 
     number: int
     text: str
@@ -63,107 +64,110 @@ class Weighed:
 
 
 @dataclass
-class Met:
-    """What was told before: all files of a set share their questions, and FairEval's also what people said."""
+class SeenRecords:
+    """Records already yielded: all files of a data set share their questions, and FairEval's also their labels."""
 
     items: set[str] = field(default_factory=set)
     labels: list[Label] = field(default_factory=list)
 
 
 def recognises(path: Path) -> bool:
-    """A file of weightings, a folder of them, or one that holds such folders."""
-    return bool(files(path))
+    """Whether it is a file of weightings, a folder of them, or a folder with such folders."""
+    return bool(weighting_files(path))
 
 
 def read(path: Path) -> Records:
-    """Items as they are first met, a run for each file, a label for each person and a trace for each row of it.
+    """Yield each item once, and for each file a run with a label for each annotator and a trace for each row.
 
     Raises FileRefused with file, line and field.
     """
-    found = files(path)
-    if not found:
+    files = weighting_files(path)
+    if not files:
         raise FileRefused(
-            f"expected CSV files with the columns text, aspect1, ... and {', '.join(PEOPLE)}, in {path.name}"
+            f"expected CSV files with the columns text, aspect1, ... and {', '.join(ANNOTATORS)}, in {path.name}"
         )
-    met = Met()
-    for file in found:
-        yield from _file(file, met)
+    seen = SeenRecords()
+    for file in files:
+        yield from _read_file(file, seen)
 
 
-def files(path: Path) -> list[Path]:
-    """The files of weightings in `path`, by name."""
-    there = [path] if path.is_file() else sorted(path.glob("*.csv")) or sorted(path.glob("*/*.csv"))
-    return [file for file in there if file.suffix.lower() == ".csv" and columns(_header(file)) is not None]
+def weighting_files(path: Path) -> list[Path]:
+    """Return the files of weightings in `path`, by name."""
+    candidates = [path] if path.is_file() else sorted(path.glob("*.csv")) or sorted(path.glob("*/*.csv"))
+    return [file for file in candidates if file.suffix.lower() == ".csv" and parse_columns(_header(file)) is not None]
 
 
-def columns(names: list[str]) -> Columns | None:
-    """What each column is; None where this is another table."""
+def parse_columns(names: list[str]) -> Columns | None:
+    """Return the columns by their meaning; None for any other table."""
     aspects = tuple(name for name in names if ASPECT.fullmatch(name))
-    found = {name: one["named"] or one["counted"] for name in names if (one := OF_MODEL.fullmatch(name))}
-    models = set(found.values())
-    if "text" not in names or not set(PEOPLE) <= set(names) or len(models) != 1 or len(found) != len(aspects):
+    matches = {name: match for name in names if (match := MODEL_WEIGHT.fullmatch(name))}
+    models = {match["after"] or match["before"] for match in matches.values()}
+    is_complete = "text" in names and set(ANNOTATORS) <= set(names)
+    if not is_complete or len(models) != 1 or len(matches) != len(aspects):
         return None
-    return Columns(aspects, tuple(found), models.pop())
+    return Columns(aspects, tuple(matches), models.pop())
 
 
 def _header(file: Path) -> list[str]:
-    return [name.strip().strip('"') for name in first(file).partition("\n")[0].split(",")]
+    return [name.strip().strip('"') for name in read_head(file).partition("\n")[0].split(",")]
 
 
-def _file(file: Path, met: Met) -> Iterator[Record]:
+def _read_file(file: Path, seen: SeenRecords) -> Iterator[Record]:
     try:
-        yield from _told(file, met)
+        yield from _file_records(file, seen)
     except FileRefused as refusal:
         raise FileRefused(f"{file.name}: {refusal}") from None
 
 
-def _told(file: Path, met: Met) -> Iterator[Record]:
-    """Everything in one file. Aspects that are the same in all rows were given; others the model proposed."""
-    there = columns(_header(file))
-    if there is None:
+def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
+    columns = parse_columns(_header(file))
+    if columns is None:
         raise FileRefused("the columns are not those of weightings")
-    weighed = [_weighed(number, line, row, there) for number, (line, row) in enumerate(rows(file), start=1)]
-    dataset = file.stem.partition(f"_{there.model}")[0]
-    given = weighed[0].aspects if len({one.aspects for one in weighed}) == 1 else ()
-    settings = _settings(there.model, given, len(there.aspects))
-    run = f"{dataset} · {there.model}"
+    rows = [_parse_row(number, line, row, columns) for number, (line, row) in enumerate(read_rows(file), start=1)]
+    data_set = file.stem.partition(f"_{columns.model}")[0]
+    # Aspects that are equal in all rows were fixed; otherwise the model proposed them for each question.
+    fixed_aspects = rows[0].aspects if len({row.aspects for row in rows}) == 1 else ()
+    settings = _settings(columns.model, fixed_aspects, len(columns.aspects))
+    run = f"{data_set} · {columns.model}"
     yield RunRecord(name=run, protocol=NAME, settings=settings.model_dump(mode="json"))
-    for one in weighed:
-        item = Item(id=f"{dataset} {one.number}", prompt=one.text)
-        if item.id not in met.items:
-            met.items.add(item.id)
+    for row in rows:
+        item = Item(id=f"{data_set} {row.number}", prompt=row.text)
+        if item.id not in seen.items:
+            seen.items.add(item.id)
             yield ItemRecord(item=item)
-        for label in _labels(item, one):
-            if label not in met.labels:
-                met.labels.append(label)
+        for label in _labels(item, row):
+            if label not in seen.labels:
+                seen.labels.append(label)
                 yield LabelRecord(label=label)
-        yield TraceRecord(run=run, item=item.id, events=tuple(_events(one, there.model, given)))
+        yield TraceRecord(run=run, item=item.id, events=tuple(_events(row, columns.model, fixed_aspects)))
 
 
-def _settings(model: str, given: tuple[str, ...], count: int) -> Settings:
+def _settings(model: str, fixed_aspects: tuple[str, ...], count: int) -> Settings:
     judge = Judge(name=model, spec=Spec(model=MODELS.get(model, model)))
-    return Settings.model_validate({"judges": (judge,), "aspects": given, "proposed": count})
+    return Settings.model_validate({"judges": (judge,), "aspects": fixed_aspects, "proposed": count})
 
 
-def _weighed(number: int, line: int, row: Row, there: Columns) -> Weighed:
-    aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in there.aspects)
+def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingRow:
+    aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in columns.aspects)
     if len(set(aspects)) < len(aspects):
-        raise FileRefused("expected different aspects", line=line, field=there.aspects[0])
-    written = {there.model: " ".join(_text(row, name, line) for name in there.weights)}
-    written |= {person: _text(row, person, line) for person in PEOPLE}
-    fields = {there.model: there.weights[0]} | {person: person for person in PEOPLE}
-    weights = {who: _weights(text, aspects, line, fields[who]) for who, text in written.items()}
-    return Weighed(number, _text(row, "text", line), aspects, written, weights)
+        raise FileRefused("expected different aspects", line=line, field=columns.aspects[0])
+    written = {columns.model: " ".join(_text(row, name, line) for name in columns.weights)}
+    written |= {annotator: _text(row, annotator, line) for annotator in ANNOTATORS}
+    fields = {columns.model: columns.weights[0]} | {annotator: annotator for annotator in ANNOTATORS}
+    weights = {rater: _parse_weights(text, aspects, line, fields[rater]) for rater, text in written.items()}
+    return WeightingRow(number, _text(row, "text", line), aspects, written, weights)
 
 
-def _weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float]:
-    raw = numbers(text)
+def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float]:
+    raw = read_number_row(text)
     if raw is None or len(raw) != len(aspects):
-        raise FileRefused(f"expected {len(aspects)} weights in percent, not {shown(text)}", line=line, field=field)
+        raise FileRefused(
+            f"expected {len(aspects)} weights in percent, not {quote_value(text)}", line=line, field=field
+        )
     try:
-        return dict(zip(aspects, normalised(raw), strict=True))
-    except ValueError as trouble:
-        raise FileRefused(f"expected weights in percent: {trouble}", line=line, field=field) from None
+        return dict(zip(aspects, normalize_weights(raw), strict=True))
+    except ValueError as error:
+        raise FileRefused(f"expected weights in percent: {error}", line=line, field=field) from None
 
 
 def _text(row: Row, name: str, line: int) -> str:
@@ -173,21 +177,23 @@ def _text(row: Row, name: str, line: int) -> str:
     return text
 
 
-def _labels(item: Item, one: Weighed) -> Iterator[Label]:
-    target = Target(item=item.id, kind="aspect_weights", part=part(one.aspects))
-    for person in PEOPLE:
-        raw = numbers(one.written[person]) or ()
-        reason = "" if sum(raw) == 100 else f"written as {one.written[person]}, which sums to {sum(raw):g}"
-        yield Label(target=target, annotator=person, value=one.weights[person], reason=reason)
+def _labels(item: Item, row: WeightingRow) -> Iterator[Label]:
+    target = Target(item=item.id, kind="aspect_weights", part=aspect_set_id(row.aspects))
+    for annotator in ANNOTATORS:
+        raw = read_number_row(row.written[annotator]) or ()
+        reason = "" if sum(raw) == 100 else f"written as {row.written[annotator]}, which sums to {sum(raw):g}"
+        yield Label(target=target, annotator=annotator, value=row.weights[annotator], reason=reason)
 
 
-def _events(one: Weighed, model: str, given: tuple[str, ...]) -> Iterator[Event]:
-    """The model's turns as a flow would have taken them. Prompts, tokens, times and scores were not published."""
-    if not given:
-        yield TurnTaken(ask=0, turn=_turn(model, "aspects", "\n".join(one.aspects), "\n".join(one.aspects)))
-    weights = one.weights[model]
-    yield TurnTaken(ask=0 if given else 1, turn=_turn(model, "weights", one.written[model], weights))
-    opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part(one.aspects))
+def _events(row: WeightingRow, model: str, fixed_aspects: tuple[str, ...]) -> Iterator[Event]:
+    """Yield the model's turns as a run would record them. Prompts, tokens, times and scores were not published."""
+    if not fixed_aspects:
+        yield TurnCompleted(ask=0, turn=_turn(model, "aspects", "\n".join(row.aspects), "\n".join(row.aspects)))
+    weights = row.weights[model]
+    ask = 0 if fixed_aspects else 1
+    yield TurnCompleted(ask=ask, turn=_turn(model, "weights", row.written[model], weights))
+    part = aspect_set_id(row.aspects)
+    opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part)
     reason = "only the weights were published: no response was scored"
     yield VerdictReached(verdict=Verdict(outcome="agreed", value=weights, reason=reason, opinions=(opinion,)))
 

@@ -1,11 +1,11 @@
-"""Which item a released ScaleEval debate is about: its submissions were shuffled, and the shuffle was not saved."""
+"""Identifies the item of a released ScaleEval debate: its submissions were shuffled, and the order was not saved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.formats.mapping.rows import rows
-from core.formats.published.scaleeval_files import Debate, naming, said
+from core.formats.mapping.rows import read_rows
+from core.formats.published.scaleeval_files import Debate, name_file_in_errors, text_field
 from core.items import Item, Response
 
 SCENARIOS = {
@@ -18,7 +18,7 @@ SCENARIOS = {
     "opendomain_science": "open-domain science",
     "write": "writing",
 }
-"""File name -> the paper's name of the scenario; another file name is its own."""
+"""File name -> the paper's name of the scenario; any other file name is used unchanged."""
 
 
 @dataclass(frozen=True)
@@ -30,97 +30,106 @@ class Answer:
 
 
 @dataclass
-class Items:
-    """The items of one comparison, "gpt3.5_vs_claude": each question once, whatever criteria it was debated under."""
+class ItemFinder:
+    """The items of one comparison, "gpt3.5_vs_claude": each question once, whatever its criteria."""
 
     comparison: str
     responses: Path | None
-    """The folder with a folder of answers for each system; None where it was not found."""
-    met: dict[str, Item] = field(default_factory=dict)
+    """The folder with a folder of answers for each system; None where it is not available."""
+    found: dict[str, Item] = field(default_factory=dict)
+    """Item id -> item, of the debates so far."""
     _answers: dict[str, Sequence[Sequence[Answer]]] = field(default_factory=dict)
 
     def find(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
-        """(the item, which of its responses stood as Submission 1 and Submission 2).
+        """Return the item, and the numbers of its responses shown as Submission 1 and Submission 2.
 
-        The item's own order is the one in which the comparison names the systems. Where the texts are in nobody's
-        answers the systems stay unknown, and the item is the debate's own, in the debate's order.
+        Responses are in the order in which the comparison names the systems. Where the texts are not among the
+        systems' answers, the systems are unknown and the responses are in the debate's order.
         """
-        number = self._number(debate, scenario)
-        if number is not None:
-            return self._matched(debate, scenario, number)
-        return self._unmatched(debate, scenario, criterion)
+        index = self._question_index(debate, scenario)
+        if index is not None:
+            return self._matched_item(debate, scenario, index)
+        return self._unmatched_item(debate, scenario, criterion)
 
-    def _matched(self, debate: Debate, scenario: str, number: int) -> tuple[Item, tuple[int, int]]:
-        pair = [answers[number] for answers in self._pairs(scenario)]
-        systems = systems_of(self.comparison, self.responses)
-        responses = [Response(text=a.text, system=name) for a, name in zip(pair, systems, strict=True)]
-        item = self._keep(f"{self.comparison}/{scenario}/{number + 1}", debate, scenario, responses)
-        return item, (1, 2) if _same(debate.submissions[0], responses[0].text) else (2, 1)
+    def _matched_item(self, debate: Debate, scenario: str, index: int) -> tuple[Item, tuple[int, int]]:
+        pair = [answers[index] for answers in self._answer_lists(scenario)]
+        systems = system_folders(self.comparison, self.responses)
+        responses = [Response(text=answer.text, system=name) for answer, name in zip(pair, systems, strict=True)]
+        item = self._add(f"{self.comparison}/{scenario}/{index + 1}", debate, scenario, responses)
+        return item, (1, 2) if _is_same_text(debate.submissions[0], responses[0].text) else (2, 1)
 
-    def _unmatched(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
-        start = f"{self.comparison}/{scenario}/{debate.number} · "
-        for identity, item in self.met.items():
+    def _unmatched_item(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
+        prefix = f"{self.comparison}/{scenario}/{debate.number} · "
+        for item_id, item in self.found.items():
             texts = tuple(response.text for response in item.responses)
-            if identity.startswith(start) and set(texts) == set(debate.submissions):
+            if item_id.startswith(prefix) and set(texts) == set(debate.submissions):
                 return item, (1, 2) if texts == debate.submissions else (2, 1)
         responses = [Response(text=text) for text in debate.submissions]
-        return self._keep(start + criterion, debate, scenario, responses), (1, 2)
+        return self._add(prefix + criterion, debate, scenario, responses), (1, 2)
 
-    def _keep(self, identity: str, debate: Debate, scenario: str, responses: Sequence[Response]) -> Item:
-        if identity not in self.met:
-            self.met[identity] = Item(
-                id=identity,
+    def _add(self, item_id: str, debate: Debate, scenario: str, responses: Sequence[Response]) -> Item:
+        if item_id not in self.found:
+            self.found[item_id] = Item(
+                id=item_id,
                 prompt=debate.question,
                 responses=tuple(responses),
                 scenario=SCENARIOS.get(scenario, scenario),
-                group=f"{scenario}/{identity.removeprefix(f'{self.comparison}/{scenario}/')}",
+                group=f"{scenario}/{item_id.removeprefix(f'{self.comparison}/{scenario}/')}",
             )
-        return self.met[identity]
+        return self.found[item_id]
 
-    def _number(self, debate: Debate, scenario: str) -> int | None:
-        """The place of the question in the files of answers: the debate's own number first, for some stand twice."""
-        pairs = self._pairs(scenario)
-        if len(pairs) != 2:
+    def _question_index(self, debate: Debate, scenario: str) -> int | None:
+        """Return the index of the question in the files of answers; None where it is not there.
+
+        The debate's own number is tried first: some questions occur twice.
+        """
+        lists = self._answer_lists(scenario)
+        if len(lists) != 2:
             return None
-        length = min(len(pairs[0]), len(pairs[1]))
-        places = [debate.number - 1, *range(length)]
-        return next((n for n in places if 0 <= n < length and _fits(debate, pairs[0][n], pairs[1][n])), None)
+        length = min(len(lists[0]), len(lists[1]))
+        candidates = [debate.number - 1, *range(length)]
+        return next((n for n in candidates if 0 <= n < length and _matches(debate, lists[0][n], lists[1][n])), None)
 
-    def _pairs(self, scenario: str) -> Sequence[Sequence[Answer]]:
+    def _answer_lists(self, scenario: str) -> Sequence[Sequence[Answer]]:
         if scenario not in self._answers:
-            folders = systems_of(self.comparison, self.responses)
+            folders = system_folders(self.comparison, self.responses)
             files = [self.responses / name / f"{scenario}.jsonl" for name in folders if self.responses]
-            self._answers[scenario] = [_read(file) for file in files if file.is_file()]
+            self._answers[scenario] = [_read_answers(file) for file in files if file.is_file()]
         return self._answers[scenario]
 
 
-def systems_of(comparison: str, responses: Path | None) -> tuple[str, ...]:
-    """The two folders that "gpt3.5_vs_claude" speaks of, such as gpt3.5 and claude-instant; empty if in doubt."""
+def system_folders(comparison: str, responses: Path | None) -> tuple[str, ...]:
+    """Return the two folders named by "gpt3.5_vs_claude", such as gpt3.5 and claude-instant; empty where ambiguous."""
     names = [folder.name for folder in sorted(responses.iterdir()) if folder.is_dir()] if responses else []
-    found = [_folder(part, names) for part in comparison.split("_vs_")]
-    return tuple(found) if len(found) == 2 and all(found) and found[0] != found[1] else ()  # type: ignore[arg-type]
+    folders = [_find_folder(part, names) for part in comparison.split("_vs_")]
+    if len(folders) != 2 or folders[0] == folders[1]:
+        return ()
+    return tuple(folder for folder in folders if folder) if all(folders) else ()
 
 
-def _folder(part: str, names: Sequence[str]) -> str | None:
+def _find_folder(part: str, names: Sequence[str]) -> str | None:
     if part in names:
         return part
-    beginning = [name for name in names if name.startswith(part)]
-    return beginning[0] if len(beginning) == 1 else None
+    matching = [name for name in names if name.startswith(part)]
+    return matching[0] if len(matching) == 1 else None
 
 
-def _read(file: Path) -> Sequence[Answer]:
-    with naming(file):
-        return [Answer(said(row, "prompt", line), said(row, "response", line)) for line, row in rows(file)]
+def _read_answers(file: Path) -> Sequence[Answer]:
+    with name_file_in_errors(file):
+        return [
+            Answer(text_field(row, "prompt", line), text_field(row, "response", line)) for line, row in read_rows(file)
+        ]
 
 
-def _fits(debate: Debate, one: Answer, other: Answer) -> bool:
-    if not _same(debate.question, one.prompt):
+def _matches(debate: Debate, answer: Answer, other: Answer) -> bool:
+    """Whether two answers to one prompt are the debate's submissions, in either order."""
+    if not _is_same_text(debate.question, answer.prompt):
         return False
     first, second = debate.submissions
-    straight = _same(first, one.text) and _same(second, other.text)
-    return straight or (_same(first, other.text) and _same(second, one.text))
+    in_order = _is_same_text(first, answer.text) and _is_same_text(second, other.text)
+    return in_order or (_is_same_text(first, other.text) and _is_same_text(second, answer.text))
 
 
-def _same(text: str, other: str) -> bool:
-    """Blanks aside: one of the files was trimmed where the other was not."""
+def _is_same_text(text: str, other: str) -> bool:
+    """Compare without whitespace: some of the files were stripped and others were not."""
     return text == other or text.split() == other.split()

@@ -1,9 +1,11 @@
-"""ChatEval: personas discuss and score responses."""
+"""ChatEval: personas discuss responses and score them or vote."""
 
 from pathlib import Path
 
-from core.protocols.chateval.protocol import NAME, Settings, flow, longest
-from core.protocols.protocol import Protocol
+from core.protocols import Protocol
+from core.protocols.chateval.protocol import any_reading, flow
+from core.protocols.chateval.settings import Settings
+from core.protocols.chateval.verdicts import NAME
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -13,8 +15,8 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    longest=longest,
-    shortest=longest,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("chateval", "chateval-local"),

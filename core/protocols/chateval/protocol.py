@@ -1,7 +1,8 @@
-"""ChatEval: personas talk over what two responses, or one, are worth (Chan et al. 2023, arXiv:2308.07201, Appendix C).
+"""ChatEval: personas discuss two responses, or one (Chan et al. 2023, arXiv:2308.07201, Appendix C).
 
-The three ways to talk are Algorithms 1 to 3. Nobody is asked to agree: the answer is taken from the last turn of each,
-by average or by majority vote (Appendix B). With position calibration the talk is held in both orders of the responses.
+The three communication strategies are Algorithms 1 to 3. The personas are not asked to agree: the verdict is formed
+from the last turn of each, by average or by majority vote (Appendix B). With position calibration the discussion is run
+once in each order of the responses.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -12,80 +13,83 @@ from core.items import Item
 from core.labels import Value
 from core.problems import Problem, Unreadable
 from core.protocols import ratings
-from core.protocols.chateval import readings as chateval_readings
-from core.protocols.chateval.settings import Persona as Persona
-from core.protocols.chateval.settings import Settings as Settings
-from core.protocols.chateval.settings import Strategy
-from core.protocols.chateval.verdicts import NAME as NAME
-from core.protocols.chateval.verdicts import conclude as conclude
-from core.protocols.scaleeval.criterion_formats import written
+from core.protocols.chateval import readings
+from core.protocols.chateval.settings import Persona, Settings, Strategy
+from core.protocols.chateval.verdicts import conclude
+from core.protocols.prompt_parts import criterion_text, question_text
 from core.templates import Templates, render
 from core.trace import Ask, Flow, Turn
 
-Talk = Generator[Sequence[Ask], list[Turn], None]
-"""One talk in one order of the responses."""
+DiscussionFlow = Generator[Sequence[Ask], list[Turn], None]
+"""One discussion in one order of the responses."""
 
 
-def flow(item: Item, settings: Settings, chance: Random, templates: Templates) -> Flow:
-    """One item. The talks in both orders know nothing of each other, and go side by side."""
-    tables = [opened(item, settings, shown, chance, templates) for shown in settings.orders]
-    talk = TALKS[settings.strategy]
-    said = yield from together([talk(table) for table in tables])
-    return conclude(said, settings)
+def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
+    """One item. The discussions in both orders are independent and run in parallel."""
+    discussions = [start_discussion(item, settings, shown, rng, templates) for shown in settings.orders]
+    strategy = STRATEGIES[settings.strategy]
+    turns = yield from run_in_parallel([strategy(discussion) for discussion in discussions])
+    return conclude(turns, settings)
 
 
 @dataclass(frozen=True)
-class Table:
-    """What lies before the personas: the material as they read it, and in which order that is."""
+class Discussion:
+    """What is constant in a discussion: the material as the personas read it, and the order of the responses."""
 
     settings: Settings
     templates: Templates
     material: Mapping[str, str]
     form: Mapping[str, object]
-    """What fills the blanks of the form."""
+    """Values of the form's blanks."""
     shown: tuple[int, ...]
 
 
-def one_by_one(table: Table) -> Talk:
-    """Algorithm 1: everybody speaks in a set order; what was said is added to the history of those who follow."""
-    said: list[Turn] = []
-    for turn in range(table.settings.turns):
-        for persona in table.settings.personas:
-            said += yield [speech(table, persona, turn, told(table, within_hearing(table.settings, persona, said)))]
+def one_by_one(discussion: Discussion) -> DiscussionFlow:
+    """Algorithm 1: the personas speak in a fixed order; each contribution is in the history of the next ones."""
+    turns: list[Turn] = []
+    for number in range(discussion.settings.turns):
+        for persona in discussion.settings.personas:
+            history = history_text(discussion, audible_turns(discussion.settings, persona, turns))
+            turns += yield [ask_contribution(discussion, persona, number, history)]
 
 
-def simultaneous(table: Table) -> Talk:
-    """Algorithm 2: a turn goes into a buffer, and the buffer into every history when the turn has ended.
+def simultaneous(discussion: Discussion) -> DiscussionFlow:
+    """Algorithm 2: contributions are buffered, and the buffer is added to every history at the end of a turn.
 
-    The box never empties its buffer; each contribution stands once in a history here.
+    The algorithm as printed never empties its buffer; here each contribution is in a history once.
     """
-    said: list[Turn] = []
-    for turn in range(table.settings.turns):
-        heard = told(table, said)
-        said += yield [speech(table, persona, turn, heard) for persona in table.settings.personas]
+    turns: list[Turn] = []
+    for number in range(discussion.settings.turns):
+        history = history_text(discussion, turns)
+        turns += yield [
+            ask_contribution(discussion, persona, number, history) for persona in discussion.settings.personas
+        ]
 
 
-def with_summary(table: Table) -> Talk:
-    """Algorithm 3: as Algorithm 2, but every history is replaced by a summary of all that was said.
+def with_summary(discussion: Discussion) -> DiscussionFlow:
+    """Algorithm 3: as Algorithm 2, with a summary of all contributions in place of every history.
 
-    The summary after the last turn, which nobody would hear, is not asked for. Where none could be had, the
-    contributions themselves are passed on.
+    No summary is asked for after the last turn, since none would read it. Where a summary is unreadable, the
+    contributions themselves are the history.
     """
-    said: list[Turn] = []
-    heard = told(table, said)
-    for turn in range(table.settings.turns):
-        said += yield [speech(table, persona, turn, heard) for persona in table.settings.personas]
-        if turn + 1 < table.settings.turns:
-            (summed,) = yield [summary(table, turn, said)]
-            heard = told(table, said) if summed.reading is None else retold(table, summed)
+    turns: list[Turn] = []
+    history = history_text(discussion, turns)
+    for number in range(discussion.settings.turns):
+        turns += yield [
+            ask_contribution(discussion, persona, number, history) for persona in discussion.settings.personas
+        ]
+        if number + 1 < discussion.settings.turns:
+            (summary,) = yield [ask_summary(discussion, number, turns)]
+            is_readable = summary.reading is not None
+            history = summary_text(discussion, summary) if is_readable else history_text(discussion, turns)
 
 
-def alone(table: Table) -> Talk:
-    """The ensemble of Section 3.2: everybody is asked once, and nobody hears anybody."""
-    yield [speech(table, persona, 0, None) for persona in table.settings.personas]
+def alone(discussion: Discussion) -> DiscussionFlow:
+    """The ensemble of Section 3.2: every persona is asked once and sees no other contribution."""
+    yield [ask_contribution(discussion, persona, 0, None) for persona in discussion.settings.personas]
 
 
-TALKS: Mapping[Strategy, Callable[[Table], Talk]] = {
+STRATEGIES: Mapping[Strategy, Callable[[Discussion], DiscussionFlow]] = {
     "one by one": one_by_one,
     "simultaneous": simultaneous,
     "simultaneous with summary": with_summary,
@@ -93,191 +97,197 @@ TALKS: Mapping[Strategy, Callable[[Table], Talk]] = {
 }
 
 
-def together(talks: Sequence[Talk]) -> Generator[Sequence[Ask], list[Turn], list[Turn]]:
-    """Hold several talks side by side, which take the same steps; everything that was said."""
-    said: list[Turn] = []
-    rounds = [next(talk) for talk in talks]
+def run_in_parallel(flows: Sequence[DiscussionFlow]) -> Generator[Sequence[Ask], list[Turn], list[Turn]]:
+    """Run several discussions with the same steps in parallel; return all turns in the order of the asks."""
+    turns: list[Turn] = []
+    rounds = [next(flow) for flow in flows]
     while any(rounds):
-        turns = yield [ask for asks in rounds for ask in asks]
-        said += turns
-        rest = iter(turns)
-        rounds = [_sent(talk, [next(rest) for _ in asks]) for talk, asks in zip(talks, rounds, strict=True)]
-    return said
+        answered = yield [ask for asks in rounds for ask in asks]
+        turns += answered
+        rest = iter(answered)
+        rounds = [_advance(flow, [next(rest) for _ in asks]) for flow, asks in zip(flows, rounds, strict=True)]
+    return turns
 
 
-def within_hearing(settings: Settings, persona: Persona, said: Sequence[Turn]) -> list[Turn]:
-    """What a persona hears of what was said; by the letter of the box, the first one hears nobody."""
+def audible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns that a persona sees one by one; in Algorithm 1 as printed, the first persona sees none."""
     if settings.hearing == "everybody":
-        return list(said)
-    names = [one.name for one in settings.personas]
-    place = names.index(persona.name)
-    return [turn for turn in said if place > 0 and names.index(turn.speaker) <= place]
+        return list(turns)
+    names = [other.name for other in settings.personas]
+    position = names.index(persona.name)
+    return [turn for turn in turns if position > 0 and names.index(turn.speaker) <= position]
 
 
-def heard(settings: Settings, turn: Turn, said: Sequence[Turn]) -> list[Turn]:
-    """What stood in the history of a turn, of everything that was said, in the order of the asks: for whoever watches.
+def turns_in_history(settings: Settings, turn: Turn, turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns in the history of `turn`; `turns` are all turns of the trace in the order of the asks.
 
-    A summary that could be had stands for all that it sums up.
+    A readable summary replaces the turns that it summarises.
     """
-    before = [one for one in said[: said.index(turn)] if one.shown == turn.shown]
-    talk = [one for one in before if one.step == "talk"]
-    earlier = [one for one in talk if one.round < turn.round or turn.step == "summary"]
+    earlier = [other for other in turns[: turns.index(turn)] if other.shown == turn.shown]
+    contributions = [other for other in earlier if other.step == "talk"]
+    of_earlier_rounds = [other for other in contributions if other.round < turn.round or turn.step == "summary"]
     match settings.strategy:
         case "one by one":
-            persona = next((one for one in settings.personas if one.name == turn.speaker), None)
-            return within_hearing(settings, persona, talk) if persona else talk
+            persona = next((persona for persona in settings.personas if persona.name == turn.speaker), None)
+            return audible_turns(settings, persona, contributions) if persona else contributions
         case "simultaneous":
-            return earlier
+            return of_earlier_rounds
         case "simultaneous with summary":
-            summed = [one for one in before if one.step == "summary" and one.round == turn.round - 1]
-            return summed if turn.step == "talk" and summed and summed[0].reading is not None else earlier
+            summaries = [other for other in earlier if other.step == "summary" and other.round == turn.round - 1]
+            is_replaced = turn.step == "talk" and summaries and summaries[0].reading is not None
+            return summaries if is_replaced else of_earlier_rounds
         case "alone":
             return []
 
 
-def opened(item: Item, settings: Settings, shown: tuple[int, ...], chance: Random, templates: Templates) -> Table:
-    """Write out what stays the same through a talk."""
-    wanted = len(shown) or 1
-    if len(item.responses) != wanted:
-        does = "rates one" if settings.outcome == "rating" else "compares two"
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; this talk {does}.")
-    material = {
-        "question": f"{item.context}\n\n{item.prompt}" if item.context else item.prompt,
-        "criteria": criteria(settings, chance, templates),
-    }
+def start_discussion(
+    item: Item, settings: Settings, shown: tuple[int, ...], rng: Random, templates: Templates
+) -> Discussion:
+    """Render the material that is constant in one discussion."""
+    expected = len(shown) or 1
+    if len(item.responses) != expected:
+        purpose = "rates one" if settings.outcome == "rating" else "compares two"
+        raise Problem(f"Item {item.id} has {len(item.responses)} responses; this discussion {purpose}.")
+    material = {"question": question_text(item), "criteria": criteria_text(settings, rng, templates)}
     material |= {f"answer_{place}": item.responses[number - 1].text for place, number in enumerate(shown, start=1)}
     material |= {} if shown else {"answer": item.responses[0].text}
-    return Table(settings, templates, material, form(settings), shown)
+    return Discussion(settings, templates, material, form_values(settings), shown)
 
 
-def criteria(settings: Settings, chance: Random, templates: Templates) -> str:
-    """What to judge by: the study's criterion, or the paper's four qualities."""
+def criteria_text(settings: Settings, rng: Random, templates: Templates) -> str:
+    """Return the study's criterion, or the paper's four qualities."""
     if settings.criterion is None:
         return render(templates, "qualities")
-    definition = written(settings.criterion, "general", chance)
+    definition = criterion_text(settings.criterion, "general", rng)
     return render(templates, "criterion", criterion=settings.criterion.name, definition=definition).strip()
 
 
-def form(settings: Settings) -> Mapping[str, object]:
-    """What the form names."""
+def form_values(settings: Settings) -> Mapping[str, object]:
+    """Return the values of the form's blanks."""
     match settings.outcome:
         case "scores":
             return {"lowest": settings.lowest, "highest": settings.highest}
         case "vote":
             return {}
         case "rating":
-            return {"values": ratings.values(settings.scale)}
+            return {"values": ratings.describe_scale(settings.scale)}
 
 
-def speech(table: Table, persona: Persona, turn: int, heard: str | None) -> Ask:
-    """A persona's contribution (Table 4). `heard` is what it knows of the talk; None where there is no talk."""
-    settings, texts = table.settings, table.templates
-    role = render(texts, "role", persona=persona.name, role=persona.role) if persona.role else ""
-    slots: dict[str, object] = {"role": role, "words": settings.words}
-    if heard is None:
-        talk = render(texts, "alone", **slots).strip()
+def ask_contribution(discussion: Discussion, persona: Persona, number: int, history: str | None) -> Ask:
+    """Ask a persona for its contribution in turn `number` (Table 4); `history` is None where there is no discussion."""
+    settings, templates = discussion.settings, discussion.templates
+    role = render(templates, "role", persona=persona.name, role=persona.role) if persona.role else ""
+    values: dict[str, object] = {"role": role, "words": settings.words}
+    if history is None:
+        talk = render(templates, "alone", **values).strip()
     else:
-        talk = render(texts, "talk", **slots, persona=persona.name, history=heard)
+        talk = render(templates, "talk", **values, persona=persona.name, history=history)
     prompt = render(
-        texts,
+        templates,
         "rate" if settings.outcome == "rating" else "compare",
-        **table.material,
+        **discussion.material,
         talk=talk,
-        form=render(texts, f"form_{settings.outcome}", **table.form),
+        form=render(templates, f"form_{settings.outcome}", **discussion.form),
     )
     return Ask(
         speaker=persona.name,
         step="talk",
-        round=turn,
+        round=number,
         spec=persona.spec,
         prompt=prompt,
-        read=reader(settings, table.shown),
-        shown=table.shown,
-        again=render(texts, f"again_{settings.outcome}", prompt=prompt),
-        grammar=grammar(settings),
+        read=reply_reader(settings, discussion.shown),
+        shown=discussion.shown,
+        retry_prompt=render(templates, f"again_{settings.outcome}", prompt=prompt),
+        grammar=reply_grammar(settings),
     )
 
 
-def summary(table: Table, turn: int, said: Sequence[Turn]) -> Ask:
-    """The summariser's part at the end of a turn."""
-    who = table.settings.summing
-    prompt = render(table.templates, "summarise", history=told(table, said), words=2 * table.settings.words)
-    return Ask(who.name, "summary", turn, who.spec, prompt, _summed, table.shown)
+def ask_summary(discussion: Discussion, number: int, turns: Sequence[Turn]) -> Ask:
+    """Ask for the summary at the end of turn `number`."""
+    summariser, history = discussion.settings.effective_summariser, history_text(discussion, turns)
+    prompt = render(discussion.templates, "summarise", history=history, words=2 * discussion.settings.words)
+    return Ask(
+        speaker=summariser.name,
+        step="summary",
+        round=number,
+        spec=summariser.spec,
+        prompt=prompt,
+        read=_read_summary,
+        shown=discussion.shown,
+    )
 
 
-def told(table: Table, said: Sequence[Turn]) -> str:
-    """A history as it stands in a prompt."""
-    texts = table.templates
-    if not said:
-        return render(texts, "silence")
+def history_text(discussion: Discussion, turns: Sequence[Turn]) -> str:
+    """Return a history as the prompts quote it."""
+    templates = discussion.templates
+    if not turns:
+        return render(templates, "silence")
     return "\n\n".join(
-        render(texts, "said", persona=turn.speaker, turn=turn.round + 1, text=turn.reply.strip() or "(no answer)")
-        for turn in said
+        render(templates, "said", persona=turn.speaker, turn=turn.round + 1, text=turn.reply.strip() or "(no answer)")
+        for turn in turns
     )
 
 
-def retold(table: Table, summed: Turn) -> str:
-    """A history that is a summary."""
-    return render(table.templates, "summary", text=summed.reply.strip())
+def summary_text(discussion: Discussion, summary: Turn) -> str:
+    """Return a history that consists of a summary."""
+    return render(discussion.templates, "summary", text=summary.reply.strip())
 
 
-def reader(settings: Settings, shown: tuple[int, ...]) -> Callable[[str], Value]:
-    """A reading in the item's own order: scores by response, a vote, or a rating."""
+def reply_reader(settings: Settings, shown: tuple[int, ...]) -> Callable[[str], Value]:
+    """Return a reader of scores by response, of a vote, or of a rating, in the item's own order of responses."""
     match settings.outcome:
         case "scores":
             low, high = settings.lowest, settings.highest
-            return lambda text: _own(chateval_readings.scores(text, low, high), shown)
+            return lambda reply: _scores_in_item_order(readings.read_scores(reply, low, high), shown)
         case "vote":
-            return lambda text: (0, *shown)[chateval_readings.vote(text)]
+            return lambda reply: (0, *shown)[readings.read_vote(reply)]
         case "rating":
             names = (settings.criterion.name,) if settings.criterion else ()
-            return lambda text: ratings.rating(text, settings.scale, names)
+            return lambda reply: ratings.read_rating(reply, settings.scale, names)
 
 
-def grammar(settings: Settings) -> str:
-    """The form for the local model: a contribution, then the lines that are asked for."""
-    talk = r'root ::= [^\n]{40,300} "\n\n" '
+def reply_grammar(settings: Settings) -> str:
+    """Return the grammar of a contribution for the local model: some text, then the requested lines."""
+    text = r'root ::= [^\n]{40,300} "\n\n" '
     match settings.outcome:
         case "scores":
             numbers = range(settings.highest, settings.lowest - 1, -1)
             score = " | ".join(f'"{number}"' for number in numbers)
-            return rf'{talk}"Score of Assistant 1: " score "\nScore of Assistant 2: " score' + f"\nscore ::= {score}"
+            return rf'{text}"Score of Assistant 1: " score "\nScore of Assistant 2: " score' + f"\nscore ::= {score}"
         case "vote":
-            return talk + "[012]"
+            return text + "[012]"
         case "rating":
             values = " | ".join(f'"{value}"' for value in settings.scale.categories) or "[0-9]+"
-            return rf'{talk}"Rating: " value' + f"\nvalue ::= {values}"
+            return rf'{text}"Rating: " value' + f"\nvalue ::= {values}"
 
 
-def longest(settings: Settings, ask: Ask) -> Value:
-    """Every course takes the same calls."""
+def any_reading(settings: Settings, ask: Ask) -> Value:
+    """Return a valid reading; the number of calls does not depend on it."""
     if ask.step == "summary":
-        return "summed up"
+        return "a summary"
     match settings.outcome:
         case "scores":
             return {"1": float(settings.highest), "2": float(settings.lowest)}
         case "vote":
             return 1
         case "rating":
-            found = [one for one in settings.scale.categories if isinstance(one, int | float)]
-            return found[0] if found else settings.scale.low or 0
+            return ratings.lowest_value(settings.scale)
 
 
-def _own(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:
-    """Scores by the item's own response."""
-    found = dict(zip(map(str, shown), scores, strict=True))
-    return {number: found[number] for number in sorted(found)}
+def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:
+    by_response = dict(zip(map(str, shown), scores, strict=True))
+    return {number: by_response[number] for number in sorted(by_response)}
 
 
-def _summed(reply: str) -> str:
+def _read_summary(reply: str) -> str:
     if not reply.strip():
         raise Unreadable("the summary is empty")
     return reply.strip()
 
 
-def _sent(talk: Talk, turns: list[Turn]) -> Sequence[Ask]:
-    """The next asks of a talk; none when it has ended."""
+def _advance(flow: DiscussionFlow, turns: list[Turn]) -> Sequence[Ask]:
+    """Send the turns to a discussion and return its next asks; none where it has ended."""
     try:
-        return talk.send(turns)
+        return flow.send(turns)
     except StopIteration:
         return ()

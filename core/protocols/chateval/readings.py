@@ -1,10 +1,10 @@
-"""What a persona's contribution says: two scores, or a vote; or why nobody can tell."""
+"""Readers of a persona's contribution: two scores, or a vote. They raise Unreadable with the reason."""
 
 import re
 import unicodedata
 
 from core.problems import Unreadable
-from core.protocols.readings import LONGEST, choice
+from core.protocols.choices import MAX_LINE_LENGTH, read_choice
 
 _AMOUNT = r"([-−+]?\d+(?:\.\d+)?)"
 _SIDE = r"(?:assistant|response|answer)\s*#?\s*([0-9])"
@@ -20,48 +20,48 @@ _ASSISTANT = re.compile(r"\bassistant\s+([0-9])(?:['’]s\s+(?:answer|response))
 _ROW = re.compile(rf"{_AMOUNT}[\s,;|]+{_AMOUNT}")
 
 
-def scores(reply: str, lowest: float, highest: float) -> tuple[float, float]:
-    """The scores of the responses as they were read, first and second.
+def read_scores(reply: str, lowest: float, highest: float) -> tuple[float, float]:
+    """Return the scores of the first and the second response, in the order in which they were shown.
 
-    Accepted: lines such as `Score of Assistant 1: 8`, `**Assistant 2:** 7.5/10`; else a last line `8 7`. Refused: one
-    score too few, a range, a score beside the scale, two different ones for the same assistant.
+    Accepted: lines such as `Score of Assistant 1: 8`, `**Assistant 2:** 7.5/10`; else a last line `8 7`. Refused: a
+    missing score, a range, a score outside the scale, two different scores for the same assistant.
     """
-    lines = _lines(reply)
+    lines = _content_lines(reply)
     if not lines:
         raise Unreadable("the reply is empty")
-    found = _labelled(lines) or _row(lines[-1])
-    if not found:
+    scores = _labelled_scores(lines) or _row_of_scores(lines[-1])
+    if not scores:
         raise Unreadable('no "Score of Assistant 1: …" line')
     for side in ("1", "2"):
-        if side not in found:
+        if side not in scores:
             raise Unreadable(f"no score of assistant {side}")
-        if len(found[side]) > 1:
-            raise Unreadable(f"it scores assistant {side} with both {' and '.join(sorted(found[side]))}")
-    first, second = (_value(found[side].pop(), lowest, highest) for side in ("1", "2"))
+        if len(scores[side]) > 1:
+            raise Unreadable(f"it scores assistant {side} with both {' and '.join(sorted(scores[side]))}")
+    first, second = (_parse_score(scores[side].pop(), lowest, highest) for side in ("1", "2"))
     return first, second
 
 
-def vote(reply: str) -> int:
-    """1, 2 or 0 as the responses were read: `2`, `Assistant 1`, `Assistant 2 is better.`; see `readings.choice`."""
-    return choice(_ASSISTANT.sub(r"response \1", reply))
+def read_vote(reply: str) -> int:
+    """Return 1, 2 or 0 in the order shown: `2`, `Assistant 1`, `Assistant 2 is better.`; see `choices.read_choice`."""
+    return read_choice(_ASSISTANT.sub(r"response \1", reply))
 
 
-def _labelled(lines: list[str]) -> dict[str, set[str]]:
-    """Assistant -> what stands behind its labels."""
-    found: dict[str, set[str]] = {}
+def _labelled_scores(lines: list[str]) -> dict[str, set[str]]:
+    """Return the texts after each assistant's label."""
+    scores: dict[str, set[str]] = {}
     for line in lines:
         match = _LABEL.match(line)
         if match:
-            found.setdefault(match[1] or match[2], set()).add(match[3].strip(_MARKS))
-    return found
+            scores.setdefault(match[1] or match[2], set()).add(match[3].strip(_MARKS))
+    return scores
 
 
-def _row(line: str) -> dict[str, set[str]]:
+def _row_of_scores(line: str) -> dict[str, set[str]]:
     match = _ROW.fullmatch(line)
     return {"1": {match[1]}, "2": {match[2]}} if match else {}
 
 
-def _value(text: str, lowest: float, highest: float) -> float:
+def _parse_score(text: str, lowest: float, highest: float) -> float:
     match = _SCORE.fullmatch(text)
     if match is None:
         raise Unreadable(f"{text[:40]!r} is not one score")
@@ -73,7 +73,7 @@ def _value(text: str, lowest: float, highest: float) -> float:
     return value
 
 
-def _lines(reply: str) -> list[str]:
-    """Lines with something on them, without what only decorates them."""
+def _content_lines(reply: str) -> list[str]:
+    """Return the lines with content, without decoration at their ends."""
     text = unicodedata.normalize("NFKC", reply)
-    return [line.strip(_EDGE)[-LONGEST:] for line in text.splitlines() if line.strip(_EDGE)]
+    return [line.strip(_EDGE)[-MAX_LINE_LENGTH:] for line in text.splitlines() if line.strip(_EDGE)]

@@ -1,4 +1,4 @@
-"""ChatEval's settings: who talks, who hears what and when, and how the answer is taken (arXiv:2308.07201)."""
+"""ChatEval's settings: the personas, their communication strategy, and how the verdict is formed (arXiv:2308.07201)."""
 
 from typing import Any, Literal, Self
 
@@ -7,12 +7,12 @@ from pydantic import ConfigDict, Field, model_validator
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
-from core.protocols import unique_names
-from core.protocols.ratings import numeric
+from core.protocols import Judge, check_unique_names
+from core.protocols.ratings import is_numeric
 from core.trace import Spec
 
 Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "alone"]
-Outcome = Literal["scores", "vote", "rating"]
+VerdictForm = Literal["scores", "vote", "rating"]
 
 ROLES = {
     "General Public": "You stand for the general public: no expert, but curious, and reading because you want to know "
@@ -26,94 +26,98 @@ ROLES = {
     "Scientist": "You do research: you know the scientific method, think critically and solve problems step by step. "
     "Ask what holds up. Help the others to come to a sound judgement.",
 }
-"""The paper's five roles (Appendix A) in our words: a set to start from."""
+"""Role prompts for the paper's five personas (Appendix A), worded anew. They are part of the prompts."""
 
 
-class Persona(Frozen):
-    """One debater. The others know it by its name, which is its role and never its model."""
+class Persona(Judge):
+    """One debater. The other personas know its name, which is its role, and never its model."""
 
-    name: str = Field(min_length=1)
     role: str = ""
-    """Who it is, said to itself. Left out for one of the paper's five names: our words for that role."""
-    spec: Spec
+    """Its role prompt. Left out for one of the paper's five names: the role prompt of that name in `ROLES`."""
 
     @model_validator(mode="before")
     @classmethod
-    def _known_role(cls, told: Any) -> Any:
-        if isinstance(told, dict) and "role" not in told:
-            return {**told, "role": ROLES.get(str(told.get("name")), "")}
-        return told
+    def _add_known_role(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and "role" not in fields:
+            return {**fields, "role": ROLES.get(str(fields.get("name")), "")}
+        return fields
 
 
 class Summariser(Frozen):
-    """The extra model that sums up what was said."""
+    """The additional model that summarises the discussion (Algorithm 3)."""
 
     name: str = Field(default="summariser", min_length=1)
     spec: Spec
 
 
 class Settings(Frozen):
-    """A talk's configuration; every default is the paper's (Section 3.2)."""
+    """A discussion's configuration; every default is the paper's (Section 3.2)."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     personas: tuple[Persona, ...] = Field(min_length=1, max_length=20)
-    """Who talks: N personas, in the order in which they speak. The paper has two by default and finds that more help,
-    as long as their roles differ (Sections 4.1 and 4.3); one model for all of them, or one each."""
-    outcome: Outcome = "scores"
-    """What is asked for in every turn. "scores": one from lowest to highest for each of two responses, averaged over
-    the personas (Table 4). "vote": which of two is better, by majority. "rating": a score for one response on the
+    """The N personas, in speaking order. The paper uses two by default and finds that more help as long as their roles
+    differ (Sections 4.1 and 4.3). They may share one model or have one each."""
+    outcome: VerdictForm = "scores"
+    """What each turn ends with. "scores": a score from lowest to highest for each of two responses, averaged over the
+    personas (Table 4). "vote": which of two responses is better, by majority. "rating": a score for one response on the
     criterion's own scale, averaged (Topical-Chat)."""
     strategy: Strategy = "one by one"
-    """Who hears whom. "one by one": each hears all that was said before it (Algorithm 1). "simultaneous": all speak at
-    once, and hear the turns before (Algorithm 2). "simultaneous with summary": as that, but they hear a summary by one
-    more model (Algorithm 3). "alone": nobody hears anybody, and each is asked once: the paper's ensemble, and with one
-    persona that has no role its single agent."""
+    """The communication strategy. "one by one": each persona sees all earlier contributions (Algorithm 1).
+    "simultaneous": all speak in parallel and see the earlier turns (Algorithm 2). "simultaneous with summary": the
+    same, with a summary by an additional model instead of the contributions (Algorithm 3). "alone": each persona is
+    asked once and sees no other: the paper's ensemble, and with one persona without a role its single-agent
+    baseline."""
     turns: int = Field(default=2, ge=1, le=20)
-    """T: how often each persona speaks. The paper finds no gain in more than two or three (Section 4.3)."""
+    """T: how often each persona speaks. The paper finds no gain from more than two or three (Section 4.3)."""
     both_orders: bool = True
-    """Position calibration: the whole talk is held twice, with the responses in both orders, and the scores or votes of
-    both count together. It doubles the calls; one response has no order."""
+    """Position calibration: the discussion is run twice, once in each order of the responses, and the scores or votes
+    of both count together. It doubles the calls; it has no effect on the rating of one response."""
     criterion: Criterion | None = None
-    """What is judged. None: helpfulness, relevance, accuracy and level of detail together, as in the paper."""
+    """What is judged. Empty: helpfulness, relevance, accuracy and level of detail together, as in the paper."""
     lowest: int = Field(default=1, ge=0, le=100)
     """The worst score for each of two responses."""
     highest: int = Field(default=10, ge=1, le=100)
     """The best score for each of two responses."""
     hearing: Literal["everybody", "speakers before"] = "everybody"
-    """Whom a persona hears one by one. "everybody": all that was said, by whomever, as the paper's text and examples
-    have it. "speakers before": the letter of the box of Algorithm 1, where the first persona hears nobody, not even
-    itself, and the others only themselves and those who speak before them."""
+    """Which contributions a persona sees one by one. "everybody": all earlier ones, as in the paper's text and
+    examples. "speakers before": Algorithm 1 as printed, where the first persona sees none, not even its own, and the
+    others see only their own and those of the personas before them in speaking order."""
     summariser: Summariser | None = None
-    """Who sums up. None: the first persona's model."""
+    """The model that summarises. Empty: the first persona's model."""
     words: int = Field(default=120, ge=20, le=2000)
-    """The limit on each contribution that the prompts name ("short and clear")."""
+    """Maximum number of words of each contribution, as stated in the prompts ("short and clear")."""
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _is_consistent(self) -> Self:
         speakers = [persona.name for persona in self.personas]
-        speakers += [self.summing.name] if self.strategy == "simultaneous with summary" else []
-        unique_names.differ(speakers, "speakers")
+        speakers += [self.effective_summariser.name] if self.strategy == "simultaneous with summary" else []
+        check_unique_names(speakers, "speakers")
         if self.lowest >= self.highest:
             raise ValueError("the best score has to be above the worst one")
-        if self.outcome == "rating" and (self.criterion is None or not numeric(self.criterion.scale)):
+        if self.outcome == "rating" and (self.criterion is None or not is_numeric(self.criterion.scale)):
             raise ValueError("a rating needs a criterion with a scale of numbers, such as 1, 2, 3")
         return self
 
     @property
     def kind(self) -> Kind:
-        """What the opinions are about."""
+        """The kind of the opinions."""
         return "score" if self.outcome == "rating" else "preference"
+
+    @property
+    def criterion_name(self) -> str:
+        """The name of the criterion; empty for the paper's four qualities together."""
+        return self.criterion.name if self.criterion else ""
 
     @property
     def scale(self) -> Scale:
         """The values that a rating may have."""
-        found = self.criterion.scale if self.criterion else None
-        return found or Scale(level="interval")
+        scale = self.criterion.scale if self.criterion else None
+        return scale or Scale(level="interval")
 
     @property
     def rounds(self) -> int:
-        """Turns that are taken: whoever speaks alone has nothing to add to it."""
+        """The number of turns per persona; one where the personas see no other contribution."""
         return 1 if self.strategy == "alone" else self.turns
 
     @property
@@ -124,6 +128,6 @@ class Settings(Frozen):
         return ((1, 2), (2, 1)) if self.both_orders else ((1, 2),)
 
     @property
-    def summing(self) -> Summariser:
-        """Who sums up."""
+    def effective_summariser(self) -> Summariser:
+        """The summariser, by default with the first persona's model."""
         return self.summariser or Summariser(spec=self.personas[0].spec)

@@ -2,30 +2,28 @@
 
 from pathlib import Path
 
+from core.protocols import Protocol
 from core.protocols.critique_baselines.protocol import (
-    PAIRWISE,
-    REFINEMENT,
-    SINGLE,
-    Pairwise,
-    Refinement,
-    Single,
-    longest,
-    pairwise,
-    refinement,
-    single,
+    PAIRWISE_NAME,
+    REFINEMENT_NAME,
+    SINGLE_NAME,
+    any_reading,
+    pairwise_flow,
+    refinement_flow,
+    single_flow,
 )
-from core.protocols.protocol import Protocol
+from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 
 SINGLE_PROTOCOL = Protocol(
-    name=SINGLE,
+    name=SINGLE_NAME,
     title="Critique ratings",
     description="A judge rates each critique from 1 to 7: MetaCritique's baseline “Single”.",
     paper="Sun et al. (2024), arXiv:2401.04518, Table 16",
-    settings=Single,
-    flow=single,
+    settings=SingleSettings,
+    flow=single_flow,
     judges="critique",
-    longest=longest,
-    shortest=longest,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 120,
     folder=Path(__file__).parent,
     prompt_folder="prompts/single",
@@ -34,15 +32,15 @@ SINGLE_PROTOCOL = Protocol(
 )
 
 PAIRWISE_PROTOCOL = Protocol(
-    name=PAIRWISE,
+    name=PAIRWISE_NAME,
     title="Critique comparison",
     description="A judge decides which of two critiques is better, or neither: MetaCritique's baseline “Pairwise”.",
     paper="Sun et al. (2024), arXiv:2401.04518, Table 15",
-    settings=Pairwise,
-    flow=pairwise,
+    settings=PairwiseSettings,
+    flow=pairwise_flow,
     judges="critique",
-    longest=longest,
-    shortest=longest,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 150,
     folder=Path(__file__).parent,
     prompt_folder="prompts/pairwise",
@@ -50,15 +48,15 @@ PAIRWISE_PROTOCOL = Protocol(
 )
 
 REFINEMENT_PROTOCOL = Protocol(
-    name=REFINEMENT,
+    name=REFINEMENT_NAME,
     title="Critique refinement",
     description="The answer is refined with each of two critiques, and a judge compares the refined answers.",
     paper="Sun et al. (2024), arXiv:2401.04518, Section 4.6, Tables 17 and 18",
-    settings=Refinement,
-    flow=refinement,
+    settings=RefinementSettings,
+    flow=refinement_flow,
     judges="critique",
-    longest=longest,
-    shortest=longest,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 120,
     folder=Path(__file__).parent,
     prompt_folder="prompts/refinement",

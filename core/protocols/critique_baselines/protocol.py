@@ -1,4 +1,4 @@
-"""What MetaCritique is held against (Sun et al. 2024, Sections 4.1 and 4.6): single ratings, pairs, refinement.
+"""MetaCritique's baselines (Sun et al. 2024, arXiv:2401.04518, Sections 4.1 and 4.6): single, pairwise, refinement.
 
 Single: one rating of a critique from 1 to 7 (Table 16). Pairwise: which of two critiques is better (Table 15).
 Refinement: the answer is improved by each of two critiques (Table 17), and the two refined answers are compared
@@ -9,122 +9,94 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
-from typing import Literal
 
-from pydantic import ConfigDict, Field
-
-from core.critiques import Critique, hypotheses
+from core.critiques import Critique, hypothesis_critiques
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Opinion, Value
 from core.problems import Problem
-from core.protocols.metacritique.progress import question, response
-from core.protocols.metacritique.protocol import Judge, opened
-from core.protocols.metacritique.protocol import Settings as MetaCritique
-from core.protocols.metacritique.readings import letter, rating, words
+from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.metacritique.evaluation import criticised_answer
+from core.protocols.metacritique.protocol import start_evaluation
+from core.protocols.metacritique.readings import read_letter, read_rating, read_text
+from core.protocols.metacritique.settings import CritiqueJudge
+from core.protocols.metacritique.settings import Settings as MetaCritiqueSettings
+from core.protocols.prompt_parts import question_text
 from core.templates import Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
-SINGLE, PAIRWISE, REFINEMENT = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
+SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
 QUALITY, REFINED = "critique", "refined answer"
-"""The criteria of what they say: a likert rating or a preference of critiques, a preference of refined answers."""
-BETWEEN = " or "
+"""The criteria of the opinions: ratings and preferences of critiques, preferences of refined answers."""
+PAIR_SEPARATOR = " or "
 GRAMMARS = {
     "rate": r'root ::= [^\n]{40,400} "\n[[" [1-7] "]]"',
     "compare": r'root ::= [^\n]{40,400} "\n[[" [ABC] "]]"',
 }
-"""The form of an answer, to which the local model is held."""
-Pair = tuple[Critique, Critique]
+"""The grammar of each reply (llama.cpp's GBNF), for the local model alone."""
+CritiquePair = tuple[Critique, Critique]
 
 
-class Single(Frozen):
-    """A rating of each critique."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    judges: tuple[Judge, ...] = Field(min_length=1)
-    """Who rates. The paper has one, GPT-4."""
-
-
-class Pairwise(Frozen):
-    """A comparison of each pair of critiques."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    judges: tuple[Judge, ...] = Field(min_length=1)
-    """Who compares. The paper has one, GPT-4."""
-    among: Literal["models", "people", "everybody"] = "models"
-    """Whose critiques meet. The paper compares models with models alone: people write otherwise, and that would
-    decide."""
-    shuffle: bool = True
-    """Toss a coin for each pair on which critique stands first. The paper drew the order of the two at random when it
-    chose the models."""
-
-
-class Refinement(Pairwise):
-    """A comparison of what each pair of critiques makes of the answer."""
-
-    writer: Judge | None = None
-    """Who refines the answers. The first judge where nobody is named; the paper has GPT-4 for both."""
-
-
-def single(item: Item, settings: Single, chance: Random, templates: Templates) -> Flow:
+def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Templates) -> Flow:
     """One ask for each judge and critique."""
-    there = _there(item, settings.judges)
-    jobs = [(judge, critique) for judge in settings.judges for critique in there]
-    turns = yield [_rate(item, judge, critique, templates) for judge, critique in jobs]
-    said = [(judge.name, critique.id, turn) for (judge, critique), turn in zip(jobs, turns, strict=True)]
-    return _verdict(said, "likert", QUALITY)
+    critiques = _evaluable_critiques(item, settings.judges)
+    jobs = [(judge, critique) for judge in settings.judges for critique in critiques]
+    turns = yield [_ask_rating(item, judge, critique, templates) for judge, critique in jobs]
+    results = [(judge.name, critique.id, turn) for (judge, critique), turn in zip(jobs, turns, strict=True)]
+    return _conclude(results, "likert", QUALITY)
 
 
-def pairwise(item: Item, settings: Pairwise, chance: Random, templates: Templates) -> Flow:
-    """One ask for each judge and pair."""
-    pairs = paired(item, settings)
-    jobs = [(judge, pair, _order(settings, chance)) for judge in settings.judges for pair in pairs]
-    turns = yield [_compare(item, judge, pair, shown, templates) for judge, pair, shown in jobs]
-    said = [(judge.name, name_of(*pair), turn) for (judge, pair, _), turn in zip(jobs, turns, strict=True)]
-    return _verdict(said, "preference", QUALITY)
+def pairwise_flow(item: Item, settings: PairwiseSettings, rng: Random, templates: Templates) -> Flow:
+    """One ask for each judge and pair of critiques."""
+    pairs = critique_pairs(item, settings)
+    jobs = [(judge, pair, _draw_order(settings, rng)) for judge in settings.judges for pair in pairs]
+    turns = yield [_ask_preference(item, judge, pair, shown, templates) for judge, pair, shown in jobs]
+    results = [(judge.name, pair_name(*pair), turn) for (judge, pair, _), turn in zip(jobs, turns, strict=True)]
+    return _conclude(results, "preference", QUALITY)
 
 
-def refinement(item: Item, settings: Refinement, chance: Random, templates: Templates) -> Flow:
-    """The answer refined by each critique that is in a pair; then the pairs compared."""
-    pairs, writer = paired(item, settings), settings.writer or settings.judges[0]
-    needed = list(dict.fromkeys(critique for pair in pairs for critique in pair))
-    turns = yield [_refine(item, writer, critique, templates) for critique in needed]
-    better = {critique: turn for critique, turn in zip(needed, turns, strict=True)}
-    jobs = [(judge, pair, _order(settings, chance)) for judge in settings.judges for pair in pairs]
-    ready = [job for job in jobs if all(better[critique].reading is not None for critique in job[1])]
+def refinement_flow(item: Item, settings: RefinementSettings, rng: Random, templates: Templates) -> Flow:
+    """The answer refined by each critique of a pair; then the refined answers compared, pair by pair."""
+    pairs = critique_pairs(item, settings)
+    critiques = list(dict.fromkeys(critique for pair in pairs for critique in pair))
+    turns = yield [_ask_refinement(item, settings.effective_writer, critique, templates) for critique in critiques]
+    refined = dict(zip(critiques, turns, strict=True))
+    jobs = [(judge, pair, _draw_order(settings, rng)) for judge in settings.judges for pair in pairs]
+    ready = [job for job in jobs if all(refined[critique].reading is not None for critique in job[1])]
     compared: list[Turn] = []
     if ready:
         compared = yield [
-            _compare_refined(item, judge, [str(better[critique].reading) for critique in pair], shown, templates)
+            _ask_refined_preference(item, judge, [str(refined[c].reading) for c in pair], shown, templates)
             for judge, pair, shown in ready
         ]
-    found = dict(zip(((judge.name, pair) for judge, pair, _ in ready), compared, strict=True))
-    lost = {pair: next((better[one] for one in pair if better[one].reading is None), None) for pair in pairs}
-    said = [(judge.name, name_of(*pair), found.get((judge.name, pair)) or lost[pair]) for judge, pair, _ in jobs]
-    return _verdict(said, "preference", REFINED)
+    comparisons = dict(zip(((judge.name, pair) for judge, pair, _ in ready), compared, strict=True))
+    unrefined = {pair: next((refined[c] for c in pair if refined[c].reading is None), None) for pair in pairs}
+    results = [
+        (judge.name, pair_name(*pair), comparisons.get((judge.name, pair)) or unrefined[pair])
+        for judge, pair, _ in jobs
+    ]
+    return _conclude(results, "preference", REFINED)
 
 
-def paired(item: Item, settings: Pairwise) -> list[Pair]:
-    """The pairs of critiques that meet, in the item's own order; raises Problem where there is none."""
-    wanted = {"models": {"llm"}, "people": {"people"}, "everybody": {"llm", "people"}}[settings.among]
-    there = [one for one in _there(item, settings.judges) if one.source in wanted]
-    if len(there) < 2:
-        whose = "" if settings.among == "everybody" else f" by {settings.among}"
-        found = f"{len(there)} critique{'' if len(there) == 1 else 's'}{whose}"
-        raise Problem(f"Item {item.id} has {found}; a comparison needs two.")
-    return list(combinations(there, 2))
+def critique_pairs(item: Item, settings: PairwiseSettings) -> list[CritiquePair]:
+    """Return the pairs of critiques to compare, in the item's own order; raises Problem where there is none."""
+    sources = {"models": {"llm"}, "people": {"people"}, "everybody": {"llm", "people"}}[settings.among]
+    critiques = [one for one in _evaluable_critiques(item, settings.judges) if one.source in sources]
+    if len(critiques) < 2:
+        authors = "" if settings.among == "everybody" else f" by {settings.among}"
+        count = f"{len(critiques)} critique{'' if len(critiques) == 1 else 's'}{authors}"
+        raise Problem(f"Item {item.id} has {count}; a comparison needs two.")
+    return list(combinations(critiques, 2))
 
 
-def name_of(first: Critique, second: Critique) -> str:
-    """A pair as a part of a target: 1 speaks of the first, 2 of the second."""
-    return f"{first.id}{BETWEEN}{second.id}"
+def pair_name(first: Critique, second: Critique) -> str:
+    """Return a pair as the part of a target: the value 1 stands for the first critique, 2 for the second."""
+    return f"{first.id}{PAIR_SEPARATOR}{second.id}"
 
 
 @dataclass(frozen=True)
-class Told:
-    """One ask of these flows: who was asked what about which critiques, and the turn where it is there."""
+class CritiqueAsk:
+    """One ask of these flows: its judge, step and critiques, and its turn where it is answered."""
 
     number: int
     judge: str
@@ -133,86 +105,87 @@ class Told:
     turn: Turn | None
 
 
-def asked(item: Item, settings: Single | Pairwise, turns: Mapping[int, Turn]) -> list[Told]:
-    """The asks of a trace in their order, by its turns so far; refined answers are compared once both are there."""
-    told: list[tuple[str, str, tuple[Critique, ...]]] = []
-    if isinstance(settings, Single):
-        there = _there(item, settings.judges)
-        told = [(judge.name, "rate", (one,)) for judge in settings.judges for one in there]
-        return [Told(number, *one, turns.get(number)) for number, one in enumerate(told)]
-    pairs, lost = paired(item, settings), set[Critique]()
-    if isinstance(settings, Refinement):
-        writer = settings.writer or settings.judges[0]
+def list_asks(item: Item, settings: SingleSettings | PairwiseSettings, turns: Mapping[int, Turn]) -> list[CritiqueAsk]:
+    """Return the asks of a trace in their order; refined answers are compared once both are known.
+
+    `turns` are the turns so far, by the number of their ask.
+    """
+    asks: list[tuple[str, str, tuple[Critique, ...]]] = []
+    if isinstance(settings, SingleSettings):
+        critiques = _evaluable_critiques(item, settings.judges)
+        asks = [(judge.name, "rate", (critique,)) for judge in settings.judges for critique in critiques]
+        return [CritiqueAsk(number, *ask, turns.get(number)) for number, ask in enumerate(asks)]
+    pairs, unrefined = critique_pairs(item, settings), set[Critique]()
+    if isinstance(settings, RefinementSettings):
         needed = list(dict.fromkeys(critique for pair in pairs for critique in pair))
-        told = [(writer.name, "refine", (one,)) for one in needed]
-        lost = {one for place, one in enumerate(needed) if place not in turns or turns[place].reading is None}
-    told += [(judge.name, "compare", pair) for judge in settings.judges for pair in pairs if not lost & set(pair)]
-    return [Told(number, *one, turns.get(number)) for number, one in enumerate(told)]
+        asks = [(settings.effective_writer.name, "refine", (critique,)) for critique in needed]
+        unrefined = {
+            critique for number, critique in enumerate(needed) if number not in turns or turns[number].reading is None
+        }
+    asks += [(judge.name, "compare", pair) for judge in settings.judges for pair in pairs if not unrefined & set(pair)]
+    return [CritiqueAsk(number, *ask, turns.get(number)) for number, ask in enumerate(asks)]
 
 
-def longest(settings: Frozen, ask: Ask) -> Value:
-    """The course of these flows does not depend on what is said."""
-    made_up: dict[str, Value] = {"rate": 4, "compare": 1, "refine": "words " * 80}
-    return made_up[ask.step]
+def any_reading(settings: Frozen, ask: Ask) -> Value:
+    """Return a valid reading; the number of calls does not depend on it."""
+    readings: dict[str, Value] = {"rate": 4, "compare": 1, "refine": "words " * 80}
+    return readings[ask.step]
 
 
-def _there(item: Item, judges: Sequence[Judge]) -> tuple[Critique, ...]:
-    """The critiques of an item that can be judged at all."""
-    opened(item, MetaCritique(judges=tuple(judges)))
-    return hypotheses(item.critiques)
+def _evaluable_critiques(item: Item, judges: Sequence[CritiqueJudge]) -> tuple[Critique, ...]:
+    """Return the item's critiques; raises Problem where MetaCritique could not evaluate them."""
+    start_evaluation(item, MetaCritiqueSettings(judges=tuple(judges)))
+    return hypothesis_critiques(item.critiques)
 
 
-def _order(settings: Pairwise, chance: Random) -> tuple[int, int]:
-    return (2, 1) if settings.shuffle and chance.random() < 0.5 else (1, 2)
+def _draw_order(settings: PairwiseSettings, rng: Random) -> tuple[int, int]:
+    return (2, 1) if settings.shuffle and rng.random() < 0.5 else (1, 2)
 
 
-def _rate(item: Item, judge: Judge, critique: Critique, templates: Templates) -> Ask:
-    prompt = render(templates, "rate", question=question(item), answer=response(item, critique), critique=critique.text)
-    return _ask(judge, "rate", prompt, rating, templates)
+def _ask_rating(item: Item, judge: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
+    prompt = render(templates, "rate", **_criticised(item, critique), critique=critique.text)
+    return _ask(judge, "rate", prompt, read_rating, templates)
 
 
-def _refine(item: Item, writer: Judge, critique: Critique, templates: Templates) -> Ask:
-    prompt = render(
-        templates, "refine", question=question(item), answer=response(item, critique), critique=critique.text
-    )
-    return Ask(speaker=writer.name, step="refine", round=0, spec=writer.spec, prompt=prompt, read=words)
+def _ask_refinement(item: Item, writer: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
+    prompt = render(templates, "refine", **_criticised(item, critique), critique=critique.text)
+    return Ask(speaker=writer.name, step="refine", round=0, spec=writer.spec, prompt=prompt, read=read_text)
 
 
-def _compare(item: Item, judge: Judge, pair: Pair, shown: tuple[int, int], templates: Templates) -> Ask:
-    first, second = (pair[place - 1].text for place in shown)
-    prompt = render(
-        templates,
-        "compare",
-        question=question(item),
-        answer=response(item, pair[0]),
-        critique_a=first,
-        critique_b=second,
-    )
-    return _ask(judge, "compare", prompt, _own_order(shown), templates, shown)
-
-
-def _compare_refined(
-    item: Item, judge: Judge, texts: Sequence[str], shown: tuple[int, int], templates: Templates
+def _ask_preference(
+    item: Item, judge: CritiqueJudge, pair: CritiquePair, shown: tuple[int, int], templates: Templates
 ) -> Ask:
-    first, second = (texts[place - 1] for place in shown)
-    prompt = render(templates, "compare", question=question(item), answer_a=first, answer_b=second)
-    return _ask(judge, "compare", prompt, _own_order(shown), templates, shown)
+    first, second = (pair[number - 1].text for number in shown)
+    prompt = render(templates, "compare", **_criticised(item, pair[0]), critique_a=first, critique_b=second)
+    return _ask(judge, "compare", prompt, _letter_reader(shown), templates, shown)
 
 
-def _own_order(shown: tuple[int, int]) -> Callable[[str], int]:
-    """A reading that takes "A" back to the critique that stood there; 0 is a tie."""
-    return lambda text: (0, *shown)[letter(text)]
+def _ask_refined_preference(
+    item: Item, judge: CritiqueJudge, texts: Sequence[str], shown: tuple[int, int], templates: Templates
+) -> Ask:
+    first, second = (texts[number - 1] for number in shown)
+    prompt = render(templates, "compare", question=question_text(item), answer_a=first, answer_b=second)
+    return _ask(judge, "compare", prompt, _letter_reader(shown), templates, shown)
+
+
+def _criticised(item: Item, critique: Critique) -> dict[str, str]:
+    """Return the values of the blanks for the question and the answer that a critique is about."""
+    return {"question": question_text(item), "answer": criticised_answer(item, critique)}
+
+
+def _letter_reader(shown: tuple[int, int]) -> Callable[[str], int]:
+    """Return a reader that maps "A" to the critique shown first; 0 is a tie."""
+    return lambda reply: (0, *shown)[read_letter(reply)]
 
 
 def _ask(
-    judge: Judge,
+    judge: CritiqueJudge,
     step: str,
     prompt: str,
     read: Callable[[str], Value],
     templates: Templates,
     shown: tuple[int, ...] = (),
 ) -> Ask:
-    again = render(templates, "again", prompt=prompt)
     return Ask(
         speaker=judge.name,
         step=step,
@@ -221,33 +194,35 @@ def _ask(
         prompt=prompt,
         read=read,
         shown=shown,
-        again=again,
+        retry_prompt=render(templates, "again", prompt=prompt),
         grammar=GRAMMARS[step],
     )
 
 
-def _verdict(said: Sequence[tuple[str, str, Turn | None]], kind: Kind, criterion: str) -> Verdict:
-    """An opinion for each judge and critique or pair. They are last words and not verdicts: what the judges leave open
-    here is no disagreement about an item's responses, which is what people are asked to decide."""
+def _conclude(results: Sequence[tuple[str, str, Turn | None]], kind: Kind, criterion: str) -> Verdict:
+    """Return an opinion for each (judge, part, turn): a part is a critique or a pair.
+
+    Their stage is "last" and not "verdict": where judges differ on critiques, the item's responses are not disputed,
+    and only those are queued for annotators.
+    """
     opinions: list[Opinion] = []
-    held: dict[str, list[Value | None]] = {}
-    for judge, part, turn in said:
+    by_part: dict[str, list[Value | None]] = {}
+    for judge, part, turn in results:
         value = turn.reading if turn is not None and turn.step != "refine" else None
         problem = "" if value is not None else (turn.problem if turn is not None else "") or "has not been asked"
         opinions.append(
             Opinion(kind=kind, judge=judge, stage="last", value=value, criterion=criterion, part=part, problem=problem)
         )
-        held.setdefault(part, []).append(value)
-    unread = sum(one.value is None for one in opinions)
-    differ = any(len({value for value in values if value is not None}) > 1 for values in held.values())
-    told = "; ".join(f"{part}: {', '.join(_shown(value) for value in values)}" for part, values in held.items())
+        by_part.setdefault(part, []).append(value)
+    has_unread = any(opinion.value is None for opinion in opinions)
+    is_disputed = any(len({value for value in values if value is not None}) > 1 for values in by_part.values())
     return Verdict(
-        outcome="disputed" if differ else "no_verdict" if unread else "agreed",
+        outcome="disputed" if is_disputed else "no_verdict" if has_unread else "agreed",
         value=opinions[0].value if len(opinions) == 1 else None,
-        reason=told,
+        reason="; ".join(f"{part}: {', '.join(map(_describe_value, values))}" for part, values in by_part.items()),
         opinions=tuple(opinions),
     )
 
 
-def _shown(value: Value | None) -> str:
+def _describe_value(value: Value | None) -> str:
     return "–" if value is None else str(value)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from core.protocols.dna_baselines.protocol import NAME, Settings, flow, longest, words
-from core.protocols.protocol import Protocol
+from core.protocols import Protocol
+from core.protocols.dna_baselines.protocol import NAME, any_reading, flow, reply_words
+from core.protocols.dna_baselines.settings import Settings
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -13,9 +14,9 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    longest=longest,
-    shortest=longest,
-    reply_words=words,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
+    reply_words=reply_words,
     folder=Path(__file__).parent,
     examples=("dna_baselines",),
     view="pages.watch.parts.aspects",

@@ -1,142 +1,134 @@
-"""DnA-Eval: responses are scored aspect by aspect, and we add up (Li et al. 2024, arXiv:2405.15329, Section 3).
+"""DnA-Eval: responses are scored aspect by aspect, and the scores summed (Li et al. 2024, arXiv:2405.15329, Section 3).
 
-The aspects are given, or a judge proposes k of them from the question alone (Eq. 1). It scores all responses on each
-aspect in an ask of its own (Eq. 2), and weighs the aspects from the question alone. The weighted sum (Eq. 3) and the
-comparison (Eq. 4) are ours: models add badly. Several judges work side by side; where they differ a person decides.
+The aspects are predefined, or a judge proposes k of them from the question alone (Eq. 1). It scores all responses on
+each aspect in a separate ask (Eq. 2), and weights the aspects from the question alone. The weighted sum (Eq. 3) and the
+comparison (Eq. 4) are computed here, since models calculate badly. Several judges work independently.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from core import aspects as sums
-from core.items import Criterion, Item
+from core import aspects as aspect_scores
+from core.items import Item
 from core.labels import Value
 from core.problems import Problem
-from core.protocols.dna_eval import grammars
-from core.protocols.dna_eval import readings as read
-from core.protocols.dna_eval.settings import Scoring
-from core.protocols.dna_eval.settings import Settings as Settings
-from core.protocols.dna_eval.verdicts import Judgement, aspects_of, conclude, judgements
-from core.protocols.scaleeval.protocol import Judge
+from core.protocols import Judge
+from core.protocols.dna_eval import readings
+from core.protocols.dna_eval.settings import ScoringSettings, Settings
+from core.protocols.dna_eval.verdicts import Judgement, collect_judgements, conclude, judge_aspects
+from core.protocols.prompt_parts import question_text
 from core.templates import Templates, render
 from core.trace import Ask, Flow, Turn
 
 NAME = "dna_eval"
 
 
-def flow(item: Item, settings: Settings, chance: Random, templates: Templates) -> Flow:
-    """One item. What needs no answer to another ask goes out with it: all scores, and the weights, at once."""
-    task = opened(item, settings, chance, templates)
-    said: list[Turn] = []
+def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
+    """One item. Asks that do not depend on each other run in parallel: all scores, and the weights."""
+    task = start_scoring(item, settings, rng, templates)
+    turns: list[Turn] = []
     if not settings.aspects:
-        said += yield [proposal(task, judge, settings.proposed) for judge in settings.judges]
-    judging = [(judge, found) for judge in settings.judges if (found := aspects_of(settings, said, judge.name))]
-    if judging:
-        weighed = judging if settings.aggregation == "weighted sum" else []
-        asks = [weighing(task, judge, found) for judge, found in weighed]
-        said += yield asks + [ask for judge, found in judging for ask in scoring(task, judge, found)]
-    scored = [one for one in judgements(said, settings, len(item.responses)) if one.complete]
+        turns += yield [ask_aspects(task, judge, settings.proposed) for judge in settings.judges]
+    aspects = {judge: names for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))}
+    if aspects:
+        weighted = aspects if settings.aggregation == "weighted sum" else {}
+        weight_asks = [ask_weights(task, judge, names) for judge, names in weighted.items()]
+        score_asks = [ask for judge, names in aspects.items() for ask in ask_aspect_scores(task, judge, names)]
+        turns += yield weight_asks + score_asks
+    scored = [judgement for judgement in collect_judgements(turns, settings, len(item.responses)) if judgement.complete]
     if settings.aggregation == "chain of aspects" and scored:
-        said += yield [adding_up(task, one) for one in scored]
-    return conclude(judgements(said, settings, len(item.responses)), criterion_of(settings.criterion), NAME)
+        turns += yield [ask_overall_scores(task, judgement) for judgement in scored]
+    return conclude(collect_judgements(turns, settings, len(item.responses)), settings.criterion_name, NAME)
 
 
 @dataclass(frozen=True)
-class Task:
-    """What stays the same for an item: the question, and the responses as the judges read them."""
+class ScoringTask:
+    """What is constant for an item: the question, and the responses as the judges read them."""
 
-    settings: Scoring
+    settings: ScoringSettings
     templates: Templates
     question: str
     responses: str
     shown: tuple[int, ...]
 
 
-def opened(item: Item, settings: Scoring, chance: Random, templates: Templates) -> Task:
-    """Draw the order of the responses, and write them out."""
+def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates: Templates) -> ScoringTask:
+    """Draw the order of the responses, and render them."""
     if len(item.responses) < 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
     shown = list(range(1, len(item.responses) + 1))
     if settings.shuffle_responses:
-        chance.shuffle(shown)
-    question = f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
-    return Task(settings, templates, question, responses_in(templates, item, shown), tuple(shown))
+        rng.shuffle(shown)
+    return ScoringTask(settings, templates, question_text(item), responses_text(templates, item, shown), tuple(shown))
 
 
-def responses_in(templates: Templates, item: Item, shown: Sequence[int]) -> str:
-    """The responses in the order `shown`, numbered as they stand."""
+def responses_text(templates: Templates, item: Item, shown: Sequence[int]) -> str:
+    """Return the responses in the order `shown`, numbered by their position."""
     texts = [item.responses[number - 1].text for number in shown]
     return "\n\n".join(render(templates, "response", number=n, text=text) for n, text in enumerate(texts, start=1))
 
 
-def proposal(task: Task, judge: Judge, count: int) -> Ask:
-    """Aspects for this item, from the question alone (Section 3.1)."""
+def ask_aspects(task: ScoringTask, judge: Judge, count: int) -> Ask:
+    """Ask for `count` aspects of this item, from the question alone (Section 3.1)."""
     prompt = render(task.templates, "aspects", question=task.question, count=count)
-    again = render(task.templates, "again_aspects", prompt=prompt, count=count)
     return Ask(
         speaker=judge.name,
         step="aspects",
         round=0,
         spec=judge.spec,
         prompt=prompt,
-        read=lambda reply: "\n".join(read.aspects(reply, count)),
-        again=again,
-        grammar=grammars.aspects(count),
+        read=lambda reply: "\n".join(readings.read_aspects(reply, count)),
+        retry_prompt=render(task.templates, "again_aspects", prompt=prompt, count=count),
+        grammar=readings.aspects_grammar(count),
     )
 
 
-def weighing(task: Task, judge: Judge, aspects: Sequence[str]) -> Ask:
-    """The weights in percent, from the question and the aspects alone."""
-    listed = "\n".join(f"{number}. {written(task.settings, name)}" for number, name in enumerate(aspects, start=1))
-    prompt = render(task.templates, "weights", question=task.question, aspects=listed, count=len(aspects))
-    again = render(task.templates, "again_weights", prompt=prompt, count=len(aspects))
+def ask_weights(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -> Ask:
+    """Ask for the weights in percent, from the question and the aspects alone."""
+    lines = "\n".join(f"{number}. {aspect_text(task.settings, name)}" for number, name in enumerate(aspects, start=1))
+    prompt = render(task.templates, "weights", question=task.question, aspects=lines, count=len(aspects))
     return Ask(
         speaker=judge.name,
         step="weights",
         round=0,
         spec=judge.spec,
         prompt=prompt,
-        read=lambda reply: read.weights(reply, aspects),
-        again=again,
-        grammar=grammars.weights(len(aspects)),
+        read=lambda reply: readings.read_weights(reply, aspects),
+        retry_prompt=render(task.templates, "again_weights", prompt=prompt, count=len(aspects)),
+        grammar=readings.weights_grammar(len(aspects)),
     )
 
 
-def scoring(task: Task, judge: Judge, aspects: Sequence[str]) -> list[Ask]:
-    """One ask for each aspect, in which all responses are scored (Section 3.2); its round is the aspect's number."""
+def ask_aspect_scores(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -> list[Ask]:
+    """Return one ask for each aspect, which scores all responses (Section 3.2); its round is the aspect's number."""
     return [
-        asked_scores(task, judge, "score", number, aspect=written(task.settings, name))
+        ask_scores(task, judge, "score", number, aspect=aspect_text(task.settings, name))
         for number, name in enumerate(aspects, start=1)
     ]
 
 
-def adding_up(task: Task, judged: Judgement) -> Ask:
-    """The overall scores from the scores by aspect, as the model sees fit (Section 4.3)."""
-    judge = next(judge for judge in task.settings.judges if judge.name == judged.judge)
+def ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
+    """Ask the model itself for the overall scores, from its scores by aspect (Section 4.3)."""
+    judge = next(judge for judge in task.settings.judges if judge.name == judgement.judge)
     lines = [
-        f"{written(task.settings, name)} - "
+        f"{aspect_text(task.settings, name)} - "
         + ", ".join(
-            f"Response {n}: {judged.scores[number - 1][name]:g}" for n, number in enumerate(task.shown, start=1)
+            f"Response {n}: {judgement.scores[number - 1][name]:g}" for n, number in enumerate(task.shown, start=1)
         )
-        for name in judged.aspects
+        for name in judgement.aspects
     ]
-    return asked_scores(task, judge, "overall", 0, scores="\n".join(lines))
+    return ask_scores(task, judge, "overall", 0, scores="\n".join(lines))
 
 
-def criterion_of(criterion: Criterion | None) -> str:
-    """What the preference is called; empty for an overall one."""
-    return criterion.name if criterion else ""
-
-
-def written(settings: Scoring, name: str) -> str:
-    """An aspect as a judge reads it: with its definition, where the study gave one."""
+def aspect_text(settings: ScoringSettings, name: str) -> str:
+    """Return an aspect with its definition, where the settings give one."""
     definition = next((aspect.definition for aspect in settings.aspects if aspect.name == name), "")
     return f"{name}: {definition}" if definition else name
 
 
-def asked_scores(task: Task, judge: Judge, step: str, number: int, **values: object) -> Ask:
-    """An ask for one score for each response; `values` fill what the template `step` has beyond the usual."""
+def ask_scores(task: ScoringTask, judge: Judge, step: str, number: int, **values: object) -> Ask:
+    """Ask for one score for each response; `values` fill the blanks that only the template `step` has."""
     low, high, count = task.settings.lowest, task.settings.highest, len(task.shown)
     scale = {"count": count, "lowest": low, "highest": high}
     prompt = render(task.templates, step, question=task.question, responses=task.responses, **values, **scale)
@@ -146,38 +138,33 @@ def asked_scores(task: Task, judge: Judge, step: str, number: int, **values: obj
         round=number,
         spec=judge.spec,
         prompt=prompt,
-        read=own_order(count, task.shown, low, high),
+        read=scores_reader(task.shown, low, high),
         shown=task.shown,
-        again=render(task.templates, "again_scores", prompt=prompt, **scale),
-        grammar=grammars.scores(count, low, high, reasons=step == "reasoned"),
+        retry_prompt=render(task.templates, "again_scores", prompt=prompt, **scale),
+        grammar=readings.scores_grammar(count, low, high, reasons=step == "reasoned"),
     )
 
 
-def own_order(count: int, shown: tuple[int, ...], lowest: float, highest: float) -> Callable[[str], dict[str, float]]:
-    """A reading that takes the scores in the order shown back to the item's own: response number -> score."""
+def scores_reader(shown: tuple[int, ...], lowest: float, highest: float) -> Callable[[str], dict[str, float]]:
+    """Return a reader of scores in the order `shown` that gives {response number: score} in the item's own order."""
 
-    def reading(reply: str) -> dict[str, float]:
-        found = dict(zip(shown, read.scores(reply, count, lowest, highest), strict=True))
-        return {str(number): found[number] for number in sorted(found)}
+    def read(reply: str) -> dict[str, float]:
+        scores = dict(zip(shown, readings.read_scores(reply, len(shown), lowest, highest), strict=True))
+        return {str(number): scores[number] for number in sorted(scores)}
 
-    return reading
+    return read
 
 
-def longest(settings: Settings, ask: Ask) -> Value:
-    """Everything can be read; the course is the same whatever is said."""
+def any_reading(settings: Settings, ask: Ask) -> Value:
+    """Return a valid reading; the number of calls does not depend on it."""
+    proposed = [f"aspect {number}" for number in range(1, settings.proposed + 1)]
     if ask.step == "aspects":
-        return "\n".join(f"aspect {number}" for number in range(1, settings.proposed + 1))
+        return "\n".join(proposed)
     if ask.step == "weights":
-        given = [aspect.name for aspect in settings.aspects]
-        return sums.equal(given or [f"aspect {number}" for number in range(1, settings.proposed + 1)])
+        return aspect_scores.equal_weights([aspect.name for aspect in settings.aspects] or proposed)
     return {str(number): float(settings.highest) for number in ask.shown}
 
 
-def shortest(settings: Settings, ask: Ask) -> Value:
-    """The same: no ask is saved by an answer."""
-    return longest(settings, ask)
-
-
-def words(settings: Settings) -> int:
-    """A line of numbers; or a few aspects."""
+def reply_words(settings: Settings) -> int:
+    """Return the words of a reply: a line of numbers, or a few aspects."""
     return 12 if settings.aspects else 16

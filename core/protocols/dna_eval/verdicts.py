@@ -1,6 +1,6 @@
-"""What DnA-Eval's turns come to: scores and weights put together, added up and compared, without asking anybody.
+"""DnA-Eval's verdicts: the scores and weights of recorded turns, their weighted sums and their comparison.
 
-The flow ends with it; the view and a replay call the same functions on recorded turns.
+The flow, the view and replays call the same functions; none of them asks a model.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core import aspects as sums
+from core import aspects as aspect_scores
 from core.labels import Opinion, Value
 from core.protocols.dna_eval.settings import Settings
 from core.trace import Turn, Verdict
@@ -16,17 +16,19 @@ from core.trace import Turn, Verdict
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one judge has said so far, put together; `problem` says why there is no overall score."""
+    """One judge's aspects, weights and scores so far."""
 
     judge: str
     aspects: tuple[str, ...]
     weights: Mapping[str, float] | None
-    no_weights: str
+    weights_problem: str
     """Why there are no weights, where they were asked for."""
     scores: tuple[Mapping[str, float], ...]
-    """Each response's scores on the aspects that could be read."""
+    """Each response's readable scores by aspect."""
     overalls: tuple[float, ...] | None
+    """Each response's overall score."""
     problem: str
+    """Why there are no overall scores."""
 
     @property
     def complete(self) -> bool:
@@ -34,147 +36,164 @@ class Judgement:
         return bool(self.aspects) and all(set(scores) == set(self.aspects) for scores in self.scores)
 
 
-def aspects_of(settings: Settings, said: Sequence[Turn], judge: str) -> tuple[str, ...]:
-    """The aspects that a judge goes by; empty where it has proposed none that could be read."""
+def judge_aspects(settings: Settings, turns: Sequence[Turn], judge: str) -> tuple[str, ...]:
+    """Return the predefined aspects, or those that the judge proposed; empty where its proposal is not readable."""
     if settings.aspects:
         return tuple(aspect.name for aspect in settings.aspects)
-    told = next((turn.reading for turn in said if turn.speaker == judge and turn.step == "aspects"), None)
-    return tuple(told.split("\n")) if isinstance(told, str) else ()
+    proposal = next((turn.reading for turn in turns if turn.speaker == judge and turn.step == "aspects"), None)
+    return tuple(proposal.split("\n")) if isinstance(proposal, str) else ()
 
 
-def judgements(said: Sequence[Turn], settings: Settings, responses: int) -> list[Judgement]:
-    """What the turns come to, judge by judge, without asking anybody: the view and a replay call this too."""
+def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int) -> list[Judgement]:
+    """Return one judgement for each judge; `responses` is the number of responses of the item."""
     return [
-        _judgement([turn for turn in said if turn.speaker == judge.name], judge.name, settings, responses)
+        _judgement([turn for turn in turns if turn.speaker == judge.name], judge.name, settings, responses)
         for judge in settings.judges
     ]
 
 
-def _judgement(said: Sequence[Turn], judge: str, settings: Settings, responses: int) -> Judgement:
-    aspects = aspects_of(settings, said, judge)
-    by_step = {(turn.step, turn.round): turn for turn in said}
-    weights = by_step.get(("weights", 0))
-    given = weights.reading if weights is not None and isinstance(weights.reading, dict) else None
-    pairs = {name: _pair(by_step.get(("score", n))) for n, name in enumerate(aspects, start=1)}
+def conclude(judgements: Sequence[Judgement], criterion: str, protocol: str) -> Verdict:
+    """Agreed where all judges decide alike; disputed where two differ; no verdict where a judge has no overall scores.
+
+    The verdict on two responses is 1, 2 or 0 (Eq. 4). More than two are ranked: the verdict holds each one's overall
+    score, the mean over judges that rank them alike.
+    """
+    overalls = [judgement.overalls for judgement in judgements if judgement.overalls]
+    decisions = Counter(_decision(scores) for scores in overalls)
+    is_agreed = len(decisions) == 1 and len(overalls) == len(judgements)
+    outcome = "agreed" if is_agreed else "disputed" if len(decisions) > 1 else "no_verdict"
+    means = tuple(sum(column) / len(overalls) for column in zip(*overalls, strict=True)) if is_agreed else None
+    reason = _describe_outcome(judgements, overalls, means)
+    responses = max(len(judgement.scores) for judgement in judgements)
+    opinions = [opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)]
+    opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if is_agreed else reason)
+    return Verdict(outcome=outcome, value=_verdict_value(means), reason=reason, opinions=tuple(opinions))
+
+
+def _judgement(turns: Sequence[Turn], judge: str, settings: Settings, responses: int) -> Judgement:
+    aspects = judge_aspects(settings, turns, judge)
+    by_step = {(turn.step, turn.round): turn for turn in turns}
+    weights_turn = by_step.get(("weights", 0))
+    weights = weights_turn.reading if weights_turn is not None and isinstance(weights_turn.reading, dict) else None
+    by_aspect = {name: _dict_reading(by_step.get(("score", n))) for n, name in enumerate(aspects, start=1)}
     scores = tuple(
-        {name: pair[str(number)] for name, pair in pairs.items() if pair} for number in range(1, responses + 1)
+        {name: reading[str(number)] for name, reading in by_aspect.items() if reading}
+        for number in range(1, responses + 1)
     )
-    no_weights = "" if weights is None or given else weights.problem or "nothing was read"
-    found = Judgement(judge, aspects, given, no_weights, scores, None, "")
-    overalls = _overalls(found, _pair(by_step.get(("overall", 0))), settings)
-    problem = "" if overalls else _problem(said, found)
-    return replace(found, overalls=overalls, problem=problem)
+    weights_problem = "" if weights_turn is None or weights else weights_turn.problem or "nothing was read"
+    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "")
+    overalls = _overall_scores(judgement, _dict_reading(by_step.get(("overall", 0))), settings)
+    return replace(judgement, overalls=overalls, problem="" if overalls else _first_problem(turns, judgement))
 
 
-def _overalls(judged: Judgement, told: Mapping[str, float], settings: Settings) -> tuple[float, ...] | None:
-    """Eq. 3, or what the judge itself says in a chain of aspects; None while something is missing."""
+def _overall_scores(
+    judgement: Judgement, own_scores: Mapping[str, float], settings: Settings
+) -> tuple[float, ...] | None:
+    """Return Eq. 3, or the judge's `own_scores` in a chain of aspects; None while something is missing."""
     if settings.aggregation == "chain of aspects":
-        return tuple(told[number] for number in sorted(told, key=int)) or None
-    if judged.weights is None or not judged.complete:
+        return tuple(own_scores[number] for number in sorted(own_scores, key=int)) or None
+    if judgement.weights is None or not judgement.complete:
         return None
-    weights = judged.weights
-    return tuple(sums.overall(weights, scores) for scores in judged.scores)
+    weights = judgement.weights
+    return tuple(aspect_scores.overall_score(weights, scores) for scores in judgement.scores)
 
 
-def _pair(turn: Turn | None) -> Mapping[str, float]:
+def _dict_reading(turn: Turn | None) -> Mapping[str, float]:
     return turn.reading if turn is not None and isinstance(turn.reading, dict) else {}
 
 
-def _problem(said: Sequence[Turn], judged: Judgement) -> str:
-    """The first thing that is missing, in words."""
-    for turn in said:
+def _first_problem(turns: Sequence[Turn], judgement: Judgement) -> str:
+    """Return what is missing first, and why."""
+    for turn in turns:
         if turn.reading is None:
-            what = {"aspects": "aspects", "weights": "weights", "overall": "overall scores"}.get(turn.step)
-            return f"no {what or 'score on ' + judged.aspects[turn.round - 1]}: {turn.problem or 'nothing was read'}"
+            missing = {"aspects": "aspects", "weights": "weights", "overall": "overall scores"}.get(turn.step)
+            missing = missing or f"score on {judgement.aspects[turn.round - 1]}"
+            return f"no {missing}: {turn.problem or 'nothing was read'}"
     return "has not finished"
 
 
-def conclude(judged: Sequence[Judgement], criterion: str, protocol: str) -> Verdict:
-    """Agreed when all judges come to the same; disputed when two differ; no verdict when too little could be read.
-
-    Of two responses the verdict is 1, 2 or 0 (Eq. 4). More are ranked: the verdict is each one's overall score, the
-    mean over judges who rank them alike.
-    """
-    told = [one.overalls for one in judged if one.overalls]
-    decisions = Counter(_decision(overalls) for overalls in told)
-    agreed = len(decisions) == 1 and len(told) == len(judged)
-    outcome = "agreed" if agreed else "disputed" if len(decisions) > 1 else "no_verdict"
-    mean = tuple(sum(column) / len(told) for column in zip(*told, strict=True)) if agreed else None
-    reason = _reason(judged, told, mean)
-    count = max(len(one.scores) for one in judged)
-    opinions = [opinion for one in judged for opinion in _opinions(one, criterion)]
-    opinions += _concluded(protocol, "verdict", mean, count, criterion, "" if agreed else reason)
-    return Verdict(outcome=outcome, value=_value(mean), reason=reason, opinions=tuple(opinions))
-
-
 def _decision(overalls: Sequence[float]) -> Value | tuple[int, ...]:
-    """What two judges can agree on: who is better, or the order of more than two."""
-    return sums.preferred(overalls) if len(overalls) == 2 else sums.ranking(overalls)
+    """Return what judges can agree on: the better of two responses, or the ranking of more than two."""
+    if len(overalls) == 2:
+        return aspect_scores.preferred_response(overalls)
+    return aspect_scores.rank_responses(overalls)
 
 
-def _value(mean: Sequence[float] | None) -> Value | None:
-    if mean is None:
+def _verdict_value(means: Sequence[float] | None) -> Value | None:
+    if means is None:
         return None
-    return sums.preferred(mean) if len(mean) == 2 else {str(n): value for n, value in enumerate(mean, start=1)}
+    if len(means) == 2:
+        return aspect_scores.preferred_response(means)
+    return {str(number): value for number, value in enumerate(means, start=1)}
 
 
-def _opinions(judged: Judgement, criterion: str) -> list[Opinion]:
-    """A judge's preference (or scores, of more than two), and its weights."""
-    found = _concluded(judged.judge, "last", judged.overalls, len(judged.scores), criterion, judged.problem)
-    if judged.weights is not None or judged.no_weights:
-        found.append(
+def _judge_opinions(judgement: Judgement, criterion: str) -> list[Opinion]:
+    """Return a judge's preference, or its scores of more than two responses, and its weights."""
+    responses = len(judgement.scores)
+    opinions = _opinions(judgement.judge, "last", judgement.overalls, responses, criterion, judgement.problem)
+    if judgement.weights is not None or judgement.weights_problem:
+        opinions.append(
             Opinion(
                 kind="aspect_weights",
-                judge=judged.judge,
+                judge=judgement.judge,
                 stage="last",
-                value=dict(judged.weights) if judged.weights is not None else None,
-                part=sums.part(judged.aspects),
-                problem=judged.no_weights,
+                value=dict(judgement.weights) if judgement.weights is not None else None,
+                part=aspect_scores.aspect_set_id(judgement.aspects),
+                problem=judgement.weights_problem,
             )
         )
-    return found
+    return opinions
 
 
-def _concluded(
+def _opinions(
     judge: str,
     stage: Literal["last", "verdict"],
     overalls: Sequence[float] | None,
-    count: int,
+    responses: int,
     criterion: str,
     problem: str,
 ) -> list[Opinion]:
-    if count == 2:
-        value = None if overalls is None else sums.preferred(overalls)
+    """Return one preference for two responses, or one score for each of more."""
+    if responses == 2:
+        value = None if overalls is None else aspect_scores.preferred_response(overalls)
         return [Opinion(kind="preference", judge=judge, stage=stage, value=value, criterion=criterion, problem=problem)]
     return [
         Opinion(
             kind="score",
             judge=judge,
             stage=stage,
-            value=None if overalls is None else overalls[number],
+            value=None if overalls is None else overalls[index],
             criterion=criterion,
-            part=str(number + 1),
+            part=str(index + 1),
             problem=problem,
         )
-        for number in range(count)
+        for index in range(responses)
     ]
 
 
-def _reason(judged: Sequence[Judgement], told: Sequence[Sequence[float]], mean: Sequence[float] | None) -> str:
-    """The outcome in words for a person."""
-    if mean is not None:
-        winner = sums.preferred(mean)
-        ahead = f"response {winner} is ahead" if winner else "the best responses are equal"
-        return f"{ahead}, {_figures(mean)}" + (f" on average over {len(judged)} judges" if len(judged) > 1 else "")
-    if len(told) == len(judged) or len({_decision(one) for one in told}) > 1:
+def _describe_outcome(
+    judgements: Sequence[Judgement], overalls: Sequence[Sequence[float]], means: Sequence[float] | None
+) -> str:
+    if means is not None:
+        winner = aspect_scores.preferred_response(means)
+        result = f"response {winner} is ahead" if winner else "the best responses are equal"
+        judges = f" on average over {len(judgements)} judges" if len(judgements) > 1 else ""
+        return f"{result}, {_describe_scores(means)}{judges}"
+    if len(overalls) == len(judgements) or len({_decision(scores) for scores in overalls}) > 1:
         return "the judges differ: " + "; ".join(
-            f"{one.judge} has {_figures(one.overalls)}" for one in judged if one.overalls
+            f"{judgement.judge} has {_describe_scores(judgement.overalls)}"
+            for judgement in judgements
+            if judgement.overalls
         )
-    return "; ".join(f"{one.judge}: {one.problem}" if len(judged) > 1 else one.problem for one in judged if one.problem)
+    return "; ".join(
+        f"{judgement.judge}: {judgement.problem}" if len(judgements) > 1 else judgement.problem
+        for judgement in judgements
+        if judgement.problem
+    )
 
 
-def _figures(overalls: Sequence[float]) -> str:
-    """`8.05 to 7.8` in the order of two responses; more of them from the best to the worst."""
+def _describe_scores(overalls: Sequence[float]) -> str:
+    """Return `8.05 to 7.8` in the order of two responses; more of them from the best to the worst."""
     if len(overalls) == 2:
         return " to ".join(f"{value:.4g}" for value in overalls)
     ranked = sorted(enumerate(overalls, start=1), key=lambda pair: -pair[1])

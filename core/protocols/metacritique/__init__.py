@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from core.protocols.metacritique.protocol import NAME, Settings, flow, longest, shortest
-from core.protocols.protocol import Protocol
+from core.protocols import Protocol
+from core.protocols.metacritique.protocol import NAME, fewest_calls_reading, flow, most_calls_reading
+from core.protocols.metacritique.settings import Settings
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -13,8 +14,8 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="critique",
-    longest=longest,
-    shortest=shortest,
+    most_calls_reading=most_calls_reading,
+    fewest_calls_reading=fewest_calls_reading,
     reply_words=lambda settings: int(settings.words * 3 / 4),
     folder=Path(__file__).parent,
     examples=("metacritique", "metacritique-local"),

@@ -1,6 +1,6 @@
 """MetaCritique: how factual and how complete a critique is (Sun et al. 2024, arXiv:2401.04518, Section 2).
 
-A critique is split in atomic information units (AIUs). Precision is the share of its AIUs that are factual (Eq. 1),
+A critique is split into atomic information units (AIUs). Precision is the share of its AIUs that are factual (Eq. 1),
 recall the share of the reference critique's AIUs that it covers (Eq. 3), F1 their harmonic mean (Eq. 5).
 """
 
@@ -9,119 +9,122 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from core.critiques import Score, hypotheses, score
+from core.critiques import CritiqueScore, hypothesis_critiques, score_critique
 from core.items import Item
 from core.labels import Kind, Opinion, Target, Value
 from core.problems import Problem
-from core.protocols.metacritique.progress import WRITING, Case, Job, Judgement, judgements
-from core.protocols.metacritique.settings import Judge as Judge
-from core.protocols.metacritique.settings import Settings as Settings
+from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Evaluation, Job, collect_judgements
+from core.protocols.metacritique.settings import Settings
 from core.templates import Templates
 from core.trace import Ask, Flow, Outcome, Turn, Verdict
 
 NAME = "metacritique"
 
 
-def flow(item: Item, settings: Settings, chance: Random, templates: Templates) -> Flow:
-    """Write what is missing, take the critiques apart, judge every AIU. Nothing is random."""
-    case = opened(item, settings)
-    while jobs := case.jobs():
-        case = case.told(dict(zip(jobs, (yield [case.ask(job, templates) for job in jobs]), strict=True)))
-    return conclude(case)
+def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
+    """Write what is missing, split the critiques into AIUs, judge every AIU. No random choice is made."""
+    evaluation = start_evaluation(item, settings)
+    while jobs := evaluation.next_jobs():
+        turns = yield [evaluation.ask(job, templates) for job in jobs]
+        evaluation = evaluation.with_turns(dict(zip(jobs, turns, strict=True)))
+    return conclude(evaluation)
 
 
-def opened(item: Item, settings: Settings) -> Case:
-    """The case before anybody is asked; raises Problem for an item that has nothing to evaluate."""
-    there = hypotheses(item.critiques)
-    if not there:
+def start_evaluation(item: Item, settings: Settings) -> Evaluation:
+    """Return the evaluation before the first ask; raises Problem for an item without anything to evaluate."""
+    if not hypothesis_critiques(item.critiques):
         raise Problem(f"Item {item.id} has no critique; MetaCritique evaluates critiques.")
-    wrong = [one for one in item.critiques if one.of > len(item.responses)]
-    if wrong:
-        raise Problem(f"Item {item.id} has no response {wrong[0].of}, of which the critique {wrong[0].id} speaks.")
-    if len({one.of for one in item.critiques}) > 1:
-        raise Problem(f"The critiques of item {item.id} speak of different responses; give each response its own item.")
-    return Case(item, settings)
+    invalid = next((critique for critique in item.critiques if critique.of > len(item.responses)), None)
+    if invalid:
+        raise Problem(f"Item {item.id} has no response {invalid.of}, which the critique {invalid.id!r} refers to.")
+    if len({critique.of for critique in item.critiques}) > 1:
+        raise Problem(f"The critiques of item {item.id} refer to different responses; give each response its own item.")
+    return Evaluation(item, settings)
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A case after the turns so far."""
+    """An evaluation after the turns so far."""
 
-    case: Case
-    asked: tuple[Job, ...]
-    """What is being asked now, or would be."""
-    numbers: Mapping[Job, int]
+    evaluation: Evaluation
+    pending: tuple[Job, ...]
+    """The jobs that are being asked, or are next."""
+    ask_numbers: Mapping[Job, int]
     """The number in the flow of every ask so far."""
 
 
-def replayed(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> Replay:
-    """The case after the turns so far, by the number of their ask."""
-    case, numbers = opened(item, settings), dict[Job, int]()
-    while jobs := case.jobs():
+def replay_turns(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> Replay:
+    """Return the evaluation after the turns so far; `turns` are keyed by the number of their ask."""
+    evaluation, numbers = start_evaluation(item, settings), dict[Job, int]()
+    while jobs := evaluation.next_jobs():
         numbers |= {job: number for number, job in enumerate(jobs, len(numbers))}
-        here = {job: turns[numbers[job]] for job in jobs if numbers[job] in turns}
-        case = case.told(here)
-        if len(here) < len(jobs):
-            return Replay(case, tuple(job for job in jobs if job not in here), numbers)
-    return Replay(case, (), numbers)
+        answered = {job: turns[numbers[job]] for job in jobs if numbers[job] in turns}
+        evaluation = evaluation.with_turns(answered)
+        if len(answered) < len(jobs):
+            return Replay(evaluation, tuple(job for job in jobs if job not in answered), numbers)
+    return Replay(evaluation, (), numbers)
 
 
-def scores(case: Case) -> dict[tuple[str, str], Score]:
-    """Precision, recall and F1 by (judge, critique)."""
-    said: dict[tuple[str, str, Kind], list[bool | None]] = {}
-    for one in judgements(case):
-        said.setdefault((one.judge, one.critique, one.target.kind), []).append(one.value)
+def critique_scores(evaluation: Evaluation) -> dict[tuple[str, str], CritiqueScore]:
+    """Return precision, recall and F1 by (judge, critique)."""
+    values: dict[tuple[str, str, Kind], list[bool | None]] = {}
+    for judgement in collect_judgements(evaluation):
+        key = (judgement.judge, judgement.critique, judgement.target.kind)
+        values.setdefault(key, []).append(judgement.value)
     return {
-        (judge.name, one.id): score(
-            said.get((judge.name, one.id, "aiu_precision"), ()), said.get((judge.name, one.id, "aiu_recall"), ())
+        (judge.name, critique.id): score_critique(
+            values.get((judge.name, critique.id, "aiu_precision"), ()),
+            values.get((judge.name, critique.id, "aiu_recall"), ()),
         )
-        for judge in case.settings.judges
-        for one in case.critiques
+        for judge in evaluation.settings.judges
+        for critique in evaluation.critiques
     }
 
 
-def conclude(case: Case) -> Verdict:
-    """An opinion for each AIU. Disputed where judges differ on one; no verdict where one could not be judged."""
-    said, found = judgements(case), scores(case)
-    held: dict[Target, set[bool | None]] = {}
-    for one in said:
-        held.setdefault(one.target, set()).add(one.value)
+def conclude(evaluation: Evaluation) -> Verdict:
+    """Return an opinion for each AIU. Disputed where judges differ on one; no verdict where one could not be judged."""
+    judgements, scores = collect_judgements(evaluation), critique_scores(evaluation)
+    values: dict[Target, set[bool | None]] = {}
+    for judgement in judgements:
+        values.setdefault(judgement.target, set()).add(judgement.value)
+    missing = missing_inputs(evaluation)
     outcome: Outcome = "agreed"
-    if any({True, False} <= values for values in held.values()):
+    if any({True, False} <= judged for judged in values.values()):
         outcome = "disputed"
-    elif missing(case) or any(None in values for values in held.values()):
+    elif missing or any(None in judged for judged in values.values()):
         outcome = "no_verdict"
-    alone = len(case.settings.judges) == 1
-    f1 = {critique: one.f1 for (_, critique), one in found.items() if one.f1 is not None} if alone else {}
+    has_one_judge = len(evaluation.settings.judges) == 1
+    f1 = {critique: score.f1 for (_, critique), score in scores.items() if score.f1 is not None}
+    lines = [_describe_score(judge, critique, score, has_one_judge) for (judge, critique), score in scores.items()]
     return Verdict(
         outcome=outcome,
-        value=f1 or None,
-        reason="; ".join([*missing(case), *(_line(*of, one, alone) for of, one in found.items())]),
-        opinions=tuple(_opinion(one, stage) for stage in ("last", "verdict") for one in said),
+        value=(f1 or None) if has_one_judge else None,
+        reason="; ".join([*missing, *lines]),
+        opinions=tuple(_opinion(judgement, stage) for stage in ("last", "verdict") for judgement in judgements),
     )
 
 
-def missing(case: Case) -> list[str]:
-    """Why AIUs could not be judged, in words: what the writer could not give, and what it found nothing in."""
-    found = []
-    for job, turn in case.said.items():
-        if turn.reading is None and job.step in WRITING:
-            what = {"extract": f"AIUs of {job.critique}"}.get(job.step, job.step.replace("_", " "))
-            found.append(f"no {what}: {turn.problem}")
-    return found
+def missing_inputs(evaluation: Evaluation) -> list[str]:
+    """Return which inputs could not be written or extracted, and why; without them AIUs are not judged."""
+    missing = []
+    for job, turn in evaluation.turns.items():
+        if turn.reading is None and job.step in WRITING_STEPS:
+            subject = {"extract": f"AIUs of {job.critique}"}.get(job.step, job.step.replace("_", " "))
+            missing.append(f"no {subject}: {turn.problem}")
+    return missing
 
 
-def longest(settings: Settings, ask: Ask) -> Value:
-    """About as many AIUs as the critiques of models have (Table 1)."""
-    return _made_up(ask, aius=8)
+def most_calls_reading(settings: Settings, ask: Ask) -> Value:
+    """Return readings with about as many AIUs as the critiques of models have (Table 1)."""
+    return _typical_reading(ask, aius=8)
 
 
-def shortest(settings: Settings, ask: Ask) -> Value:
-    """About as many AIUs as the critiques of people have."""
-    return _made_up(ask, aius=3)
+def fewest_calls_reading(settings: Settings, ask: Ask) -> Value:
+    """Return readings with about as many AIUs as the critiques of people have (Table 1)."""
+    return _typical_reading(ask, aius=3)
 
 
-def _made_up(ask: Ask, aius: int) -> Value:
+def _typical_reading(ask: Ask, aius: int) -> Value:
     match ask.step:
         case "extract":
             return "\n".join(f"The answer has the flaw number {number}." for number in range(aius))
@@ -130,14 +133,19 @@ def _made_up(ask: Ask, aius: int) -> Value:
     return True
 
 
-def _opinion(one: Judgement, stage: Literal["last", "verdict"]) -> Opinion:
+def _opinion(judgement: AiuJudgement, stage: Literal["last", "verdict"]) -> Opinion:
     return Opinion(
-        kind=one.target.kind, judge=one.judge, stage=stage, value=one.value, part=one.target.part, problem=one.problem
+        kind=judgement.target.kind,
+        judge=judgement.judge,
+        stage=stage,
+        value=judgement.value,
+        part=judgement.target.part,
+        problem=judgement.problem,
     )
 
 
-def _line(judge: str, critique: str, found: Score, alone: bool) -> str:
-    """`human: P 0.71, R 0.40, F1 0.51`."""
-    parts = [("P", found.precision), ("R", found.recall), ("F1", found.f1)]
-    told = ", ".join(f"{name} {'–' if value is None else format(value, '.2f')}" for name, value in parts)
-    return f"{critique}: {told}" if alone else f"{judge} on {critique}: {told}"
+def _describe_score(judge: str, critique: str, score: CritiqueScore, has_one_judge: bool) -> str:
+    """Return `human: P 0.71, R 0.40, F1 0.51`."""
+    parts = [("P", score.precision), ("R", score.recall), ("F1", score.f1)]
+    text = ", ".join(f"{name} {'–' if value is None else format(value, '.2f')}" for name, value in parts)
+    return f"{critique}: {text}" if has_one_judge else f"{judge} on {critique}: {text}"

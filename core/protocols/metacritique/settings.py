@@ -1,21 +1,20 @@
-"""MetaCritique's settings: who judges, who writes what is missing, and the paper's variants."""
+"""MetaCritique's settings: the judges, the writer of missing inputs, and the paper's variants (arXiv:2401.04518)."""
 
 from typing import Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from core import protocols
 from core.frozen import Frozen
-from core.protocols import unique_names
+from core.protocols import check_unique_names
 from core.trace import Spec
 
 
-class Judge(Frozen):
-    """Who decides about AIUs."""
+class CritiqueJudge(protocols.Judge):
+    """A judge of AIUs."""
 
-    name: str = Field(min_length=1)
-    spec: Spec
     recall: Spec | None = None
-    """Another model for the recall task, as in the paper's Meta-Open; the same model where it is left out."""
+    """Another model for the recall task, as in the paper's Meta-Open. Empty: the same model."""
 
 
 class Settings(Frozen):
@@ -23,28 +22,29 @@ class Settings(Frozen):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    judges: tuple[Judge, ...] = Field(min_length=1)
-    """Who decides which AIUs are factual, and which are covered. The paper has one, GPT-4; several judge apart, and
-    where they differ a person decides."""
-    writer: Judge | None = None
-    """Who writes what the item does not bring: the reference answer, the reference critique, the AIUs. The first judge
-    where nobody is named. The paper advises the best model there is, whoever judges."""
+    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    """The judges of which AIUs are factual and which are covered. The paper has one, GPT-4. Several work independently,
+    and where they differ an annotator decides."""
+    writer: CritiqueJudge | None = None
+    """The model that writes what the item does not have: the reference answer, the reference critique, the AIUs. Empty:
+    the first judge. The paper advises the best available model, whichever model judges."""
     tasks: Literal["both", "precision", "recall"] = "both"
-    """Which of the two tasks are done. F1 needs both; recall says little for creative tasks, where critiques differ
-    because good answers do (Section 8)."""
+    """The tasks to run. F1 needs both. Recall says little for creative tasks, where critiques differ because good
+    answers do (Section 8)."""
     answer: Literal["first", "in the same step"] = "first"
-    """How the judge of precision knows the right answer. "first": a reference answer is there, or written before.
-    "in the same step": it works the answer out while it judges (the paper's "GPT-4 w/o ans", 3 to 6 points worse)."""
+    """How the judge of precision gets the correct answer. "first": the item's reference answer, else one that is
+    written before. "in the same step": it works the answer out while it judges (the paper's "GPT-4 w/o ans", 3 to 6
+    points worse)."""
     words: int = Field(default=120, ge=20, le=2000)
-    """The limit on each rationale that the prompts name."""
+    """Maximum number of words of each rationale, as stated in the prompts."""
 
     @field_validator("judges")
     @classmethod
-    def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-        unique_names.differ((judge.name for judge in judges), "judges")
+    def _names_differ(cls, judges: tuple[CritiqueJudge, ...]) -> tuple[CritiqueJudge, ...]:
+        check_unique_names((judge.name for judge in judges), "judges")
         return judges
 
     @property
-    def writing(self) -> Judge:
-        """Whoever writes."""
+    def effective_writer(self) -> CritiqueJudge:
+        """The writer, by default the first judge."""
         return self.writer or self.judges[0]

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from core.protocols.protocol import Protocol
-from core.protocols.refer.protocol import NAME, Settings, flow, longest
+from core.protocols import Protocol
+from core.protocols.refer.protocol import NAME, any_reading, flow
+from core.protocols.refer.settings import Settings
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -13,8 +14,8 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="score",
-    longest=longest,
-    shortest=longest,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 100,
     folder=Path(__file__).parent,
     examples=("refer", "refer-local", "refer-reasoning"),

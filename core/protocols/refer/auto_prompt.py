@@ -1,7 +1,7 @@
-"""Auto prompt: from a prompt's structure and rated examples, a model drafts evaluation guidelines (ReFeR, Appendix E).
+"""Auto prompt: a model drafts evaluation guidelines from a prompt's structure and rated examples (ReFeR, Appendix E).
 
-The draft is for a person to edit; nothing uses it unread. The examples should not be among the items that are judged
-with the guidelines afterwards, or the comparison with people flatters the judge.
+The draft is for a person to edit; no run uses it unedited. The examples should not be among the items that are judged
+with the guidelines afterwards, or the alignment with annotators is overestimated.
 """
 
 import re
@@ -14,84 +14,91 @@ from core.labels import Scale
 from core.llm.client import Model
 from core.problems import Problem, Unreadable
 from core.protocols import ratings
-from core.protocols.refer import protocol as refer
+from core.protocols.refer.protocol import describe_criterion
+from core.protocols.refer.settings import Settings
 from core.templates import Templates, load_templates, render
 from core.trace import Ask, Spec
 
 PROMPTS = Path(__file__).parent / "prompts" / "auto_prompt"
-FEW = 6
-"""Examples that are shown unless somebody wants others."""
+DEFAULT_EXAMPLES = 6
+"""Number of examples in the prompt by default."""
 _HEADING = re.compile(r"^\W*(?:here are |these are )?(?:the )?(?:evaluation |scoring )?guidelines(?: are)?\W*$", re.I)
 _FENCE = re.compile(r"^\s*```\w*\s*$")
 
 
 @dataclass(frozen=True)
-class Rated:
-    """An item and what people gave it: a value of the scale, or their mean."""
+class RatedItem:
+    """An item and the score that annotators gave it: a value of the scale, or their mean."""
 
     item: Item
     value: int | float
 
 
 @dataclass(frozen=True)
-class Drafted:
-    """A draft, and whether the model came to its end before the limit of tokens."""
+class Draft:
+    """Drafted guidelines, and whether the model finished before the token limit."""
 
     text: str
-    whole: bool
+    complete: bool
 
 
-def spread(rated: Sequence[Rated], count: int = FEW) -> list[Rated]:
-    """Examples from the whole range: sorted by value, taken evenly from the lowest to the highest."""
-    ordered = sorted(rated, key=lambda one: one.value)
+def select_examples(rated: Sequence[RatedItem], count: int = DEFAULT_EXAMPLES) -> list[RatedItem]:
+    """Return up to `count` examples, evenly spaced from the lowest value to the highest."""
+    ordered = sorted(rated, key=lambda example: example.value)
     if count >= len(ordered):
         return ordered
     if count == 1:
         return [ordered[len(ordered) // 2]]
-    return [ordered[round(place * (len(ordered) - 1) / (count - 1))] for place in range(count)]
+    return [ordered[round(index * (len(ordered) - 1) / (count - 1))] for index in range(count)]
 
 
-def structure(settings: refer.Settings, texts: Templates) -> str:
-    """The prompt of a review without its input and its guidelines: what the draft is to complete."""
-    words = {"criterion": settings.criterion.name}
-    task = settings.task or render(texts, "task_score", **words)
-    steps = settings.steps or render(texts, "steps_score", values=ratings.values(settings.scale))
-    return f"{task}\n\nEvaluation Criterion:\n{refer.written(settings.criterion)}\n\nEvaluation Steps:\n{steps}"
+def prompt_structure(settings: Settings, templates: Templates) -> str:
+    """Return the prompt of a review without input and guidelines: the structure that the draft completes."""
+    task = settings.task or render(templates, "task_score", criterion=settings.criterion.name)
+    steps = settings.steps or render(templates, "steps_score", values=ratings.describe_scale(settings.scale))
+    return f"{task}\n\nEvaluation Criterion:\n{describe_criterion(settings.criterion)}\n\nEvaluation Steps:\n{steps}"
 
 
-def ask(criterion: Criterion, structure: str, examples: Sequence[Rated], spec: Spec) -> Ask:
-    """The question to the model that drafts; raises Problem where there is nothing to learn from."""
-    if criterion.scale is None or not ratings.numeric(criterion.scale):
+def draft_request(criterion: Criterion, structure: str, examples: Sequence[RatedItem], spec: Spec) -> Ask:
+    """Ask a model for guidelines; raises Problem where the criterion has no scale or the examples have one value."""
+    if criterion.scale is None or not ratings.is_numeric(criterion.scale):
         raise Problem(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
-    if len({one.value for one in examples}) < 2:
+    if len({example.value for example in examples}) < 2:
         raise Problem("At least two items with different scores are needed to learn from.")
-    texts = load_templates(PROMPTS)
-    told = [
-        render(texts, "example", number=number, input=_input(one.item), value=f"{one.value:g}")
-        for number, one in enumerate(examples, start=1)
+    templates = load_templates(PROMPTS)
+    texts = [
+        render(templates, "example", number=number, input=_item_text(example.item), value=f"{example.value:g}")
+        for number, example in enumerate(examples, start=1)
     ]
     prompt = render(
-        texts,
+        templates,
         "draft",
-        values=ratings.values(criterion.scale),
-        criteria=refer.written(criterion),
+        values=ratings.describe_scale(criterion.scale),
+        criteria=describe_criterion(criterion),
         structure=structure,
-        examples="\n\n".join(told),
+        examples="\n\n".join(texts),
     )
-    grammar = _grammar(criterion.scale)
-    return Ask(speaker="drafter", step="draft", round=0, spec=spec, prompt=prompt, read=guidelines, grammar=grammar)
+    return Ask(
+        speaker="drafter",
+        step="draft",
+        round=0,
+        spec=spec,
+        prompt=prompt,
+        read=read_guidelines,
+        grammar=_guidelines_grammar(criterion.scale),
+    )
 
 
-async def drafted(model: Model, ask: Ask) -> Drafted:
-    """What the model drafts; raises Problem where it refuses or says nothing."""
-    reply = await model.ask(ask)
+async def draft_guidelines(model: Model, ask: Ask) -> Draft:
+    """Return the model's draft; raises Problem where it refuses or the reply is empty."""
+    reply = await model.complete(ask)
     if reply.finish == "refused":
         raise Problem(f"{ask.spec.model} refused: there is no draft.")
-    return Drafted(guidelines(reply.text), whole=reply.finish == "stop")
+    return Draft(read_guidelines(reply.text), complete=reply.finish == "stop")
 
 
-def guidelines(reply: str) -> str:
-    """The lines of the reply without a heading or a code fence around them."""
+def read_guidelines(reply: str) -> str:
+    """Return the lines of the reply without a heading or a code fence."""
     lines = [line.rstrip() for line in reply.strip().splitlines() if not _FENCE.match(line)]
     while lines and (not lines[0].strip() or _HEADING.match(lines[0])):
         lines.pop(0)
@@ -100,14 +107,14 @@ def guidelines(reply: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _input(item: Item) -> str:
+def _item_text(item: Item) -> str:
     parts = [("Context", item.context), ("Prompt", item.prompt)]
     parts += [("Response", response.text) for response in item.responses]
     return "\n".join(f"{name}:\n'''\n{text}\n'''" for name, text in parts if text)
 
 
-def _grammar(scale: Scale) -> str:
-    """A line for each score, in llama.cpp's GBNF."""
-    ends = [one for one in (scale.low, scale.high) if one is not None]
+def _guidelines_grammar(scale: Scale) -> str:
+    """Return a grammar with one line for each score (llama.cpp's GBNF)."""
+    ends = [end for end in (scale.low, scale.high) if end is not None]
     lines = [rf'"- A score of {value:g}: " [^\n]{{20,160}} "\n"' for value in scale.categories or ends]
     return "root ::= " + " ".join(lines)

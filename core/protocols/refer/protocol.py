@@ -1,7 +1,7 @@
 """ReFeR: peers review alone, an area chair decides (Narsupalli et al. 2024, arXiv:2407.12877, Algorithm 1).
 
-K peers evaluate at once (Eq. 1); the area chair, told what they made of it, is asked n times (Eq. 2); the final score
-is the mean of those of its samples that could be read (Eq. 3). For reasoning tasks the verdict is an answer.
+K peers evaluate in parallel (Eq. 1); the area chair, which sees their reviews, is asked n times (Eq. 2); the final
+score is the mean of its readable samples (Eq. 3). For reasoning tasks the verdict is an answer.
 """
 
 from collections import Counter
@@ -14,25 +14,24 @@ from core.items import Criterion, Item
 from core.labels import Opinion, Value
 from core.problems import Problem
 from core.protocols import ratings
-from core.protocols.refer.settings import Reviewer as Reviewer
-from core.protocols.refer.settings import Settings as Settings
+from core.protocols.refer.settings import Reviewer, Settings
 from core.templates import Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
 NAME = "refer"
 
 
-def flow(item: Item, settings: Settings, chance: Random, templates: Templates) -> Flow:
-    """One review. Nothing in it is random but what the models say."""
-    paper = opened(item, settings, templates)
-    reviews = yield [review(paper, peer) for peer in settings.peers]
-    samples = yield [decision(paper, reviews)] * settings.samples
+def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
+    """One review. The protocol itself makes no random choice."""
+    task = start_review(item, settings, templates)
+    reviews = yield [ask_review(task, peer) for peer in settings.peers]
+    samples = yield [ask_decision(task, reviews)] * settings.samples
     return conclude(reviews, samples, settings)
 
 
 @dataclass(frozen=True)
-class Paper:
-    """What lies before the reviewers: the schema's parts, written out."""
+class ReviewTask:
+    """The parts of the prompting schema that all reviewers of an item share (Figure 4)."""
 
     settings: Settings
     templates: Templates
@@ -43,40 +42,41 @@ class Paper:
     form: str
     images: tuple[str, ...]
 
-    def prompt(self, name: str, **more: object) -> str:
-        """The prompt of a peer or of the chair, with the parts that both have."""
+    def prompt(self, name: str, **values: object) -> str:
+        """Render the prompt of a peer or of the chair; `values` are the blanks beyond the shared parts."""
         parts = {"task": self.task, "steps": self.steps, "guidelines": self.guidelines, "input": self.input}
         if self.settings.verdict == "score":
-            criteria = written(self.settings.criterion)
-            return render(self.templates, name, **parts, form=self.form, criteria=criteria, **more)
-        return render(self.templates, f"{name}_answer", **parts, form=self.form, **more)
+            criteria = describe_criterion(self.settings.criterion)
+            return render(self.templates, name, **parts, form=self.form, criteria=criteria, **values)
+        return render(self.templates, f"{name}_answer", **parts, form=self.form, **values)
 
 
-def opened(item: Item, settings: Settings, templates: Templates) -> Paper:
-    """Write out what stays the same for everybody."""
-    score = settings.verdict == "score"
-    if score and len(item.responses) != 1:
+def start_review(item: Item, settings: Settings, templates: Templates) -> ReviewTask:
+    """Render the parts that are the same for all reviewers."""
+    is_score = settings.verdict == "score"
+    if is_score and len(item.responses) != 1:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; ReFeR scores one.")
-    words = {"criterion": settings.criterion.name}
-    offered = _offered(settings)
-    text, images = material(item, settings, templates)
-    form = render(templates, f"form_{settings.verdict}", **(words if score else {}), values=offered)
-    own = settings.guidelines.strip()
-    return Paper(
+    suffix = "score" if is_score else "answer"
+    values = _describe_values(settings)
+    # The templates for reasoning tasks have no criterion and no values to fill in.
+    criterion = {"criterion": settings.criterion.name} if is_score else {}
+    step_values = {"values": values} if is_score else {}
+    guidelines = settings.guidelines.strip()
+    text, images = item_material(item, settings, templates)
+    return ReviewTask(
         settings,
         templates,
-        task=settings.task or (render(templates, "task_score", **words) if score else render(templates, "task_answer")),
-        steps=settings.steps
-        or (render(templates, "steps_score", values=offered) if score else render(templates, "steps_answer")),
-        guidelines=render(templates, "guidelines", guidelines=own) if own else "",
+        task=settings.task or render(templates, f"task_{suffix}", **criterion),
+        steps=settings.steps or render(templates, f"steps_{suffix}", **step_values),
+        guidelines=render(templates, "guidelines", guidelines=guidelines) if guidelines else "",
         input=text,
-        form=form,
+        form=render(templates, f"form_{settings.verdict}", **criterion, values=values),
         images=images,
     )
 
 
-def material(item: Item, settings: Settings, templates: Templates) -> tuple[str, tuple[str, ...]]:
-    """What is judged or solved, part by part, and the images that go with it in the order of their numbers."""
+def item_material(item: Item, settings: Settings, templates: Templates) -> tuple[str, tuple[str, ...]]:
+    """Return the text to judge or solve, part by part, and its images in the order of their numbers in the text."""
     parts = [("context", item.context)] if item.context else []
     images = [image for image in (item.image,) if image]
     parts.append(("prompt" if settings.verdict == "score" else "problem", item.prompt))
@@ -91,38 +91,38 @@ def material(item: Item, settings: Settings, templates: Templates) -> tuple[str,
     return "\n\n".join(texts), tuple(images)
 
 
-def review(paper: Paper, peer: Reviewer) -> Ask:
-    """A peer's comment and score (Eq. 1)."""
-    return _ask(paper, peer, "peer", 0, paper.prompt("peer"))
+def ask_review(task: ReviewTask, peer: Reviewer) -> Ask:
+    """Ask a peer for its comment and score (Eq. 1)."""
+    return _ask(task, peer, "peer", 0, task.prompt("peer"))
 
 
-def decision(paper: Paper, reviews: Sequence[Turn]) -> Ask:
-    """One sample of the area chair's decision (Eq. 2); all samples are asked alike."""
-    sort = "score" if paper.settings.verdict == "score" else "answer"
-    told = [
-        render(paper.templates, f"review_{sort}", number=number, said=passed_on(turn, paper.settings))
+def ask_decision(task: ReviewTask, reviews: Sequence[Turn]) -> Ask:
+    """Ask for one sample of the area chair's decision (Eq. 2); all samples have the same prompt."""
+    suffix = "score" if task.settings.verdict == "score" else "answer"
+    texts = [
+        render(task.templates, f"review_{suffix}", number=number, said=shared_review(turn, task.settings))
         for number, turn in enumerate(reviews, start=1)
     ]
-    prompt = paper.prompt("chair", count=len(reviews), reviews="\n\n".join(told))
-    return _ask(paper, paper.settings.chair, "chair", 1, prompt)
+    prompt = task.prompt("chair", count=len(reviews), reviews="\n\n".join(texts))
+    return _ask(task, task.settings.chair, "chair", 1, prompt)
 
 
-def passed_on(turn: Turn, settings: Settings) -> str:
-    """What the chair is told of a review. A comment alone does not give the score away."""
-    word = "Rating" if settings.verdict == "score" else "Answer"
-    score = f"{word}: {turn.reading}" if turn.reading is not None else f"({word.lower()} that nobody could read)"
-    remark = ratings.comment(turn.reply, (settings.criterion.name,)) or "(no comment)"
-    return {"scores": score, "comments": remark, "both": f"{remark}\n{score}"}[settings.told]
+def shared_review(turn: Turn, settings: Settings) -> str:
+    """Return the part of a review that the chair sees; a comment alone does not contain the score."""
+    label = "Rating" if settings.verdict == "score" else "Answer"
+    score = f"{label}: {turn.reading}" if turn.reading is not None else f"({label.lower()} that nobody could read)"
+    comment = ratings.comment_text(turn.reply, (settings.criterion.name,)) or "(no comment)"
+    return {"scores": score, "comments": comment, "both": f"{comment}\n{score}"}[settings.shared_with_chair]
 
 
 def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Settings) -> Verdict:
-    """The mean of the scores that could be read (Eq. 3), or the answer that most samples give; a tie is left open."""
+    """Return the mean of the readable scores (Eq. 3), or the most frequent answer; disputed where answers tie."""
     readings = [turn.reading for turn in samples if turn.reading is not None]
-    value = _mean(readings) if settings.verdict == "score" else _most(readings)
+    value = _mean(readings) if settings.verdict == "score" else _most_frequent(readings)
     outcome = "agreed" if value is not None else "disputed" if readings else "no_verdict"
-    reason = _reason(value, readings, samples, settings)
+    reason = _describe_outcome(value, readings, samples, settings)
     opinions = [_opinion(turn, settings) for turn in reviews]
-    ruling = Opinion(
+    conclusion = Opinion(
         kind=settings.kind,
         judge=settings.chair.name,
         stage="verdict",
@@ -130,50 +130,53 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
         criterion=settings.criterion.name,
         problem="" if value is not None else reason,
     )
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, ruling))
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion))
 
 
-def shown(samples: Sequence[Turn], value: Value | None) -> int | None:
-    """Which sample's comment is the final one: the first of those nearest to the verdict; None where none was read."""
-    read = [(number, turn.reading) for number, turn in enumerate(samples) if turn.reading is not None]
-    if not read:
+def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:
+    """Return the index of the sample whose comment represents the verdict; None where no sample is readable.
+
+    It is the first of the samples that are nearest to the verdict.
+    """
+    readings = [(index, turn.reading) for index, turn in enumerate(samples) if turn.reading is not None]
+    if not readings:
         return None
     if isinstance(value, str) or value is None:
-        return next((number for number, reading in read if reading == value), read[0][0])
-    return min(read, key=lambda pair: abs(_number(pair[1]) - _number(value)))[0]
+        return next((index for index, reading in readings if reading == value), readings[0][0])
+    return min(readings, key=lambda pair: abs(_as_number(pair[1]) - _as_number(value)))[0]
 
 
-def written(criterion: Criterion) -> str:
-    """`Engaging (1, 2 or 3): ...`, then the rubric from the lowest level to the highest."""
-    scale = f" ({ratings.values(criterion.scale)})" if criterion.scale else ""
+def describe_criterion(criterion: Criterion) -> str:
+    """Return `Engaging (1, 2 or 3): ...`, then the rubric from the lowest level to the highest."""
+    scale = f" ({ratings.describe_scale(criterion.scale)})" if criterion.scale else ""
     head = f"{criterion.name}{scale}" + (f": {criterion.definition}" if criterion.definition else "")
     return "\n".join([head, *(f"- {line}" for line in criterion.rubric)])
 
 
-def longest(settings: Settings, ask: Ask) -> Value:
-    """Every course takes the same calls."""
+def any_reading(settings: Settings, ask: Ask) -> Value:
+    """Return a valid reading; the number of calls does not depend on it."""
     if settings.verdict == "score":
-        return settings.scale.categories[0] if settings.scale.categories else settings.scale.low or 0
+        return ratings.lowest_value(settings.scale)
     return settings.letters[0] if settings.verdict == "option" else 0
 
 
-def _ask(paper: Paper, who: Reviewer, step: str, number: int, prompt: str) -> Ask:
-    line = "Rating:" if paper.settings.verdict == "score" else "Answer:"
+def _ask(task: ReviewTask, reviewer: Reviewer, step: str, number: int, prompt: str) -> Ask:
+    label = "Rating" if task.settings.verdict == "score" else "Answer"
     return Ask(
-        speaker=who.name,
+        speaker=reviewer.name,
         step=step,
         round=number,
-        spec=who.spec,
+        spec=reviewer.spec,
         prompt=prompt,
-        read=_reader(paper.settings),
-        again=render(paper.templates, "again", prompt=prompt, line=line),
-        grammar=ratings.grammar(line.removesuffix(":"), _examples(paper.settings)),
-        images=paper.images,
+        read=_reader(task.settings),
+        retry_prompt=render(task.templates, "again", prompt=prompt, line=f"{label}:"),
+        grammar=ratings.rating_grammar(label, _grammar_values(task.settings)),
+        images=task.images,
     )
 
 
-def _examples(settings: Settings) -> Sequence[object]:
-    """Values that a model may be held to; of a continuous scale eleven, evenly from end to end."""
+def _grammar_values(settings: Settings) -> Sequence[object]:
+    """Return the values that the local model may generate; of a continuous scale eleven, evenly spaced."""
     match settings.verdict:
         case "option":
             return settings.letters
@@ -188,47 +191,49 @@ def _examples(settings: Settings) -> Sequence[object]:
 def _reader(settings: Settings) -> Callable[[str], Value]:
     match settings.verdict:
         case "score":
-            return lambda reply: ratings.rating(reply, settings.scale, (settings.criterion.name,))
+            return lambda reply: ratings.read_rating(reply, settings.scale, (settings.criterion.name,))
         case "option":
-            return lambda reply: ratings.option(reply, settings.letters)
+            return lambda reply: ratings.read_option(reply, settings.letters)
         case "number":
-            return ratings.number
+            return ratings.read_number
 
 
-def _offered(settings: Settings) -> str:
+def _describe_values(settings: Settings) -> str:
     if settings.verdict == "score":
-        return ratings.values(settings.scale)
+        return ratings.describe_scale(settings.scale)
     *most, last = list(settings.letters)
     return f"{', '.join(most)} or {last}" if settings.verdict == "option" else "the number alone"
 
 
 def _mean(readings: Sequence[Value]) -> Value | None:
-    """S_final = 1/n Σ S_AC(j), over the samples that could be read."""
-    return fmean(_number(reading) for reading in readings) if readings else None
+    """S_final = 1/n Σ S_AC(j), over the readable samples."""
+    return fmean(_as_number(reading) for reading in readings) if readings else None
 
 
-def _most(readings: Sequence[Value]) -> Value | None:
-    """The answer that more samples give than any other."""
+def _most_frequent(readings: Sequence[Value]) -> Value | None:
+    """Return the reading that occurs more often than any other; None where two tie."""
     counts = Counter(readings).most_common(2)
-    alone = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
-    return counts[0][0] if alone else None
+    is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
+    return counts[0][0] if is_unique else None
 
 
-def _reason(value: Value | None, readings: Sequence[Value], samples: Sequence[Turn], settings: Settings) -> str:
-    """The outcome in words for a person."""
+def _describe_outcome(
+    value: Value | None, readings: Sequence[Value], samples: Sequence[Turn], settings: Settings
+) -> str:
     if not readings:
         return f"none of the chair's {len(samples)} samples could be read: {samples[0].problem}"
     if value is None:
         return "the chair's samples are tied: " + ", ".join(f"{n} for {v}" for v, n in Counter(readings).most_common())
     if len(samples) == 1:
         return "the area chair's decision"
-    alike = (
+    share = (
         f"the mean of {len(readings)}"
         if settings.verdict == "score"
         else f"{Counter(readings)[value]} of {len(readings)}"
     )
     unread = f", {len(samples) - len(readings)} more could not be read" if len(readings) < len(samples) else ""
-    return f"{alike} samples{unread}; the comment of sample {(shown(samples, value) or 0) + 1} stands for them"
+    number = (representative_sample(samples, value) or 0) + 1
+    return f"{share} samples{unread}; the comment of sample {number} stands for them"
 
 
 def _opinion(turn: Turn, settings: Settings) -> Opinion:
@@ -242,7 +247,7 @@ def _opinion(turn: Turn, settings: Settings) -> Opinion:
     )
 
 
-def _number(value: Value) -> float:
+def _as_number(value: Value) -> float:
     if isinstance(value, bool | str | dict):
-        raise TypeError(f"{value!r} is no score")
+        raise TypeError(f"{value!r} is not a score")
     return float(value)

@@ -1,25 +1,21 @@
-"""ReFeR's settings: who reviews, who decides, what is concluded, and the parts of the prompting schema (Figure 4)."""
+"""ReFeR's settings: the peers, the area chair, what is concluded, and the parts of the prompting schema (Figure 4)."""
 
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
-from core.protocols import unique_names
-from core.protocols.ratings import numeric
-from core.trace import Spec
+from core.protocols import Judge, check_unique_names
+from core.protocols.ratings import is_numeric
 
-Wanted = Literal["score", "option", "number"]
-Told = Literal["scores", "comments", "both"]
+VerdictForm = Literal["score", "option", "number"]
+SharedReviews = Literal["scores", "comments", "both"]
 
 
-class Reviewer(Frozen):
-    """A peer, or the area chair. To the chair the peers are "Reviewer n", so that no model knows whose review it is."""
-
-    name: str = Field(min_length=1)
-    spec: Spec
+class Reviewer(Judge):
+    """A peer, or the area chair. The chair sees the peers as "Reviewer n": no model knows whose review it reads."""
 
 
 class Settings(Frozen):
@@ -28,30 +24,33 @@ class Settings(Frozen):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     peers: tuple[Reviewer, ...] = Field(min_length=1, max_length=20)
-    """Who reviews: K peers, asked at once. The paper has three small models (two where they must see), and finds that
-    more than three add little."""
+    """The K peers, which review in parallel. The paper uses three small models (two for tasks with images) and finds
+    little gain from more than three."""
     chair: Reviewer
-    """Who decides. The paper takes a larger model; it should be stronger than some of the peers. It is asked at
-    temperature 1 there, with replies of at most 256 tokens."""
+    """The area chair, which decides. The paper uses a larger model; it should be stronger than some of the peers. There
+    it runs at temperature 1 with replies of at most 256 tokens."""
     samples: int = Field(default=1, ge=1, le=200)
     """Area-chair decisions averaged: 1 is ReFeR-Lite, 20 is ReFeR-Turbo."""
-    told: Told = "scores"
-    """What the chair is told of each review: the scores alone, as the paper chose in the end (Table 11), the comments
+    # The key was `told` before; settings files and stored runs that have it remain valid.
+    shared_with_chair: SharedReviews = Field(
+        default="scores", validation_alias=AliasChoices("shared_with_chair", "told")
+    )
+    """The part of each review that the chair sees: the scores alone, which the paper chose (Table 11), the comments
     alone, or both."""
-    verdict: Wanted = "score"
+    verdict: VerdictForm = "score"
     """What is concluded: a score for the item's one response, or the answer to a reasoning task: the letter of an
     option, or a number."""
     criterion: Criterion = Criterion(name="")
-    """What a score is about, with its scale. A reasoning task has none."""
+    """What is scored, with its scale. A reasoning task has no criterion."""
     letters: str = Field(default="ABCDE", pattern=r"^[A-Z]{2,26}$")
-    """The options of a reasoning task, a letter each."""
+    """The options of a reasoning task, one letter each."""
     task: str = ""
-    """The task in a few sentences, the first part of the schema (Figure 4). Empty: general words of ours."""
+    """The task in a few sentences, the first part of the schema (Figure 4). Empty: a general text."""
     steps: str = ""
-    """Evaluation steps, one a line. Empty: general ones of ours."""
+    """Evaluation steps, one a line. Empty: general steps."""
     guidelines: str = ""
-    """Evaluation guidelines: when to give which score. The paper's addition to the schema; a model can draft them from
-    rated examples (Appendix E), and people's own guidelines do as well. Empty: none."""
+    """Evaluation guidelines: when to give which score, the paper's addition to the schema. Write them, or let a model
+    draft them from rated examples (auto prompt, Appendix E). Empty: none."""
 
     @field_validator("letters")
     @classmethod
@@ -61,19 +60,21 @@ class Settings(Frozen):
         return letters
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
-        unique_names.differ((one.name for one in (*self.peers, self.chair)), "reviewers")
+    def _is_consistent(self) -> Self:
+        check_unique_names((reviewer.name for reviewer in (*self.peers, self.chair)), "reviewers")
         if self.verdict == "score" and not self.criterion.name:
             raise ValueError("a score needs a criterion")
-        if self.verdict == "score" and not numeric(self.criterion.scale):
+        if self.verdict == "score" and not is_numeric(self.criterion.scale):
             raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
         if self.samples > 1 and self.chair.spec.temperature == 0:
-            raise ValueError("a chair at temperature 0 says the same every time; give it temperature 1, or samples: 1")
+            raise ValueError(
+                "a chair at temperature 0 gives the same reply every time; use temperature 1, or samples: 1"
+            )
         return self
 
     @property
     def kind(self) -> Kind:
-        """What the opinions are about."""
+        """The kind of the opinions."""
         return "score" if self.verdict == "score" else "answer"
 
     @property

@@ -1,20 +1,21 @@
-"""ScaleEval: judges debate which of two responses is better; a person decides where they disagree."""
+"""ScaleEval: judges debate which of two responses is better; an annotator decides where they disagree."""
 
 from pathlib import Path
 
-from core.protocols.protocol import Protocol
-from core.protocols.scaleeval.protocol import NAME, Settings, flow, longest, shortest
+from core.protocols import Protocol
+from core.protocols.scaleeval.protocol import NAME, fewest_calls_reading, flow, most_calls_reading
+from core.protocols.scaleeval.settings import Settings
 
 PROTOCOL = Protocol(
     name=NAME,
     title="ScaleEval",
-    description="Judges debate which of two responses is better; where they do not agree, a person decides.",
+    description="Judges debate which of two responses is better; where they disagree, an annotator decides.",
     paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788",
     settings=Settings,
     flow=flow,
     judges="pair",
-    longest=longest,
-    shortest=shortest,
+    most_calls_reading=most_calls_reading,
+    fewest_calls_reading=fewest_calls_reading,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("scaleeval", "scaleeval-local"),

@@ -2,20 +2,28 @@
 
 from pathlib import Path
 
-from core.protocols.protocol import Protocol
-from core.protocols.single_judge.protocol import PAIR, SCORE, Pair, Score, longest, pair, score, words
+from core.protocols import Protocol
+from core.protocols.single_judge.protocol import (
+    PAIR_NAME,
+    SCORE_NAME,
+    any_reading,
+    pair_flow,
+    reply_words,
+    score_flow,
+)
+from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 
 PAIR_PROTOCOL = Protocol(
-    name=PAIR,
+    name=PAIR_NAME,
     title="Single judge, pair",
     description="One judge decides which of two responses is better, or neither: the baseline of debates.",
     paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788, Section 4.2",
-    settings=Pair,
-    flow=pair,
+    settings=PairSettings,
+    flow=pair_flow,
     judges="pair",
-    longest=longest,
-    shortest=longest,
-    reply_words=words,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
+    reply_words=reply_words,
     folder=Path(__file__).parent,
     prompt_folder="prompts/pair",
     examples=("single-judge",),
@@ -24,16 +32,16 @@ PAIR_PROTOCOL = Protocol(
 )
 
 SCORE_PROTOCOL = Protocol(
-    name=SCORE,
+    name=SCORE_NAME,
     title="Single judge, score",
     description="One judge scores one response, directly or after an analysis; n samples are averaged.",
     paper="Liu et al. (2023), arXiv:2303.16634; Chiang and Lee (2023), arXiv:2310.05657",
-    settings=Score,
-    flow=score,
+    settings=ScoreSettings,
+    flow=score_flow,
     judges="score",
-    longest=longest,
-    shortest=longest,
-    reply_words=words,
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
+    reply_words=reply_words,
     folder=Path(__file__).parent,
     prompt_folder="prompts/score",
     examples=("single-score",),

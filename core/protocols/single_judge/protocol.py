@@ -1,118 +1,56 @@
-"""Single judges that other methods are measured against: one on a pair, one that scores a response.
+"""Single judges, the baseline of other methods: one on a pair of responses, one that scores a response.
 
 On a pair: the evaluator that ScaleEval's debate meta-evaluates (Chern et al. 2024, arXiv:2401.16788, Section 4.2). On a
-response: G-Eval's form with the score alone (Liu et al. 2023, arXiv:2303.16634), or Analyze-Rate's, with the analysis
-first (Chiang and Lee 2023, arXiv:2310.05657); both take the mean of n samples.
+response: G-Eval's form with the score alone (Liu et al. 2023, arXiv:2303.16634), or Analyze-Rate's with the analysis
+first (Chiang and Lee 2023, arXiv:2310.05657); in both the score is the mean of n samples.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from statistics import fmean
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import ConfigDict, Field, model_validator
-
-from core.frozen import Frozen
-from core.items import Criterion, Item
-from core.labels import Kind, Opinion, Scale, Value
+from core.items import Item
+from core.labels import Kind, Opinion, Value
 from core.problems import Problem
 from core.protocols import ratings
-from core.protocols.scaleeval.criterion_formats import Format, written
-from core.protocols.scaleeval.protocol import GRAMMAR, Judge, own_order
+from core.protocols.choices import CHOICE_GRAMMAR, choice_reader, describe_choice
+from core.protocols.prompt_parts import criterion_text, question_text
+from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.templates import Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
-PAIR, SCORE = "single-judge", "single-score"
+PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 
 
-class Pair(Frozen):
-    """One judge on two responses; every default is ScaleEval's evaluator."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    judge: Judge
-    """Who judges, alone."""
-    criterion: Criterion
-    """What "better" means, as in ScaleEval: a definition, or a rubric of levels."""
-    format: Format = "general"
-    """How the criterion is written; all but "general" wear it down on purpose (ScaleEval, Table 7)."""
-    reasons: bool = True
-    """Chain of thought: the judge reasons before it chooses. Off: the digit alone."""
-    both_orders: bool = False
-    """Ask twice, with the responses in both orders. Off: once, in an order drawn for each item."""
-    differing: Literal["a person decides", "neither"] = "a person decides"
-    """Where the two orders give different choices. "a person decides": there is no verdict. "neither": it counts as a
-    tie, as for MT-Bench (Zheng et al. 2023); only where both replies were read."""
-    shuffle_responses: bool = True
-    """Toss a coin for each item on which response is read first; without meaning where both orders are asked."""
-    words: int = Field(default=150, ge=20, le=2000)
-    """The limit on the reasons that the prompt names."""
-
-
-class Score(Frozen):
-    """One judge on one response."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    judge: Judge
-    """Who scores, alone."""
-    criterion: Criterion
-    """What is scored, with its scale."""
-    way: Literal["analyse, then rate", "score only"] = "analyse, then rate"
-    """"analyse, then rate" is Analyze-Rate's form, "score only" is G-Eval's."""
-    samples: int = Field(default=1, ge=1, le=200)
-    """Ratings averaged: both papers take 20 at temperature 1. The mean of samples stands for G-Eval's sum weighted by
-    the probabilities of the scores, which few providers tell."""
-    task: str = ""
-    """The task in a few sentences. Empty: general words of ours."""
-    steps: str = ""
-    """Evaluation steps, one a line. G-Eval lets a model write them once from task and criterion; paste them here.
-    Empty: general ones of ours."""
-    words: int = Field(default=120, ge=20, le=2000)
-    """The limit on the analysis that the prompt names."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if not ratings.numeric(self.criterion.scale):
-            raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
-        if self.samples > 1 and self.judge.spec.temperature == 0:
-            raise ValueError("a judge at temperature 0 says the same every time; give it temperature 1, or samples: 1")
-        return self
-
-    @property
-    def scale(self) -> Scale:
-        """The values that may be given."""
-        return self.criterion.scale or Scale(level="interval")
-
-
-def pair(item: Item, settings: Pair, chance: Random, templates: Templates) -> Flow:
-    """E(c, p, r1, r2): one choice, or one for each order, asked at once."""
+def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templates) -> Flow:
+    """E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
     if len(item.responses) != 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
     order = [1, 2]
     if settings.shuffle_responses and not settings.both_orders:
-        chance.shuffle(order)
+        rng.shuffle(order)
     orders = [tuple(order), tuple(reversed(order))][: 1 + settings.both_orders]
-    criteria = written(settings.criterion, settings.format, chance)
-    said = yield [comparing(item, settings, shown, criteria, templates) for shown in orders]
-    return chosen(said, settings)
+    criteria = criterion_text(settings.criterion, settings.format, rng)
+    turns = yield [ask_choice(item, settings, shown, criteria, templates) for shown in orders]
+    return conclude_pair(turns, settings)
 
 
-def score(item: Item, settings: Score, chance: Random, templates: Templates) -> Flow:
-    """n ratings, asked at once."""
+def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Flow:
+    """n ratings of the same prompt, asked in parallel."""
     if len(item.responses) != 1:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; a judge that scores takes one.")
-    said = yield [rating(item, settings, chance, templates)] * settings.samples
-    return averaged(said, settings)
+    turns = yield [ask_rating(item, settings, rng, templates)] * settings.samples
+    return conclude_score(turns, settings)
 
 
-def comparing(item: Item, settings: Pair, shown: tuple[int, ...], criteria: str, templates: Templates) -> Ask:
-    """The choice with the responses in one order."""
+def ask_choice(item: Item, settings: PairSettings, shown: tuple[int, ...], criteria: str, templates: Templates) -> Ask:
+    """Ask for the choice with the responses in the order `shown`."""
     prompt = render(
         templates,
         "reasoned" if settings.reasons else "direct",
-        question=_given(item),
+        question=question_text(item),
         submission_1=item.responses[shown[0] - 1].text,
         submission_2=item.responses[shown[1] - 1].text,
         criteria=criteria,
@@ -124,27 +62,27 @@ def comparing(item: Item, settings: Pair, shown: tuple[int, ...], criteria: str,
         round=0,
         spec=settings.judge.spec,
         prompt=prompt,
-        read=own_order(shown),
+        read=choice_reader(shown),
         shown=shown,
-        again=render(templates, "again", prompt=prompt),
-        grammar=GRAMMAR if settings.reasons else "root ::= [012]",
+        retry_prompt=render(templates, "again", prompt=prompt),
+        grammar=CHOICE_GRAMMAR if settings.reasons else "root ::= [012]",
     )
 
 
-def rating(item: Item, settings: Score, chance: Random, templates: Templates) -> Ask:
-    """One rating; all samples are asked alike."""
-    name, offered = settings.criterion.name, ratings.values(settings.scale)
+def ask_rating(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Ask:
+    """Ask for one rating; all samples have the same prompt."""
+    name, values = settings.criterion.name, ratings.describe_scale(settings.scale)
     if settings.way == "score only":
-        form = render(templates, "form_scores", values=offered)
+        form = render(templates, "form_scores", values=values)
     else:
-        form = render(templates, "form_analysis", criterion=name, values=offered, words=settings.words)
+        form = render(templates, "form_analysis", criterion=name, values=values, words=settings.words)
     prompt = render(
         templates,
         "rate",
         task=settings.task or render(templates, "task", criterion=name),
-        criteria=f"{name}\n{written(settings.criterion, 'general', chance)}",
-        steps=settings.steps or render(templates, "steps", values=offered),
-        input=render(templates, "input", question=_given(item), response=item.responses[0].text),
+        criteria=f"{name}\n{criterion_text(settings.criterion, 'general', rng)}",
+        steps=settings.steps or render(templates, "steps", values=values),
+        input=render(templates, "input", question=question_text(item), response=item.responses[0].text),
         form=form,
     )
     return Ask(
@@ -153,58 +91,55 @@ def rating(item: Item, settings: Score, chance: Random, templates: Templates) ->
         round=0,
         spec=settings.judge.spec,
         prompt=prompt,
-        read=lambda reply: ratings.rating(reply, settings.scale, (name,)),
-        again=render(templates, "again", prompt=prompt),
+        read=lambda reply: ratings.read_rating(reply, settings.scale, (name,)),
+        retry_prompt=render(templates, "again", prompt=prompt),
     )
 
 
-def chosen(said: Sequence[Turn], settings: Pair) -> Verdict:
-    """What both orders say alike; where they differ, what the settings say of it."""
-    readings = [turn.reading for turn in said if turn.reading is not None]
+def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
+    """Return the choice that holds in every order asked; where the orders differ, what the settings define."""
+    readings = [turn.reading for turn in turns if turn.reading is not None]
     name = settings.judge.name
-    if len(readings) < len(said):
-        unread = next(turn for turn in said if turn.reading is None)
+    if len(readings) < len(turns):
+        unread = next(turn for turn in turns if turn.reading is None)
         return _verdict(settings, "preference", None, f"{name} gave no opinion that could be read: {unread.problem}")
     if len(set(readings)) == 1:
-        orders = " in both orders" if len(said) > 1 else ""
-        return _verdict(settings, "preference", readings[0], f"{name} chose {_named(readings[0])}{orders}")
-    first, second = map(_named, readings)
+        orders = " in both orders" if len(turns) > 1 else ""
+        return _verdict(settings, "preference", readings[0], f"{name} chose {describe_choice(readings[0])}{orders}")
+    first, second = map(describe_choice, readings)
     reason = f"{name} chose {first} in one order of the responses and {second} in the other"
     if settings.differing == "neither":
         return _verdict(settings, "preference", 0, f"{reason}, which counts as neither")
     return _verdict(settings, "preference", None, reason, disputed=True)
 
 
-def averaged(said: Sequence[Turn], settings: Score) -> Verdict:
-    """The mean of the samples that could be read."""
-    readings = [turn.reading for turn in said if isinstance(turn.reading, int | float)]
-    unread = f"; {len(said) - len(readings)} more could not be read" if len(readings) < len(said) else ""
+def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
+    """Return the mean of the readable samples."""
+    readings = [turn.reading for turn in turns if isinstance(turn.reading, int | float)]
     if not readings:
-        reason = f"none of {len(said)} ratings could be read: {said[0].problem}"
+        reason = f"none of {len(turns)} ratings could be read: {turns[0].problem}"
         return _verdict(settings, "score", None, reason)
-    spread = f", {_spread(readings)}" if len(readings) > 1 else ""
-    reason = f"the mean of {len(readings)} ratings{spread}{unread}" if len(said) > 1 else "one rating"
+    unread = f"; {len(turns) - len(readings)} more could not be read" if len(readings) < len(turns) else ""
+    counts = f", {_describe_counts(readings)}" if len(readings) > 1 else ""
+    reason = f"the mean of {len(readings)} ratings{counts}{unread}" if len(turns) > 1 else "one rating"
     return _verdict(settings, "score", fmean(readings), reason)
 
 
-def longest(settings: Pair | Score, ask: Ask) -> Value:
-    """Every course takes the same calls."""
-    if isinstance(settings, Pair):
-        return 1
-    found = [one for one in settings.scale.categories if isinstance(one, int | float)]
-    return found[0] if found else settings.scale.low or 0
+def any_reading(settings: PairSettings | ScoreSettings, ask: Ask) -> Value:
+    """Return a valid reading; the number of calls does not depend on it."""
+    return 1 if isinstance(settings, PairSettings) else ratings.lowest_value(settings.scale)
 
 
-def words(settings: Pair | Score) -> int:
-    """A digit or a rating, and perhaps the reasons for it."""
-    reasoned = settings.reasons if isinstance(settings, Pair) else settings.way != "score only"
+def reply_words(settings: PairSettings | ScoreSettings) -> int:
+    """Return the words of a reply: the reasons, or about three for a value alone."""
+    reasoned = settings.reasons if isinstance(settings, PairSettings) else settings.way != "score only"
     return settings.words if reasoned else 3
 
 
 def _verdict(
-    settings: Pair | Score, kind: Kind, value: Value | None, reason: str, *, disputed: bool = False
+    settings: PairSettings | ScoreSettings, kind: Kind, value: Value | None, reason: str, *, disputed: bool = False
 ) -> Verdict:
-    """One judge's opinion is the verdict: it has no first and last."""
+    """Return a verdict with one opinion: the judge's, which is neither a first nor a last one."""
     opinion = Opinion(
         kind=kind,
         judge=settings.judge.name,
@@ -217,14 +152,6 @@ def _verdict(
     return Verdict(outcome="agreed" if value is not None else outcome, value=value, reason=reason, opinions=(opinion,))
 
 
-def _given(item: Item) -> str:
-    return f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
-
-
-def _spread(readings: Sequence[int | float]) -> str:
-    """`12 × 3, 8 × 2`."""
+def _describe_counts(readings: Sequence[int | float]) -> str:
+    """Return how often each value occurs, highest value first: `2 × 3, 1 × 2`."""
     return ", ".join(f"{count} × {value:g}" for value, count in sorted(Counter(readings).items(), reverse=True))
-
-
-def _named(value: Value) -> str:
-    return "neither" if value == 0 else f"response {value}"

@@ -1,4 +1,4 @@
-"""Names for the arrays that the statistics pass around, and division that knows when it is undefined."""
+"""Array types of the statistics, and division that yields nan where it is undefined."""
 
 from typing import Any
 
@@ -10,26 +10,43 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
 
-TINY = 1e-12
-"""Below this a denominator is a rounding error of zero: counts and proportions are never so small."""
+ZERO_TOLERANCE = 1e-12
+"""A denominator below this is a rounding error of zero: counts and proportions are never so small."""
 
 
-def ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> Floats:
-    """top / bottom, elementwise, with nan where bottom is zero."""
-    top, bottom = np.broadcast_arrays(np.asarray(top, float), np.asarray(bottom, float))
-    out = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=out, where=np.abs(bottom) > TINY)
-    return out
+def ratio(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> Floats:
+    """Return numerator / denominator, elementwise, with nan where the denominator is zero."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    quotient = np.full(numerator.shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > ZERO_TOLERANCE)
+    return quotient
 
 
-def standard(values: Floats) -> Floats:
-    """The values less their mean, in units of the largest, so that sums of squares lose nothing."""
+def clipped_correlation(product: npt.NDArray[Any], spread: npt.NDArray[Any]) -> Floats:
+    """Return product / spread limited to [-1, 1]; nan where the spread is zero.
+
+    The Cauchy-Schwarz inequality bounds every correlation, but rounding can exceed the bound by about 1e-16.
+    """
+    return np.clip(ratio(product, spread), -1.0, 1.0)
+
+
+def rescale(values: Floats) -> Floats:
+    """Return the values minus their mean, divided by the largest absolute deviation.
+
+    Sums of squares of rescaled values lose no digits when the values are far from zero.
+    """
     if not values.size:
         return values
     centred = values - values.mean()
     return np.asarray(centred / (np.abs(centred).max() or 1))
 
 
-def beyond_chance(observed: Floats, expected: Floats) -> Floats:
-    """(observed - expected) / (1 - expected): the shape of every chance-corrected coefficient."""
+def chance_corrected(observed: Floats, expected: Floats) -> Floats:
+    """Return (observed - expected) / (1 - expected), the form of every chance-corrected coefficient."""
     return ratio(observed - expected, 1.0 - expected)
+
+
+def mean_of_defined(values: Floats) -> Floats:
+    """Return the mean over the last axis of the values that are not nan; nan where there are none."""
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0).sum(axis=-1), defined.sum(axis=-1))

@@ -1,4 +1,4 @@
-"""People's labels, the judges' opinions and the gold of the same targets, side by side."""
+"""The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,44 +8,52 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.frames import Scale, same, targets, text
-from core.statistics.data.panel import majority
-from core.statistics.data.patterns import tally
-from core.statistics.data.ratings import Category, Ratings, Scores, encode
+from core.statistics.data.frames import (
+    ALL,
+    By,
+    Scale,
+    find_pools,
+    pool_criteria,
+    pooled_scales,
+    select_rows,
+    split_by_criterion,
+    target_codes,
+)
+from core.statistics.data.patterns import category_counts, majority_category
+from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
 
-COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
 Strings = npt.NDArray[np.object_]
-SIDES = ("shown_first", "longer", "own")
-"""Columns of opinions: the response that was shown first, that is longer, that is of the judge's family."""
+SIDE_COLUMNS = ("shown_first", "longer", "own")
+"""Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one judge said of N targets."""
+class JudgeOpinions:
+    """One judge's verdicts on N targets."""
 
     asked: Bools
-    """(N,): whether the judge was asked at all."""
+    """(N,): whether the judge was asked about the target."""
     values: Floats
     """(N,): codes of the scale, or numbers where it has no categories; nan for no verdict."""
     sides: Mapping[str, Floats] = field(default_factory=dict)
-    """For preferences, by the names of `SIDES` that are known: 1 or 2, (N,), else 0 or nan."""
+    """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), else 0 or nan."""
 
 
 @dataclass(frozen=True)
-class Joined:
+class Dataset:
     """N targets of one kind, criterion and group."""
 
     kind: str
     criterion: str
     group: str
     scale: Scale
-    people: Ratings | Scores
-    """Of N items: the targets, in their order."""
-    judges: Mapping[str, Judged]
+    ratings: Ratings | Scores
+    """The annotators' labels; the items are the N targets."""
+    judges: Mapping[str, JudgeOpinions]
     gold: Floats
     """(N,): codes or numbers; nan where there is none."""
-    ruled: bool
-    """Whether the gold was given; otherwise it is the people's majority, or their mean."""
+    adjudicated: bool
+    """Whether gold labels were passed; otherwise gold is the annotators' majority or mean."""
     scenario: Strings
     item: Strings
     system: Strings | None
@@ -53,31 +61,32 @@ class Joined:
 
     @property
     def labels(self) -> Floats:
-        """(N, R): people's labels as codes or numbers, nan missing."""
-        if isinstance(self.people, Scores):
-            return self.people.values
-        return np.where(self.people.codes >= 0, self.people.codes, np.nan)
+        """(N, R): the annotators' labels as codes or numbers, nan missing."""
+        if isinstance(self.ratings, Scores):
+            return self.ratings.values
+        return np.where(self.ratings.codes >= 0, self.ratings.codes, np.nan)
 
-    def numbers(self, codes: Floats) -> Floats:
-        """Codes as the numbers that they stand for; numbers as they are."""
-        if isinstance(self.people, Scores):
-            return codes
-        return of_categories(self.people.categories, codes)
+    def to_numbers(self, values: Floats) -> Floats:
+        """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
+        if isinstance(self.ratings, Scores):
+            return values
+        numbers = category_numbers(self.ratings.categories)
+        return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
 
-    def part(self, group: str, mask: Bools) -> "Joined":
-        """Only the targets where the mask is true, under the group's name."""
+    def subset(self, group: str, mask: Bools) -> "Dataset":
+        """Return only the targets where the mask is true, under the group's name."""
         judges = {
-            name: Judged(
-                judged.asked[mask],
-                judged.values[mask],
-                {side: values[mask] for side, values in judged.sides.items()},
+            name: JudgeOpinions(
+                opinions.asked[mask],
+                opinions.values[mask],
+                {side: values[mask] for side, values in opinions.sides.items()},
             )
-            for name, judged in self.judges.items()
+            for name, opinions in self.judges.items()
         }
         return replace(
             self,
             group=group,
-            people=self.people.select(items=mask),
+            ratings=self.ratings.select(items=mask),
             judges=judges,
             gold=self.gold[mask],
             scenario=self.scenario[mask],
@@ -86,197 +95,183 @@ class Joined:
             critique=self.critique[mask],
         )
 
+    def split(self, by: By) -> Iterator["Dataset"]:
+        """Yield the targets of each scenario by "scenario"; otherwise the dataset itself."""
+        if by != "scenario":
+            yield self
+            return
+        names = self.scenario.astype(str)
+        for name in np.unique(names).tolist():
+            yield self.subset(name, names == name)
 
-def of_categories(categories: tuple[Category, ...], codes: Floats) -> Floats:
-    """The number of each code's category, its place on the scale where that is no number."""
-    plain = all(isinstance(category, int | float) for category in categories)
-    numbers = np.array([float(c) if plain else at for at, c in enumerate(categories)])
-    return np.where(np.isnan(codes), np.nan, numbers[np.nan_to_num(codes).astype(int)])
 
-
-def join(
+def build_datasets(
     labels: pd.DataFrame,
     opinions: pd.DataFrame,
     gold: pd.DataFrame | None,
     scales: Mapping[tuple[str, str], Scale],
-) -> Iterator[Joined]:
-    """One for each kind and criterion that a judge was asked about and a scale is declared for."""
-    if opinions.empty:
-        return
-    for key, said in opinions.groupby(["kind", "criterion"], sort=True, dropna=False):
-        kind, criterion = text(key[0]), text(key[1])
+    by: By,
+) -> Iterator[Dataset]:
+    """Yield the targets of each kind, criterion and group that a judge was asked about and a scale is declared for.
+
+    Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
+    """
+    for dataset in criterion_datasets(labels, opinions, gold, scales):
+        yield from dataset.split(by)
+    pools = [] if by == "criterion" else find_pools(opinions, scales)
+    if pools:
+        pooled_gold = None if gold is None else pool_criteria(gold, pools)
+        pooled = pool_criteria(labels, pools), pool_criteria(opinions, pools), pooled_gold
+        for dataset in criterion_datasets(*pooled, pooled_scales(pools)):
+            yield from dataset.split(by)
+
+
+def criterion_datasets(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame | None,
+    scales: Mapping[tuple[str, str], Scale],
+) -> Iterator[Dataset]:
+    """Yield the targets of each kind and criterion that a judge was asked about and a scale is declared for."""
+    for (kind, criterion), criterion_opinions in split_by_criterion(opinions):
         if (kind, criterion) in scales:
-            yield one(
+            yield build_dataset(
                 kind,
                 criterion,
                 scales[kind, criterion],
-                chosen(labels, kind, criterion),
-                said,
-                None if gold is None else chosen(gold, kind, criterion),
+                select_rows(labels, kind, criterion),
+                criterion_opinions,
+                None if gold is None else select_rows(gold, kind, criterion),
             )
 
 
-def pooled(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame | None,
-    scales: Mapping[tuple[str, str], Scale],
-) -> Iterator[Joined]:
-    """The criteria of a kind together, where a judge was asked about several on one scale."""
-    if opinions.empty:
-        return
-    for key, said in opinions.groupby("kind", sort=True):
-        kind = text(key)
-        names = [text(name) for name in said["criterion"].unique()]
-        declared = [scales[kind, name] for name in names if (kind, name) in scales]
-        alike = declared and all(same(scale, declared[0]) for scale in declared)
-        if len(declared) > 1 and len(declared) == len(names) and alike:
-            mine = labels[(labels["kind"] == kind) & labels["criterion"].map(text).isin(names)]
-            ruled = None if gold is None else gold[gold["kind"] == kind]
-            yield one(kind, "all", declared[0], mine, said, ruled)
-
-
-def chosen(frame: pd.DataFrame, kind: str, criterion: str) -> pd.DataFrame:
-    """The rows of a kind and criterion."""
-    if frame.empty:
-        return frame.reindex(columns=COLUMNS)
-    return frame[(frame["kind"] == kind) & (frame["criterion"].map(text) == criterion)]
-
-
-def one(
+def build_dataset(
     kind: str,
     criterion: str,
     scale: Scale,
     labels: pd.DataFrame,
-    said: pd.DataFrame,
+    opinions: pd.DataFrame,
     gold: pd.DataFrame | None,
-) -> Joined:
-    """Put the three frames on the same targets."""
-    frames = [labels, said] if gold is None else [labels, said, gold]
-    at, found = pd.factorize(targets(pd.concat(frames, ignore_index=True)))
-    here = np.split(at.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
-    facts = Facts(len(found), np.concatenate(here[:2]), pd.concat(frames[:2], ignore_index=True))
-    people = people_of(labels, here[0], scale, facts)
-    ruled = gold is not None and len(gold) > 0
-    item, critique = facts.column("item"), facts.column("critique")
-    return Joined(
+) -> Dataset:
+    """Align the rows of the three frames, which are of one kind and criterion, by target."""
+    frames = [labels, opinions] if gold is None else [labels, opinions, gold]
+    targets, distinct_targets = pd.factorize(target_codes(pd.concat(frames, ignore_index=True)))
+    targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
+    attributes = TargetAttributes(
+        len(distinct_targets), np.concatenate(targets_by_frame[:2]), pd.concat(frames[:2], ignore_index=True)
+    )
+    n_targets = attributes.n_targets
+    ratings = annotator_ratings(labels, targets_by_frame[0], scale, attributes)
+    adjudicated = gold is not None and len(gold) > 0
+    item, critique = attributes.column("item"), attributes.column("critique")
+    return Dataset(
         kind,
         criterion,
-        "all",
+        ALL,
         scale,
-        people,
-        judges_of(said, here[1], scale, facts.size),
-        placed(of_scale(gold["value"], scale), here[2], facts.size)
-        if gold is not None and ruled
-        else from_people(people),
-        ruled,
-        filled(facts.column("scenario"), facts.size),
-        filled(item, facts.size),
-        facts.column("system"),
-        filled(item if critique is None else critique, facts.size),
+        ratings,
+        judge_opinions(opinions, targets_by_frame[1], scale, n_targets),
+        values_by_target(encode_on_scale(gold["value"], scale), targets_by_frame[2], n_targets)
+        if gold is not None and adjudicated
+        else consensus(ratings),
+        adjudicated,
+        names_or_empty(attributes.column("scenario"), n_targets),
+        names_or_empty(item, n_targets),
+        attributes.column("system"),
+        names_or_empty(item if critique is None else critique, n_targets),
     )
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What labels and opinions say of the targets themselves."""
+class TargetAttributes:
+    """The columns of labels and opinions that describe the targets themselves."""
 
-    size: int
-    at: Ints
+    n_targets: int
+    targets: Ints
     """(L,): the target of each row."""
     frame: pd.DataFrame
 
     def column(self, name: str) -> Strings | None:
-        """(N,): what the first row that says something says of each target; None where none does."""
+        """Return the first value of each target in a column, (N,), "" for none; None where the column has no value."""
         if name not in self.frame.columns:
             return None
         values = self.frame[name].to_numpy(object)
-        there = np.flatnonzero(self.frame[name].notna())[::-1]
-        if not there.size:
+        # In reverse order, so that the first row of a target is assigned last.
+        rows = np.flatnonzero(self.frame[name].notna())[::-1]
+        if not rows.size:
             return None
-        out = np.full(self.size, "", object)
-        out[self.at[there]] = values[there]
-        return out
+        attribute = np.full(self.n_targets, "", object)
+        attribute[self.targets[rows]] = values[rows]
+        return attribute
 
     def groups(self) -> tuple[str, ...] | None:
-        """The document or dialogue of each target, else its item; None where each target stands alone."""
-        item, group = filled(self.column("item"), self.size), self.column("group")
+        """Return the document or dialogue of each target, else its item; None where targets are independent."""
+        item, group = names_or_empty(self.column("item"), self.n_targets), self.column("group")
         if group is not None:
             return tuple(map(str, np.where(group == "", item, group)))
-        return None if len(set(item)) == self.size else tuple(map(str, item))
+        return None if len(set(item)) == self.n_targets else tuple(map(str, item))
 
 
-def filled(names: Strings | None, size: int) -> Strings:
-    """The names, or empty ones."""
+def names_or_empty(names: Strings | None, size: int) -> Strings:
+    """Return the names, or empty strings (size,) where there are none."""
     return np.full(size, "", object) if names is None else names
 
 
-def people_of(labels: pd.DataFrame, at: Ints, scale: Scale, facts: Facts) -> Ratings | Scores:
-    """The people's labels as an array of targets x raters."""
-    raters, names = pd.factorize(labels["rater"].to_numpy(object), sort=True)
-    items = tuple(map(str, range(facts.size)))
-    people = tuple(map(str, names.tolist()))
-    grid = np.full((facts.size, len(people)), np.nan)
-    place(grid, at, raters.astype(np.int64), of_scale(labels["value"], scale))
-    groups = facts.groups()
+def annotator_ratings(
+    labels: pd.DataFrame, targets: Ints, scale: Scale, attributes: TargetAttributes
+) -> Ratings | Scores:
+    """Return the annotators' labels as an array of targets x annotators."""
+    rater_codes, names = pd.factorize(labels["rater"].to_numpy(object), sort=True)
+    items = tuple(map(str, range(attributes.n_targets)))
+    annotators = tuple(map(str, names.tolist()))
+    grid = np.full((attributes.n_targets, len(annotators)), np.nan)
+    values = encode_on_scale(labels["value"], scale)
+    fill_grid(grid, targets, rater_codes.astype(np.int64), values, ~np.isnan(values))
+    groups = attributes.groups()
     if not scale.categories:
-        return Scores(items, people, grid, groups)
+        return Scores(items, annotators, grid, groups)
     codes = np.where(np.isnan(grid), -1, grid).astype(np.int16)
-    return Ratings(items, people, codes, scale.categories, groups)
+    return Ratings(items, annotators, codes, scale.categories, groups)
 
 
-def judges_of(said: pd.DataFrame, at: Ints, scale: Scale, size: int) -> dict[str, Judged]:
-    """What each judge said, by name; a value of None is no verdict."""
-    name = "judge" if "judge" in said.columns else "rater"
-    judges, names = pd.factorize(said[name].to_numpy(object), sort=True)
-    columns = {"value": of_scale(said["value"], scale)}
-    columns |= {side: pd.to_numeric(said[side]).to_numpy(float) for side in SIDES if side in said.columns}
-    grids = {column: np.full((size, len(names)), np.nan) for column in columns}
+def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> dict[str, JudgeOpinions]:
+    """Return each judge's verdicts by name; a value of None is no verdict."""
+    name_column = "judge" if "judge" in opinions.columns else "rater"
+    judges, names = pd.factorize(opinions[name_column].to_numpy(object), sort=True)
+    columns = {"value": encode_on_scale(opinions["value"], scale)}
+    columns |= {
+        side: pd.to_numeric(opinions[side]).to_numpy(float) for side in SIDE_COLUMNS if side in opinions.columns
+    }
+    grids = {column: np.full((n_targets, len(names)), np.nan) for column in columns}
     for column, values in columns.items():
-        place(grids[column], at, judges.astype(np.int64), values)
-    asked = np.zeros((size, len(names)), bool)
-    asked[at, judges] = True
-    given = grids.pop("value")
+        fill_grid(grids[column], targets, judges.astype(np.int64), values, ~np.isnan(values))
+    asked = np.zeros((n_targets, len(names)), bool)
+    asked[targets, judges] = True
+    verdicts = grids.pop("value")
     return {
-        str(name): Judged(asked[:, j], given[:, j], {side: grid[:, j] for side, grid in grids.items()})
+        str(name): JudgeOpinions(asked[:, j], verdicts[:, j], {side: grid[:, j] for side, grid in grids.items()})
         for j, name in enumerate(names)
     }
 
 
-def place(grid: Floats, rows: Ints, columns: Ints, values: Floats) -> None:
-    """Write each value to its cell; two values of one rater for a target are an error."""
-    there = ~np.isnan(values)
-    cells = rows[there] * grid.shape[1] + columns[there]
-    if cells.size and np.bincount(cells).max() > 1:
-        raise ValueError("somebody has two values for the same target; pass only the newest one")
-    grid.reshape(-1)[cells] = values[there]
+def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:
+    """Return the value of each target, (N,), nan where there is none."""
+    grid = np.full((n_targets, 1), np.nan)
+    fill_grid(grid, targets, np.zeros(targets.size, np.int64), values, ~np.isnan(values))
+    return grid[:, 0]
 
 
-def placed(values: Floats, at: Ints, size: int) -> Floats:
-    """(N,): the value of each target, nan where there is none."""
-    out = np.full((size, 1), np.nan)
-    place(out, at, np.zeros(at.size, np.int64), values)
-    return out[:, 0]
-
-
-def of_scale(values: pd.Series, scale: Scale) -> Floats:
-    """Values as codes of the scale, or as numbers where it has no categories; nan missing."""
+def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
+    """Return values as codes of the scale, or as numbers where it has no categories; nan missing."""
     if scale.categories:
-        codes: Codes = encode(values.to_numpy(object), scale.categories)
+        codes: Codes = encode_categories(values.to_numpy(object), scale.categories)
         return np.where(codes >= 0, codes, np.nan)
     return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 
-def from_people(people: Ratings | Scores) -> Floats:
-    """Gold where nobody ruled: the majority of people, or the mean of their scores; nan for none."""
-    if isinstance(people, Scores):
-        return mean_of_people(people.values)
-    codes = majority(tally(people.codes, len(people.categories)))
+def consensus(ratings: Ratings | Scores) -> Floats:
+    """Return the annotators' majority category, or the mean of their scores, (N,); nan where there is none."""
+    if isinstance(ratings, Scores):
+        return mean_scores(ratings.values)
+    codes = majority_category(category_counts(ratings.codes, len(ratings.categories)))
     return np.where(codes >= 0, codes, np.nan)
-
-
-def mean_of_people(values: Floats) -> Floats:
-    """(N, R) -> (N,): the mean of the scores that are there, nan where none is."""
-    there = ~np.isnan(values)
-    n = there.sum(axis=1)
-    return np.where(n > 0, np.where(there, values, 0).sum(axis=1) / np.maximum(n, 1), np.nan)

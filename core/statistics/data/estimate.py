@@ -1,24 +1,24 @@
-"""The one shape in which a number leaves the statistics."""
+"""The form in which every statistic is reported."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its 95 % interval, what it stands on, and what a reader should know before using it."""
+    """A value with its 95 % interval, the data behind it, and the caveats of its interpretation."""
 
     value: float | None
-    """None where the statistic is undefined; `reason` then says why, in words for a person."""
+    """None where the statistic is undefined; `reason` then states why."""
     low: float | None
     high: float | None
-    """Ends of the 95 % interval; None where it cannot be given, and `reason` says why."""
+    """Ends of the 95 % interval; None where no interval can be given, and `reason` states why."""
     items: int
     """Items that the value uses."""
-    items_there: int
-    """Items that were there, used or not."""
+    items_total: int
+    """Items available, used or not."""
     raters: int
     pairs: int
     """Pairs of labels on the same item that were compared."""
     dropped: int = 0
-    """Resamples in which the statistic was undefined; the interval stands on the others."""
+    """Resamples in which the statistic was undefined; the interval is computed from the others."""
     reason: str = ""

@@ -1,7 +1,13 @@
-"""What the reports read: labels in long form, and the scales that were declared for them."""
+"""Labels in long form: the targets, criteria and groups of a data frame, and the pooling of criteria.
 
-from collections.abc import Iterator
-from typing import Literal, Protocol
+A frame has one row for each label: item, scenario, kind, criterion, part, rater, value and, where items come in
+documents or dialogues, group.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +16,15 @@ import pandas as pd
 from core.statistics.data.arrays import Ints
 from core.statistics.data.ratings import Category
 
+COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
+ALL = "all"
+"""The criterion under which pooled criteria are reported, and the group of a frame that is not split."""
+By = Literal["all", "scenario", "criterion", "raters"]
+"""How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale."""
+
 
 class Scale(Protocol):
-    """What is declared of the values that may occur; `core.labels.Scale` is one."""
+    """The declared values of a criterion; `core.labels.Scale` implements it."""
 
     @property
     def level(self) -> Literal["nominal", "ordinal", "interval"]: ...
@@ -24,17 +36,102 @@ class Scale(Protocol):
     def high(self) -> float | None: ...
 
 
-def criteria(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """The labels of each kind and criterion, in the order of their names."""
+AnyScale = TypeVar("AnyScale", bound=Scale)
+
+
+@dataclass(frozen=True)
+class Pool(Generic[AnyScale]):
+    """Several criteria of one kind that share a scale."""
+
+    kind: str
+    criteria: frozenset[str]
+    scale: AnyScale
+
+
+def find_pools(frame: pd.DataFrame, scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+    """Return the kinds with several criteria in the frame, all of them declared on one scale."""
+    criteria: dict[str, dict[str, None]] = {}
+    if not frame.empty:
+        for kind, criterion in frame[["kind", "criterion"]].drop_duplicates().itertuples(index=False):
+            criteria.setdefault(as_text(kind), {})[as_text(criterion)] = None
+    pools = []
+    for kind, names in criteria.items():
+        declared = [scales[kind, name] for name in names if (kind, name) in scales]
+        share_scale = bool(declared) and all(is_same_scale(scale, declared[0]) for scale in declared)
+        if len(names) > 1 and len(declared) == len(names) and share_scale:
+            pools.append(Pool(kind, frozenset(names), declared[0]))
+    return pools
+
+
+def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool[AnyScale]]) -> pd.DataFrame:
+    """Return the rows of the pools' criteria under the criterion "all".
+
+    The criterion becomes part of the part's name, so that an item remains one target for each criterion. These
+    targets of one item are resampled together, see `resampling_groups`.
+    """
+    if frame.empty or not pools:
+        return frame.iloc[:0].reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
+    criterion = frame["criterion"].map(as_text)
+    mask = np.zeros(len(frame), bool)
+    for pool in pools:
+        mask |= ((frame["kind"] == pool.kind) & criterion.isin(pool.criteria)).to_numpy(bool)
+    part = frame["part"].map(as_text) if "part" in frame.columns else pd.Series("", index=frame.index)
+    return frame.assign(criterion=ALL, part=criterion + "\n" + part)[mask]
+
+
+def pooled_scales(pools: Collection[Pool[AnyScale]]) -> dict[tuple[str, str], AnyScale]:
+    """Return the scale of each pool by (kind, "all")."""
+    return {(pool.kind, ALL): pool.scale for pool in pools}
+
+
+def with_pooled_criteria(
+    frame: pd.DataFrame, scales: Mapping[tuple[str, str], AnyScale]
+) -> tuple[pd.DataFrame, Mapping[tuple[str, str], AnyScale]]:
+    """Return the labels followed by those of pooled criteria, and the scales of both."""
+    pools = find_pools(frame, scales)
+    if not pools:
+        return frame, scales
+    labels = pd.concat([frame, pool_criteria(frame, pools)], ignore_index=True)
+    return labels, {**scales, **pooled_scales(pools)}
+
+
+def split_by_criterion(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """Yield ((kind, criterion), rows), in the order of the names."""
     if frame.empty:
         return
-    for (kind, criterion), labels in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
-        yield (text(kind), text(criterion)), labels
+    for (kind, criterion), rows in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
+        yield (as_text(kind), as_text(criterion)), rows
 
 
-def same(one: Scale, other: Scale) -> bool:
-    """Whether two scales declare the same values at the same level."""
-    return (one.level, one.categories, one.low, one.high) == (
+def split_frame(frame: pd.DataFrame, by: By) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield (name, rows) for each scenario or each pair of raters, "a × b"; otherwise all rows as "all"."""
+    if by == "scenario":
+        for scenario, rows in frame.groupby("scenario", sort=True, dropna=False):
+            yield as_text(scenario), rows
+    elif by == "raters":
+        for a, b in combinations(sorted(frame["rater"].unique()), 2):
+            yield f"{a} × {b}", frame[frame["rater"].isin([a, b])]
+    else:
+        yield ALL, frame
+
+
+def select_rows(
+    frame: pd.DataFrame, kind: str, criterion: str | None = None, scenario: str | None = None
+) -> pd.DataFrame:
+    """Return the rows of a kind, of one criterion unless it is None, and of one scenario unless it is None."""
+    if frame.empty:
+        return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
+    mask = frame["kind"] == kind
+    if criterion is not None:
+        mask &= frame["criterion"].map(as_text) == criterion
+    if scenario is not None:
+        mask &= frame["scenario"].map(as_text) == scenario
+    return frame[mask]
+
+
+def is_same_scale(scale: Scale, other: Scale) -> bool:
+    """Return whether two scales declare the same values at the same level."""
+    return (scale.level, scale.categories, scale.low, scale.high) == (
         other.level,
         other.categories,
         other.low,
@@ -42,29 +139,29 @@ def same(one: Scale, other: Scale) -> bool:
     )
 
 
-def targets(labels: pd.DataFrame) -> Ints:
-    """A number for each distinct (item, criterion, part); no part is the same as an empty one."""
-    number = np.zeros(len(labels), np.int64)
+def target_codes(labels: pd.DataFrame) -> Ints:
+    """Return one number for each distinct (item, criterion, part); a missing part equals an empty one."""
+    codes = np.zeros(len(labels), np.int64)
     for column in ("item", "criterion", "part"):
         if column in labels.columns:
             names = labels[column]
-            at, found = pd.factorize(names.where(names.notna(), "").to_numpy())
-            number = number * max(1, len(found)) + at
-    return number
+            column_codes, distinct_names = pd.factorize(names.where(names.notna(), "").to_numpy())
+            codes = codes * max(1, len(distinct_names)) + column_codes
+    return codes
 
 
-def groups_of(labels: pd.DataFrame, units: Ints) -> npt.NDArray[np.object_] | None:
-    """The group of each row: its document or dialogue, else its item; None where each target stands alone.
+def resampling_groups(labels: pd.DataFrame, targets: Ints) -> npt.NDArray[np.object_] | None:
+    """Return the group of each row: its document or dialogue, else its item; None where targets are independent.
 
-    Targets of one item (its AIUs, its criteria) are no more independent than those of one document.
+    Targets of one item, such as its AIUs or its criteria, are no more independent than those of one document.
     """
     item = labels["item"]
     if "group" in labels.columns and labels["group"].notna().any():
         return labels["group"].where(labels["group"].notna(), item).to_numpy(object)
-    alone = item.nunique() == pd.unique(units).size
-    return None if alone else item.to_numpy(object)
+    one_target_per_item = item.nunique() == pd.unique(targets).size
+    return None if one_target_per_item else item.to_numpy(object)
 
 
-def text(name: object) -> str:
-    """A name as text; none is empty."""
+def as_text(name: object) -> str:
+    """Return a name as text; None and nan are empty."""
     return "" if name is None or (isinstance(name, float) and np.isnan(name)) else str(name)

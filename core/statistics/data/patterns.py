@@ -1,8 +1,8 @@
-"""Items with the same labels are exchangeable: keep each distinct pattern once, with how often.
+"""Distinct patterns of labels and how often each occurs: the compressed data that every bootstrap draws from.
 
-A bootstrap over N items is then one multinomial draw over P distinct patterns, exactly, and a
-statistic is evaluated on P rows with weights instead of on N items. P <= C(R + K, K) for R raters
-and K categories: 56 for three raters and five categories, whatever N is.
+Items with the same labels are exchangeable. A bootstrap over N items is therefore exactly one multinomial draw over
+P distinct patterns, and a statistic is evaluated on P weighted rows instead of N items. P <= C(R + K, K) for R raters
+and K categories: 56 for three raters and five categories, for any N.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,53 +16,58 @@ from scipy import sparse
 from core.statistics.data.arrays import Codes, Floats, Ints
 from core.statistics.data.ratings import Ratings
 
-LARGEST_KEY = 2**62
-CHUNK = 8_000_000
-"""Numbers held at once while resampling: 64 MB."""
-BLOCK = 100_000
+MAX_KEY = 2**62
+"""Largest number of possible rows that can be numbered in an int64 key."""
+MAX_WEIGHTS = 8_000_000
+"""Resampling weights held in memory at once: 64 MB."""
+DRAW_BATCH = 100_000
 """Units drawn at once: few enough to stay in the processor's cache."""
-BLOCKS = 400
-"""At most so many blocks in the jackknife."""
+MAX_JACKKNIFE_BLOCKS = 400
+"""Blocks of the jackknife at most; the acceleration that it estimates is accurate enough with fewer still."""
+MULTINOMIAL_RATIO = 12
+"""A multinomial draw costs about as much for one pattern as a uniform draw for 12 units (measured)."""
+MAX_COUNTED_KEYS = 65_536
+"""Keys up to this size are counted in a table, which is faster than sorting them."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """What a resample draws from: P patterns, each on so many items, alone or in groups."""
+    """The sampling units of a bootstrap: P patterns, each on a number of items, independent or in clusters."""
 
-    times: Floats
-    """(P,): on how many items the pattern occurs."""
+    frequencies: Floats
+    """(P,): the number of items with each pattern."""
     clusters: sparse.csr_array | None = None
-    """(G, P): how often each group of items shows each pattern; None where items stand alone."""
+    """(G, P): the number of items of each cluster with each pattern; None where items are independent."""
 
     @property
-    def number(self) -> int:
-        """How many things are drawn in one resample: groups, or items."""
-        return int(self.times.sum()) if self.clusters is None else int(self.clusters.shape[0])
+    def size(self) -> int:
+        """The number of units in one resample: clusters, or items."""
+        return int(self.frequencies.sum()) if self.clusters is None else int(self.clusters.shape[0])
 
-    def resamples(self, number: int, seed: int) -> Iterator[Floats]:
-        """Weights (b, P) of `number` resamples with replacement, in chunks that fit in memory."""
+    def resample_weights(self, resamples: int, seed: int) -> Iterator[Floats]:
+        """Yield the pattern frequencies (b, P) of resamples with replacement, in chunks of bounded memory."""
         rng = np.random.default_rng(seed)
-        size = max(1, CHUNK // max(1, self.times.size))
-        for start in range(0, number, size):
-            drawn = min(size, number - start)
+        chunk = max(1, MAX_WEIGHTS // max(1, self.frequencies.size))
+        for start in range(0, resamples, chunk):
+            number = min(chunk, resamples - start)
             if self.clusters is None:
-                yield draw(self.times, drawn, rng)
+                yield draw_resamples(self.frequencies, number, rng)
             else:
-                yield np.asarray(draw(np.ones(self.number), drawn, rng) @ self.clusters)
+                yield np.asarray(draw_resamples(np.ones(self.size), number, rng) @ self.clusters)
 
-    def left_out(self) -> tuple[Floats, Floats]:
-        """Weights (J, P), one block of items left out in each, and how often each occurs (J,).
+    def jackknife_weights(self) -> tuple[Floats, Floats]:
+        """Return the pattern frequencies (J, P) without each block of items, and how often each block occurs (J,).
 
-        A block is one item of a pattern, one group of items, or, beyond 400 of them, a share.
+        A block is one item of a pattern or one cluster; above 400 of these, a random share of the items or clusters.
         """
-        if self.clusters is None and self.times.size <= BLOCKS:
-            return self.times - np.eye(self.times.size), self.times
-        parts = self.clusters
-        if parts is None:
-            parts = shares(self.times, BLOCKS)
-        elif parts.shape[0] > BLOCKS:
-            parts = joined(parts, BLOCKS)
-        return self.times - parts.toarray(), np.ones(parts.shape[0])
+        if self.clusters is None and self.frequencies.size <= MAX_JACKKNIFE_BLOCKS:
+            return self.frequencies - np.eye(self.frequencies.size), self.frequencies
+        blocks = self.clusters
+        if blocks is None:
+            blocks = random_blocks(self.frequencies, MAX_JACKKNIFE_BLOCKS)
+        elif blocks.shape[0] > MAX_JACKKNIFE_BLOCKS:
+            blocks = merge_clusters(blocks, MAX_JACKKNIFE_BLOCKS)
+        return self.frequencies - blocks.toarray(), np.ones(blocks.shape[0])
 
 
 @dataclass(frozen=True)
@@ -72,174 +77,191 @@ class Patterns:
     codes: Codes
     """(P, R): one row of labels for each pattern, -1 missing."""
     counts: Floats
-    """(P, K): how many raters chose each category."""
+    """(P, K): the number of raters who chose each category."""
     units: Units
 
     @property
-    def sizes(self) -> Floats:
-        """(P,): how many labels each pattern has."""
+    def label_counts(self) -> Floats:
+        """(P,): the number of labels of each pattern."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def with_labels(self, fewest: int) -> "Patterns":
-        """Only the patterns with at least so many labels."""
-        kept = self.sizes >= fewest
+    def with_min_labels(self, minimum: int) -> "Patterns":
+        """Return only the patterns with at least this number of labels."""
+        mask = self.label_counts >= minimum
         clusters = self.units.clusters
         if clusters is not None:
-            clusters = filled_rows(sparse.csr_array(clusters[:, np.flatnonzero(kept)]))
-        return Patterns(self.codes[kept], self.counts[kept], Units(self.units.times[kept], clusters))
+            clusters = nonempty_rows(sparse.csr_array(clusters[:, np.flatnonzero(mask)]))
+        return Patterns(self.codes[mask], self.counts[mask], Units(self.units.frequencies[mask], clusters))
 
-    def merged(self) -> "Patterns":
-        """Patterns with the same counts as one, where it does not matter who chose what."""
-        first, at = same_counts(self.counts, self.codes.shape[1])
-        times = np.asarray(np.bincount(at, self.units.times, minlength=first.size), float)
+    def merged_by_counts(self) -> "Patterns":
+        """Merge patterns with the same category counts, for statistics that ignore which rater chose what."""
+        first, inverse = distinct_counts(self.counts, self.codes.shape[1])
+        frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
         if clusters is not None:
-            into = sparse.csr_array((np.ones(at.size), (np.arange(at.size), at)))
-            clusters = sparse.csr_array(clusters @ into)
-        return Patterns(self.codes[first], self.counts[first], Units(times, clusters))
+            membership = sparse.csr_array((np.ones(inverse.size), (np.arange(inverse.size), inverse)))
+            clusters = sparse.csr_array(clusters @ membership)
+        return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
 
 
-def draw(times: Floats, number: int, rng: np.random.Generator) -> Floats:
-    """`number` resamples of sum(times) units: how often each pattern comes up, (number, P).
+def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
+    """Return how often each pattern occurs in each resample of sum(frequencies) units, (number, P).
 
-    One multinomial draw where patterns are few; where most units are their own pattern, drawing
-    the units and counting them is faster.
+    Uses one multinomial draw where patterns are few. Where most units have a pattern of their own, drawing the units
+    and counting them is faster.
     """
-    units = int(times.sum())
-    if times.size * 12 <= units:
-        return rng.multinomial(units, times / units, size=number).astype(float)
-    pattern_of = np.repeat(np.arange(times.size), times.astype(np.int64))
-    together = max(1, BLOCK // units)
-    shift = np.arange(together)[:, None] * times.size
-    out = np.empty((number, times.size))
-    for start in range(0, number, together):
-        rows = out[start : start + together]
-        drawn = pattern_of[rng.integers(0, units, (len(rows), units), dtype=np.int32)]
-        counted = np.bincount((drawn + shift[: len(rows)]).reshape(-1), minlength=rows.size)
-        rows[:] = counted.reshape(rows.shape)
-    return out
+    units = int(frequencies.sum())
+    if frequencies.size * MULTINOMIAL_RATIO <= units:
+        return rng.multinomial(units, frequencies / units, size=number).astype(float)
+    pattern_of_unit = np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
+    batch = max(1, DRAW_BATCH // units)
+    # The offsets give every resample of a batch its own range of counters, so that one bincount serves the batch.
+    offsets = np.arange(batch)[:, None] * frequencies.size
+    weights = np.empty((number, frequencies.size))
+    for start in range(0, number, batch):
+        rows = weights[start : start + batch]
+        drawn = pattern_of_unit[rng.integers(0, units, (len(rows), units), dtype=np.int32)]
+        occurrences = np.bincount((drawn + offsets[: len(rows)]).reshape(-1), minlength=rows.size)
+        rows[:] = occurrences.reshape(rows.shape)
+    return weights
 
 
-def patterns_of(ratings: Ratings) -> Patterns:
-    """The distinct rows of labels, with how often each occurs, unlabelled items included."""
-    kinds = len(ratings.categories)
-    rows, times, pattern_of = distinct(ratings.codes, kinds, locate=ratings.groups is not None)
-    clusters = cluster_table(ratings.groups, pattern_of, times.size)
-    return Patterns(rows, tally(rows, kinds), Units(np.asarray(times, float), clusters))
+def distinct_patterns(ratings: Ratings) -> Patterns:
+    """Return the distinct rows of labels with their frequencies, unlabelled items included."""
+    n_categories = len(ratings.categories)
+    rows, frequencies, pattern_of_item = distinct_rows(
+        ratings.codes, n_categories, return_inverse=ratings.groups is not None
+    )
+    clusters = cluster_table(ratings.groups, pattern_of_item, frequencies.size)
+    return Patterns(rows, category_counts(rows, n_categories), Units(np.asarray(frequencies, float), clusters))
 
 
-def by_counts(ratings: Ratings) -> Patterns:
-    """Patterns where it does not matter which rater chose what. Items without a label are left out."""
-    return patterns_of(ratings).with_labels(1).merged()
+def count_patterns(ratings: Ratings) -> Patterns:
+    """Return the distinct category counts, ignoring which rater chose what. Items without a label are left out."""
+    return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
 
 
-def by_rows(ratings: Ratings) -> Patterns:
-    """Patterns that keep who chose what, of the items with at least two labels."""
-    return patterns_of(ratings).with_labels(2)
+def row_patterns(ratings: Ratings) -> Patterns:
+    """Return the distinct rows of labels, by rater, of the items with at least two labels."""
+    return distinct_patterns(ratings).with_min_labels(2)
 
 
-def distinct(codes: Codes, kinds: int, *, locate: bool = False) -> tuple[Codes, Ints, Ints]:
-    """Distinct rows, how often each occurs, and, if asked, which of them each row is.
+def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = False) -> tuple[Codes, Ints, Ints]:
+    """Return the distinct rows, their frequencies, and, if requested, the distinct row of each row.
 
-    Rows of so many raters and categories that they have no number are hardly ever alike: they stay
-    as they are.
+    Rows are returned unchanged where raters and categories are so many that a row has no int64 key: such rows hardly
+    ever repeat.
     """
     raters = codes.shape[1]
-    size = (kinds + 1) ** raters
-    if codes.shape[0] < 2 or not raters or size > LARGEST_KEY:
+    possible_rows = (n_categories + 1) ** raters
+    if codes.shape[0] < 2 or not raters or possible_rows > MAX_KEY:
         return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
-    keys = row_keys(codes, kinds, size)
-    if size > max(65_536, 2 * keys.size):
-        found, at, times = np.unique(keys, return_inverse=True, return_counts=True)
-        return row_of(found, raters, kinds), times, at
-    every = np.bincount(keys, minlength=size)
-    found = np.flatnonzero(every)
-    number = np.cumsum(every > 0) - 1
-    return row_of(found, raters, kinds), every[found], number[keys] if locate else found[:0]
+    keys = encode_rows(codes, n_categories, possible_rows)
+    if possible_rows > max(MAX_COUNTED_KEYS, 2 * keys.size):
+        distinct_keys, inverse, frequencies = np.unique(keys, return_inverse=True, return_counts=True)
+        return decode_rows(distinct_keys, raters, n_categories), frequencies, inverse
+    occurrences = np.bincount(keys, minlength=possible_rows)
+    distinct_keys = np.flatnonzero(occurrences)
+    rank_of_key = np.cumsum(occurrences > 0) - 1
+    inverse = rank_of_key[keys] if return_inverse else distinct_keys[:0]
+    return decode_rows(distinct_keys, raters, n_categories), occurrences[distinct_keys], inverse
 
 
-def same_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
-    """The first of each distinct row of counts (P, K), and which of those each row is."""
-    kinds = counts.shape[1]
-    if (raters + 1) ** kinds <= LARGEST_KEY:
-        powers = (raters + 1) ** np.arange(kinds, dtype=np.int64)
-        _, first, at = np.unique(counts.astype(np.int64) @ powers, return_index=True, return_inverse=True)
+def distinct_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
+    """Return the first index of each distinct row of counts (P, K), and the distinct row of each row."""
+    n_categories = counts.shape[1]
+    if (raters + 1) ** n_categories <= MAX_KEY:
+        powers = (raters + 1) ** np.arange(n_categories, dtype=np.int64)
+        _, first, inverse = np.unique(counts.astype(np.int64) @ powers, return_index=True, return_inverse=True)
     else:
-        _, first, at = np.unique(counts, axis=0, return_index=True, return_inverse=True)
-    return first, at.reshape(-1)
+        _, first, inverse = np.unique(counts, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
 
 
 def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Floats, Units]:
-    """Distinct rows of scores (N, C), nan missing, and what to draw them from.
+    """Return the distinct rows of scores (N, C), nan missing, and their sampling units.
 
-    Scores of a few values repeat, so that this pays; continuous ones stay a row each.
+    Scores with few distinct values repeat and compress; continuous scores remain one row each.
     """
-    filled = np.where(np.isnan(values), np.inf, values)
-    rows, at, times = np.unique(filled, axis=0, return_inverse=True, return_counts=True)
-    names = None if groups is None else tuple(groups)
-    clusters = cluster_table(names, at.reshape(-1), times.size)
-    return np.where(np.isinf(rows), np.nan, rows), Units(times.astype(float), clusters)
+    # nan is not equal to itself, so np.unique would keep every row that has one.
+    comparable = np.where(np.isnan(values), np.inf, values)
+    rows, inverse, frequencies = np.unique(comparable, axis=0, return_inverse=True, return_counts=True)
+    clusters = cluster_table(None if groups is None else tuple(groups), inverse.reshape(-1), frequencies.size)
+    return np.where(np.isinf(rows), np.nan, rows), Units(frequencies.astype(float), clusters)
 
 
-def row_keys(codes: Codes, kinds: int, size: int) -> Ints:
-    """One number for each row: its codes as digits in base K + 1, a missing label as 0."""
-    dtype = np.min_scalar_type(-size)
+def encode_rows(codes: Codes, n_categories: int, possible_rows: int) -> Ints:
+    """Return one number for each row: its codes as digits in base K + 1, a missing label as 0."""
+    dtype = np.min_scalar_type(-possible_rows)
     keys = codes[:, 0].astype(dtype) + dtype.type(1)
     for column in codes.T[1:]:
-        keys = keys * dtype.type(kinds + 1) + column.astype(dtype) + dtype.type(1)
+        keys = keys * dtype.type(n_categories + 1) + column.astype(dtype) + dtype.type(1)
     return np.asarray(keys, np.int64)
 
 
-def row_of(keys: Ints, raters: int, kinds: int) -> Codes:
-    """The rows that the keys stand for."""
-    powers = (kinds + 1) ** np.arange(raters - 1, -1, -1, dtype=np.int64)
-    return (keys[:, None] // powers % (kinds + 1) - 1).astype(np.int16)
+def decode_rows(keys: Ints, raters: int, n_categories: int) -> Codes:
+    """Return the rows that the keys of `encode_rows` denote."""
+    powers = (n_categories + 1) ** np.arange(raters - 1, -1, -1, dtype=np.int64)
+    return (keys[:, None] // powers % (n_categories + 1) - 1).astype(np.int16)
 
 
-def tally(codes: Codes, kinds: int) -> Floats:
-    """(P, K): how many raters chose each category."""
-    cells = np.arange(codes.shape[0])[:, None] * (kinds + 1) + codes + 1
-    counted = np.bincount(cells.reshape(-1), minlength=codes.shape[0] * (kinds + 1))
-    return counted.reshape(codes.shape[0], kinds + 1)[:, 1:].astype(float)
+def category_counts(codes: Codes, n_categories: int) -> Floats:
+    """Return the number of raters who chose each category, (P, K)."""
+    cells = np.arange(codes.shape[0])[:, None] * (n_categories + 1) + codes + 1
+    occurrences = np.bincount(cells.reshape(-1), minlength=codes.shape[0] * (n_categories + 1))
+    return occurrences.reshape(codes.shape[0], n_categories + 1)[:, 1:].astype(float)
 
 
-def cluster_table(groups: Sequence[str] | None, pattern_of: Ints, patterns: int) -> sparse.csr_array | None:
-    """(G, P): how often each group shows each pattern; None where every group is a single item."""
-    alone = grouped(None if groups is None else np.array(groups, object))
-    if alone is None:
+def majority_category(counts: Floats) -> Codes:
+    """Return the category that more than half chose, from counts (..., K); -1 for a tie, a plurality or no label."""
+    largest = counts.argmax(axis=-1)
+    has_majority = 2 * counts.max(axis=-1, initial=0) > counts.sum(axis=-1)
+    return np.where(has_majority, largest, -1).astype(np.int16)
+
+
+def cluster_table(groups: Sequence[str] | None, pattern_of_item: Ints, patterns: int) -> sparse.csr_array | None:
+    """Return how often each group has each pattern, (G, P); None where every group is a single item."""
+    indicator = group_indicator(None if groups is None else np.array(groups, object))
+    if indicator is None:
         return None
-    of_pattern = sparse.csr_array(
-        (np.ones(pattern_of.size), (np.arange(pattern_of.size), pattern_of)),
-        shape=(pattern_of.size, patterns),
+    pattern_indicator = sparse.csr_array(
+        (np.ones(pattern_of_item.size), (np.arange(pattern_of_item.size), pattern_of_item)),
+        shape=(pattern_of_item.size, patterns),
     )
-    return sparse.csr_array(alone @ of_pattern)
+    return sparse.csr_array(indicator @ pattern_indicator)
 
 
-def filled_rows(table: sparse.csr_array) -> sparse.csr_array:
-    """The rows of a table that hold something: groups without an item that is used are no groups."""
+def nonempty_rows(table: sparse.csr_array) -> sparse.csr_array:
+    """Return the rows with entries: a group without any item that the statistic uses is not resampled."""
     return sparse.csr_array(table[np.flatnonzero(np.diff(table.indptr))])
 
 
-def grouped(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
-    """(G, N): 1 where an item is of a group; None where every group is a single item."""
+def group_indicator(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
+    """Return (G, N) with 1 where an item belongs to a group; None where every group is a single item."""
     if groups is None:
         return None
-    at, names = pd.factorize(groups.astype(object), sort=True)
-    if len(names) in (0, at.size):
+    codes, names = pd.factorize(groups.astype(object), sort=True)
+    if len(names) in (0, codes.size):
         return None
-    return sparse.csr_array((np.ones(at.size), (at, np.arange(at.size))))
+    return sparse.csr_array((np.ones(codes.size), (codes, np.arange(codes.size))))
 
 
-def shares(times: Floats, blocks: int) -> sparse.csr_array:
-    """(blocks, P): the items dealt out to blocks like cards, so that each is a sample of all."""
-    pattern_of = np.random.default_rng(0).permutation(np.repeat(np.arange(times.size), times.astype(np.int64)))
-    at = np.arange(pattern_of.size) % blocks
-    table = sparse.coo_array((np.ones(at.size), (at, pattern_of)), shape=(blocks, times.size))
+def random_blocks(frequencies: Floats, blocks: int) -> sparse.csr_array:
+    """Assign the items to blocks of equal size at random, (blocks, P), so that each block is a sample of all items."""
+    pattern_of_item = np.random.default_rng(0).permutation(
+        np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
+    )
+    block_of_item = np.arange(pattern_of_item.size) % blocks
+    table = sparse.coo_array(
+        (np.ones(block_of_item.size), (block_of_item, pattern_of_item)), shape=(blocks, frequencies.size)
+    )
     return table.tocsr()
 
 
-def joined(clusters: sparse.csr_array, blocks: int) -> sparse.csr_array:
-    """Groups put together until there are only so many blocks."""
-    at = np.arange(clusters.shape[0]) % blocks
-    deal = sparse.coo_array((np.ones(at.size), (at, np.arange(at.size))))
-    return sparse.csr_array(deal.tocsr() @ clusters)
+def merge_clusters(clusters: sparse.csr_array, blocks: int) -> sparse.csr_array:
+    """Merge clusters into this number of blocks."""
+    block_of_cluster = np.arange(clusters.shape[0]) % blocks
+    membership = sparse.coo_array(
+        (np.ones(block_of_cluster.size), (block_of_cluster, np.arange(block_of_cluster.size)))
+    )
+    return sparse.csr_array(membership.tocsr() @ clusters)

@@ -1,4 +1,4 @@
-"""Who said what: items by raters, as codes of a declared scale, or as numbers."""
+"""Labels as arrays of items x raters: category codes of a declared scale, or numbers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 
 Category = float | int | str | bool
 Column = Sequence[Any] | npt.NDArray[Any]
-"""One value a label: a list, or an array or series of pandas."""
+"""One value for each label: a list, an array or a pandas series."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """An items x raters array of category codes, -1 where a rater did not judge an item."""
+    """An items x raters array of category codes, -1 where a rater did not label an item."""
 
     items: tuple[str, ...]
     raters: tuple[str, ...]
     codes: Codes
     categories: tuple[Category, ...]
-    """The declared scale, in order: code k stands for categories[k]."""
+    """The declared scale, in order: code k denotes categories[k]."""
     groups: tuple[str, ...] | None = None
-    """The document or dialogue of each item, where items come in groups that belong together."""
+    """The document or dialogue of each item; None where items are independent."""
 
     @classmethod
     def from_rows(
@@ -36,39 +36,39 @@ class Ratings:
         categories: Sequence[Category],
         groups: Column | None = None,
     ) -> Self:
-        """Parallel sequences, one place a label. None and nan are missing; 1 and 1.0 are equal.
+        """Build the array from parallel columns, one row for each label.
 
-        Raises ValueError for a value outside the declared scale and for two labels by one rater on
-        one item.
+        None and nan are missing; 1 and 1.0 are equal. Raises ValueError for a value outside the declared scale and
+        for two labels of one rater on the same item.
         """
-        codes = encode(values, categories)
-        item_at, item_names = factorize(items)
-        rater_at, rater_names = factorize(raters, sort=True)
+        codes = encode_categories(values, categories)
+        item_codes, item_names = factorize(items)
+        rater_codes, rater_names = factorize(raters, sort=True)
         grid = np.full((len(item_names), len(rater_names)), -1, np.int16)
-        place(grid, item_at, rater_at, codes, codes >= 0)
+        fill_grid(grid, item_codes, rater_codes, codes, codes >= 0)
         return cls(
             item_names,
             rater_names,
             grid,
             tuple(categories),
-            groups_of_items(item_at, len(item_names), groups),
+            item_groups(item_codes, len(item_names), groups),
         )
 
     def select(self, raters: Iterable[str] | None = None, items: Bools | None = None) -> Self:
-        """Only these raters (in this order), only the items where the mask is true."""
+        """Return only these raters, in this order, and only the items where the mask is true."""
         names = self.raters if raters is None else tuple(raters)
         columns = [self.raters.index(name) for name in names]
-        kept = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
+        mask = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
         return replace(
             self,
-            items=masked(self.items, kept),
+            items=select_names(self.items, mask),
             raters=names,
-            codes=self.codes[kept][:, columns],
-            groups=None if self.groups is None else masked(self.groups, kept),
+            codes=self.codes[mask][:, columns],
+            groups=None if self.groups is None else select_names(self.groups, mask),
         )
 
     def complete(self) -> Self:
-        """Only the items that every rater judged."""
+        """Return only the items that every rater labelled."""
         return self.select(items=np.all(self.codes >= 0, axis=1))
 
 
@@ -89,86 +89,107 @@ class Scores:
         values: Column,
         groups: Column | None = None,
     ) -> Self:
-        """Parallel sequences, one place a score. None and nan are missing."""
+        """Build the array from parallel columns, one row for each score. None and nan are missing."""
         numbers = pd.to_numeric(pd.Series(list(values), dtype=object)).to_numpy(float)
-        item_at, item_names = factorize(items)
-        rater_at, rater_names = factorize(raters, sort=True)
+        item_codes, item_names = factorize(items)
+        rater_codes, rater_names = factorize(raters, sort=True)
         grid = np.full((len(item_names), len(rater_names)), np.nan)
-        place(grid, item_at, rater_at, numbers, ~np.isnan(numbers))
-        return cls(item_names, rater_names, grid, groups_of_items(item_at, len(item_names), groups))
+        fill_grid(grid, item_codes, rater_codes, numbers, ~np.isnan(numbers))
+        return cls(item_names, rater_names, grid, item_groups(item_codes, len(item_names), groups))
 
     def select(self, raters: Iterable[str] | None = None, items: Bools | None = None) -> Self:
-        """Only these raters (in this order), only the items where the mask is true."""
+        """Return only these raters, in this order, and only the items where the mask is true."""
         names = self.raters if raters is None else tuple(raters)
         columns = [self.raters.index(name) for name in names]
-        kept = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
+        mask = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
         return replace(
             self,
-            items=masked(self.items, kept),
+            items=select_names(self.items, mask),
             raters=names,
-            values=self.values[kept][:, columns],
-            groups=None if self.groups is None else masked(self.groups, kept),
+            values=self.values[mask][:, columns],
+            groups=None if self.groups is None else select_names(self.groups, mask),
         )
 
     def complete(self) -> Self:
-        """Only the items that every rater scored."""
+        """Return only the items that every rater scored."""
         return self.select(items=np.all(~np.isnan(self.values), axis=1))
 
 
-def encode(values: Column, categories: Sequence[Category]) -> Codes:
-    """The code of each value on the declared scale, -1 for None and nan."""
-    at, found = pd.factorize(column(values))
-    known = {told_apart(category): code for code, category in enumerate(categories)}
-    if len(known) < len(categories):
+def encode_categories(values: Column, categories: Sequence[Category]) -> Codes:
+    """Return the code of each value on the declared scale, -1 for None and nan.
+
+    Raises ValueError for a value outside the scale and for a scale that repeats a category.
+    """
+    indices, distinct_values = pd.factorize(as_array(values))
+    codes = {category_key(category): code for code, category in enumerate(categories)}
+    if len(codes) < len(categories):
         raise ValueError(f"the scale {list(categories)} names a category twice")
-    unknown = [value for value in found.tolist() if told_apart(value) not in known]
+    unknown = [value for value in distinct_values.tolist() if category_key(value) not in codes]
     if unknown:
         raise ValueError(f"{', '.join(map(repr, unknown[:5]))} is not on the declared scale {list(categories)}")
-    table = np.array([known[told_apart(value)] for value in found.tolist()] + [-1], np.int16)
-    return table[at]
+    # The appended -1 is what the index -1, which pandas gives to missing values, selects.
+    lookup = np.array([codes[category_key(value)] for value in distinct_values.tolist()] + [-1], np.int16)
+    return lookup[indices]
 
 
-def told_apart(value: Category) -> tuple[bool, Category]:
-    """A key under which 1 and 1.0 are the same and True is neither."""
+def category_key(value: Category) -> tuple[bool, Category]:
+    """Return a dictionary key under which 1 equals 1.0 but not True."""
     return isinstance(value, bool), value
 
 
-def column(values: Column) -> npt.NDArray[Any]:
-    """The values as an array that keeps 1 and '1' apart."""
+def category_numbers(categories: Sequence[Category]) -> Floats:
+    """Return the number of each category (K,): its value where all are numbers, else its position on the scale."""
+    if all(isinstance(category, int | float) for category in categories):
+        return np.array(categories, float)
+    return np.arange(len(categories), dtype=float)
+
+
+def mean_scores(values: Floats) -> Floats:
+    """Return the mean score of each item, (N, R) -> (N,); nan where an item has no score."""
+    present = ~np.isnan(values)
+    return ratio(np.where(present, values, 0).sum(axis=1), present.sum(axis=1))
+
+
+def as_array(values: Column) -> npt.NDArray[Any]:
+    """Return the values as an array in which 1 and '1' stay distinct."""
     if isinstance(values, np.ndarray):
         return values
-    out = np.empty(len(values), object)
-    out[:] = list(values)
-    return out
+    # np.array([1, "1"]) would convert both to text.
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
 
 
 def factorize(names: Column, *, sort: bool = False) -> tuple[Ints, tuple[str, ...]]:
-    """Numbers for names, in order of first appearance or sorted, and the names as text."""
-    at, found = pd.factorize(column(names), sort=sort, use_na_sentinel=False)
-    return at.astype(np.int64), tuple(map(str, found.tolist()))
+    """Return a code for each name, in order of first appearance or sorted, and the distinct names as text."""
+    codes, distinct_names = pd.factorize(as_array(names), sort=sort, use_na_sentinel=False)
+    return codes.astype(np.int64), tuple(map(str, distinct_names.tolist()))
 
 
-def place(grid: npt.NDArray[Any], rows: Ints, columns: Ints, values: npt.NDArray[Any], there: Bools) -> None:
-    """Write each value that is there to its cell of the grid; two in one cell are an error."""
-    cells = rows[there] * grid.shape[1] + columns[there]
+def fill_grid(grid: npt.NDArray[Any], rows: Ints, columns: Ints, values: npt.NDArray[Any], present: Bools) -> None:
+    """Write each value that is present to its cell of the grid. Raises ValueError for two values in one cell."""
+    cells = rows[present] * grid.shape[1] + columns[present]
     if cells.size and np.bincount(cells, minlength=1).max() > 1:
-        raise ValueError("a rater has two labels for the same item; pass only the newest one")
-    grid.reshape(-1)[cells] = values[there]
+        raise ValueError("a rater has two labels for the same item; pass only the newest label")
+    grid.reshape(-1)[cells] = values[present]
 
 
-def groups_of_items(item_at: Ints, items: int, groups: Column | None) -> tuple[str, ...] | None:
-    """The group of each item; an item without one is a group of its own, none at all is None."""
+def item_groups(item_codes: Ints, n_items: int, groups: Column | None) -> tuple[str, ...] | None:
+    """Return the group of each item from the groups of the rows; None where no row has a group.
+
+    An item without a group forms a group of its own.
+    """
     if groups is None:
         return None
-    at, names = pd.factorize(column(groups))
-    if not len(names):
+    group_codes, group_names = pd.factorize(as_array(groups))
+    if not len(group_names):
         return None
-    group_of = np.full(items, -1, np.int64)
-    group_of[item_at] = at
-    text = [str(name) for name in names.tolist()]
-    return tuple(text[group] if group >= 0 else f"(item {item})" for item, group in enumerate(group_of.tolist()))
+    group_of_item = np.full(n_items, -1, np.int64)
+    group_of_item[item_codes] = group_codes
+    names = [str(name) for name in group_names.tolist()]
+    return tuple(names[group] if group >= 0 else f"(item {item})" for item, group in enumerate(group_of_item.tolist()))
 
 
-def masked(names: tuple[str, ...], kept: Bools) -> tuple[str, ...]:
-    """The names where the mask is true."""
-    return names if kept.all() else tuple(np.array(names, object)[kept].tolist())
+def select_names(names: tuple[str, ...], mask: Bools) -> tuple[str, ...]:
+    """Return the names where the mask is true."""
+    return names if mask.all() else tuple(np.array(names, object)[mask].tolist())

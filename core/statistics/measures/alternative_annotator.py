@@ -1,145 +1,134 @@
 """The alternative annotator test of Calderon, Reichart & Dror 2025 ("alt-test").
 
-May a judge stand in for an annotator? Each annotator h is left out in turn. On each item of h the
-judge's and h's labels are scored against the other annotators' labels. The judge has the advantage
-where it scores at least as well: rho_f, "advantage probability"; h likewise: rho_h. The judge wins
-against h if the one-sided t-test rejects rho_f <= rho_h - epsilon, at a false discovery rate of q
-over all annotators by Benjamini & Yekutieli 2001 (the tests share their annotators, so they depend).
-The winning rate omega is the share of annotators it wins against; from 0.5 on it passes.
+It tests whether a judge may replace an annotator. Each annotator h is left out in turn. On each item of h the labels
+of the judge and of h are scored against the other annotators' labels. The judge has the advantage where it scores at
+least as well; rho_f, the "advantage probability", is the share of such items, and rho_h the same share for h. The judge
+wins against h if the one-sided t-test rejects rho_f <= rho_h - epsilon, at a false discovery rate of q over all
+annotators by Benjamini & Yekutieli 2001, because the tests share their annotators and so depend on each other. The
+winning rate omega is the share of annotators that the judge wins against; the judge passes from 0.5 on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr
 
 from core.statistics.data.arrays import Bools, Floats, ratio
-from core.statistics.data.panel import mean_of
 from core.statistics.data.patterns import Units
-from core.statistics.measures.comparison import corrected
-from core.statistics.measures.kernels import Statistic
+from core.statistics.measures.comparison import correct_p_values
+from core.statistics.measures.statistic import Statistic, mean_statistic, weighted_mean
 
 EPSILON = 0.15
-"""What the authors take for skilled annotators; 0.2 for experts, 0.1 for crowd workers."""
-FEWEST_ITEMS = 30
-"""Annotators with fewer items are not tested, as in the authors' code."""
-RATE = 0.05
+"""The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers."""
+MIN_ITEMS = 30
+"""Annotators with fewer items are not tested, as in the authors' code: the t-test assumes a normal mean."""
+FALSE_DISCOVERY_RATE = 0.05
 
 
 @dataclass(frozen=True)
-class Contest:
-    """The judge against one annotator."""
+class AnnotatorTest:
+    """The test of the judge against one annotator."""
 
     rater: str
     items: int
-    advantage: float
-    """rho_f: the share of items where the judge is at least as near to the others."""
+    advantage_probability: float
+    """rho_f: the share of items where the judge is at least as close to the other annotators."""
     p: float | None
-    """Of the t-test; None where every item comes out alike, so that a t-test claims certainty."""
+    """Of the t-test; None where the difference is the same on every item, so that the test has no variance."""
     won: bool
 
 
 @dataclass(frozen=True)
-class AlternativeTest:
+class AlternativeAnnotatorTest:
     """The test of one judge."""
 
-    contests: tuple[Contest, ...]
+    tests: tuple[AnnotatorTest, ...]
     skipped: tuple[str, ...]
-    """Annotators with fewer than 30 items that others judged too."""
-    advantage: Statistic
+    """Annotators with fewer than 30 items that others labelled too."""
+    mean_advantage: Statistic
     """Mean of rho_f over annotators, as a function of weights (B, N)."""
     units: Units
     used: Bools
 
     @property
     def winning_rate(self) -> float | None:
-        """omega; None where nobody could be tested."""
-        if not self.contests:
+        """omega; None where no annotator could be tested."""
+        if not self.tests:
             return None
-        return sum(contest.won for contest in self.contests) / len(self.contests)
+        return sum(test.won for test in self.tests) / len(self.tests)
 
 
-def alternative_test(
-    people: Floats,
+def run_alternative_annotator_test(
+    annotators: Floats,
     judge: Floats,
     names: tuple[str, ...],
     *,
     numeric: bool,
     units: Units,
     epsilon: float = EPSILON,
-    fewest: int = FEWEST_ITEMS,
-) -> AlternativeTest:
-    """Test a judge's labels (N,) against people's (N, R), nan missing.
+    min_items: int = MIN_ITEMS,
+) -> AlternativeAnnotatorTest:
+    """Test a judge's labels (N,) against the annotators' (N, R), nan missing.
 
-    Categories are scored by the share of the others who said the same, numbers by minus the root
-    mean squared difference to them. `units` tells how often each of the N rows occurs.
+    Categories are scored by the share of the other annotators with the same label, numbers by minus the mean squared
+    difference to theirs. `units` gives how often each of the N rows occurs.
     """
-    contests, parts, skipped = [], [], []
+    tests, advantages, skipped = [], [], []
     used = np.zeros(judge.size, bool)
     for rater, name in enumerate(names):
-        tested, ours, theirs = scores(people, judge, rater, numeric)
-        items = int(units.times[tested].sum())
-        if items < fewest:
+        tested, judge_scores, rater_scores = closeness_to_others(annotators, judge, rater, numeric)
+        frequencies = units.frequencies[tested]
+        if int(frequencies.sum()) < min_items:
             skipped.append(name)
             continue
-        contests.append(contest(name, ours[tested], theirs[tested], units.times[tested], epsilon))
-        parts.append(advantage(ours, theirs, tested))
+        tests.append(annotator_test(name, judge_scores[tested], rater_scores[tested], frequencies, epsilon))
+        advantages.append(weighted_mean((judge_scores >= rater_scores).astype(float), tested))
         used |= tested
-    return AlternativeTest(tuple(decided(contests)), tuple(skipped), mean_of(parts), units, used)
+    return AlternativeAnnotatorTest(
+        tuple(decide_winners(tests)), tuple(skipped), mean_statistic(advantages), units, used
+    )
 
 
-def scores(people: Floats, judge: Floats, rater: int, numeric: bool) -> tuple[Bools, Floats, Floats]:
-    """Where the test can be made (N,), and the score of the judge and of the rater there, (N,) each."""
-    others = np.delete(people, rater, axis=1)
-    there = ~np.isnan(others)
-    tested = ~np.isnan(judge) & ~np.isnan(people[:, rater]) & there.any(axis=1)
-    ours = score(judge, others, there, numeric)
-    return tested, ours, score(people[:, rater], others, there, numeric)
+def closeness_to_others(annotators: Floats, judge: Floats, rater: int, numeric: bool) -> tuple[Bools, Floats, Floats]:
+    """Return where the test can be made (N,), and the judge's and the rater's closeness to the others, (N,) each."""
+    others = np.delete(annotators, rater, axis=1)
+    present = ~np.isnan(others)
+    tested = ~np.isnan(judge) & ~np.isnan(annotators[:, rater]) & present.any(axis=1)
+    judge_scores = closeness(judge, others, present, numeric)
+    return tested, judge_scores, closeness(annotators[:, rater], others, present, numeric)
 
 
-def score(chosen: Floats, others: Floats, there: Bools, numeric: bool) -> Floats:
-    """How near a label is to the others' labels, (N,); higher is nearer."""
+def closeness(labels: Floats, others: Floats, present: Bools, numeric: bool) -> Floats:
+    """Return how close labels (N,) are to the others' labels (N, R - 1); higher is closer."""
     if numeric:
-        apart = np.where(there, (others - chosen[:, None]) ** 2, 0)
-        return -ratio(apart.sum(axis=1), there.sum(axis=1))
-    same = there & (others == chosen[:, None])
-    return ratio(same.sum(axis=1), there.sum(axis=1))
+        squared = np.where(present, (others - labels[:, None]) ** 2, 0)
+        return -ratio(squared.sum(axis=1), present.sum(axis=1))
+    equal = present & (others == labels[:, None])
+    return ratio(equal.sum(axis=1), present.sum(axis=1))
 
 
-def contest(name: str, ours: Floats, theirs: Floats, times: Floats, epsilon: float) -> Contest:
-    """The t-test of mean(1[theirs >= ours] - 1[ours >= theirs]) < epsilon."""
-    lost = (theirs >= ours).astype(float) - (ours >= theirs)
-    n = times.sum()
-    mean = (times * lost).sum() / n
-    variance = (times * (lost - mean) ** 2).sum() / (n - 1)
+def annotator_test(
+    name: str, judge_scores: Floats, rater_scores: Floats, frequencies: Floats, epsilon: float
+) -> AnnotatorTest:
+    """Test mean(1[rater >= judge] - 1[judge >= rater]) < epsilon by a one-sided t-test."""
+    deficit = (rater_scores >= judge_scores).astype(float) - (judge_scores >= rater_scores)
+    n = frequencies.sum()
+    mean = (frequencies * deficit).sum() / n
+    variance = (frequencies * (deficit - mean) ** 2).sum() / (n - 1)
     p = None
     if variance > 0:
         p = float(stdtr(n - 1, (mean - epsilon) / np.sqrt(variance / n)))
-    held = float((times * (ours >= theirs)).sum() / n)
-    return Contest(name, int(n), held, p, won=p is None and bool(mean < epsilon))
+    advantage = float((frequencies * (judge_scores >= rater_scores)).sum() / n)
+    return AnnotatorTest(name, int(n), advantage, p, won=p is None and bool(mean < epsilon))
 
 
-def decided(contests: list[Contest]) -> list[Contest]:
-    """The contests with their winners, by Benjamini-Yekutieli.
+def decide_winners(tests: list[AnnotatorTest]) -> list[AnnotatorTest]:
+    """Return the tests with the winners after the Benjamini-Yekutieli correction.
 
-    Where all items came out alike the t-test has p = 0 or 1 and enters the correction as that.
+    A test without variance has p = 0 or 1 and enters the correction as such.
     """
-    if not contests:
+    if not tests:
         return []
-    p = [float(not c.won) if c.p is None else c.p for c in contests]
-    adjusted = corrected(p, "benjamini-yekutieli")
-    return [
-        Contest(c.rater, c.items, c.advantage, c.p, won=bool(q <= RATE))
-        for c, q in zip(contests, adjusted, strict=True)
-    ]
-
-
-def advantage(ours: Floats, theirs: Floats, tested: Bools) -> Statistic:
-    """The share of the tested items where ours is at least theirs."""
-    features = np.column_stack([tested & (ours >= theirs), tested]).astype(float)
-
-    def value(weights: Floats) -> Floats:
-        sums = weights @ features
-        return ratio(sums[:, 0], sums[:, 1])
-
-    return value
+    p = [float(not test.won) if test.p is None else test.p for test in tests]
+    corrected = correct_p_values(p, "benjamini-yekutieli")
+    return [replace(test, won=bool(q <= FALSE_DISCOVERY_RATE)) for test, q in zip(tests, corrected, strict=True)]

@@ -1,108 +1,112 @@
-"""What moves a judge besides quality: the order of the responses, their length, its own kin.
+"""Biases of a judge's preferences: position, length and self-preference.
 
-Choices are 1, 2 or 0 for a tie, as everywhere; nan is no verdict. A tie or no verdict is not a
-choice for either side, so it is left out and counted in `items_there`.
+Choices are 1, 2 or 0 for a tie; nan is no verdict. A tie or no verdict is not a choice for either side, so that it is
+left out; `items_total` counts it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats, Ints
-from core.statistics.data.dataset import Joined, Judged
+from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.dataset import Dataset, JudgeOpinions
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures import means
 
-LEANINGS = {
-    "shown_first": "first_shown_preferred",
-    "longer": "longer_preferred",
-    "own": "own_preferred",
-}
-ENDINGS = {"judge": "", "people": "_people", "judge less people": "_less_people"}
+SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
 
 
 @dataclass(frozen=True)
 class PositionBias:
-    """How the order in which two responses were shown moves the verdict."""
+    """The effect of the order in which two responses were shown on the verdict."""
 
     first: Estimate
-    """Share of decided verdicts for the response shown first; 0.5 is no bias."""
-    consistent: Estimate
-    """Of items judged in both orders, the share with one and the same verdict."""
+    """The share of decided verdicts for the response shown first; 0.5 is no bias."""
+    consistency: Estimate
+    """Of the items judged in both orders, the share with the same verdict."""
 
 
-def position(choice: Floats, shown_first: Ints, item: Ints) -> PositionBias:
-    """Choices (N,), which response was shown first (N,) and the item (N,) of each verdict."""
+def position_bias(choice: Floats, shown_first: Ints, item: Ints) -> PositionBias:
+    """Estimate position bias from the choice, the response shown first and the item of each verdict, (N,) each."""
     decided = (choice == 1) | (choice == 2)
-    first = proportion(choice[decided] == shown_first[decided], choice.size)
-    return PositionBias(first, consistency(choice, shown_first, item))
+    first = estimate_share(choice[decided] == shown_first[decided], choice.size)
+    return PositionBias(first, order_consistency(choice, shown_first, item))
 
 
-def consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate:
-    """The share of items judged in both orders whose verdicts are the same response, or both a tie."""
-    said: dict[tuple[int, int], float] = {}
-    for number, order, value in zip(item.tolist(), shown_first.tolist(), choice.tolist(), strict=True):
-        said.setdefault((number, order), value)
-    both = [(value, said[number, 2]) for (number, order), value in said.items() if order == 1 and (number, 2) in said]
-    kept = [one == other for one, other in both if not np.isnan(one + other)]
-    estimate = proportion(np.array(kept, bool), len(both))
-    return estimate
+def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate:
+    """Estimate the share of items judged in both orders with the same verdict: the same response, or both a tie."""
+    choices: dict[tuple[int, int], float] = {}
+    for number, first, value in zip(item.tolist(), shown_first.tolist(), choice.tolist(), strict=True):
+        choices.setdefault((number, first), value)
+    in_both_orders = [
+        (value, choices[number, 2])
+        for (number, first), value in choices.items()
+        if first == 1 and (number, 2) in choices
+    ]
+    same = [value == swapped for value, swapped in in_both_orders if not np.isnan(value + swapped)]
+    return estimate_share(np.array(same, bool), len(in_both_orders))
 
 
-def length(choice: Floats, longer: Ints, people: Floats | None = None) -> dict[str, Estimate]:
-    """How often the longer response is preferred: "judge", "people", and "judge less people".
+def length_bias(choice: Floats, longer: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
+    """Estimate how often the longer response is preferred: by "judge", by "reference", and their "difference".
 
-    `longer` (N,) is 1 or 2, 0 where both are as long. People may rightly prefer longer answers, so
-    the judge's excess over people on the same items is what to call a bias. `people` is their
-    majority choice (N,), nan where there is none.
+    `longer` (N,) is 1 or 2, 0 for equal lengths. People may prefer longer responses with reason, so that only the
+    judge's excess over them on the same items is a bias. `reference` is their majority choice (N,), nan for none.
     """
-    return preferring(choice, longer, people)
+    return side_preference(choice, longer, reference)
 
 
-def own_kin(choice: Floats, own: Ints, people: Floats | None = None) -> dict[str, Estimate]:
-    """Self-preference: how often a judge prefers the response of its own family, as in `length`.
+def own_family_bias(choice: Floats, own: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
+    """Estimate self-preference: how often a judge prefers the response of its own family; see `length_bias`.
 
     `own` (N,) is 1 or 2 where exactly that response comes from the judge's family, else 0.
     """
-    return preferring(choice, own, people)
+    return side_preference(choice, own, reference)
 
 
-def of_judge(joined: Joined, judged: Judged) -> dict[str, Estimate]:
-    """What a judge's preferences lean to, for each of `joined.SIDES` that is known.
+def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimate]:
+    """Estimate the biases of a judge's preferences, for each of `dataset.SIDE_COLUMNS` that is available.
 
-    `first_shown_preferred`; `longer_preferred` and `own_preferred`, each also with `_people` for the
-    gold and `_less_people` for the difference.
+    `first_shown_preferred`; `longer_preferred` and `own_preferred`, each also with `_people` for the gold labels and
+    `_less_people` for the difference.
     """
-    choice, people = (joined.numbers(codes) for codes in (judged.values, joined.gold))
-    found: dict[str, Estimate] = {}
-    for column, side in judged.sides.items():
-        known = np.nan_to_num(np.where(judged.asked, side, 0)).astype(np.int64)
-        name = LEANINGS[column]
+    choice, reference = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
+    estimates: dict[str, Estimate] = {}
+    for column, side_values in opinions.sides.items():
+        side = np.nan_to_num(np.where(opinions.asked, side_values, 0)).astype(np.int64)
         if column == "shown_first":
-            found[name] = preferring(choice, known, None)["judge"]
+            # People saw the responses in an order of their own, so that they are no reference here.
+            estimates["first_shown_preferred"] = side_preference(choice, side, None)["judge"]
+        elif column == "longer":
+            estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference))
         else:
-            for who, one in preferring(choice, known, people).items():
-                found[name + ENDINGS[who]] = one
-    return found
+            estimates |= named_estimates("own_preferred", own_family_bias(choice, side, reference))
+    return estimates
 
 
-def preferring(choice: Floats, side: Ints, people: Floats | None) -> dict[str, Estimate]:
-    """How often the judge and people choose the side (1 or 2) among decided verdicts."""
-    sided = side > 0
-    decided = sided & ((choice == 1) | (choice == 2))
-    found = {"judge": proportion((choice == side)[decided], int(sided.sum()))}
-    if people is None:
-        return found
-    theirs = sided & ((people == 1) | (people == 2))
-    found["people"] = proportion((people == side)[theirs], int(sided.sum()))
-    both = decided & theirs
-    apart = (choice == side)[both].astype(float) - (people == side)[both]
-    found["judge less people"] = means.mean(apart, raters=1, pairs=int(both.sum()))
-    return found
+def named_estimates(name: str, estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the estimates of `side_preference` under the names of their statistics."""
+    return {name + SUFFIXES[source]: estimate for source, estimate in estimates.items()}
 
 
-def proportion(hits: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], there: int) -> Estimate:
-    """The share of hits among those decided, with Wilson's interval."""
-    value, low, high = means.share(int(hits.sum()), hits.size)
+def side_preference(choice: Floats, side: Ints, reference: Floats | None) -> dict[str, Estimate]:
+    """Estimate how often the judge and the reference choose the side (1 or 2) among their decided verdicts."""
+    has_side = side > 0
+    decided = has_side & ((choice == 1) | (choice == 2))
+    estimates = {"judge": estimate_share((choice == side)[decided], int(has_side.sum()))}
+    if reference is None:
+        return estimates
+    reference_decided = has_side & ((reference == 1) | (reference == 2))
+    estimates["reference"] = estimate_share((reference == side)[reference_decided], int(has_side.sum()))
+    both = decided & reference_decided
+    excess = (choice == side)[both].astype(float) - (reference == side)[both]
+    estimates["difference"] = means.mean_estimate(excess, raters=1, pairs=int(both.sum()))
+    return estimates
+
+
+def estimate_share(hits: Bools, total: int) -> Estimate:
+    """Return the share of hits among the decided verdicts, with Wilson's interval; `total` counts all verdicts."""
+    value, low, high = means.wilson_proportion(int(hits.sum()), hits.size)
     reason = "" if hits.size else "no decided verdict"
-    return Estimate(value, low, high, hits.size, there, 1, 0, 0, reason)
+    return Estimate(value, low, high, hits.size, total, 1, 0, 0, reason)

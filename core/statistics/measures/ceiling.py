@@ -1,45 +1,47 @@
-"""The human ceiling: how well each person does against the others, beside the judge on the same test.
+"""The human ceiling: how well each annotator agrees with the others, and the judge on the same test.
 
-For each person in turn the reference is the majority of the others, on the items that person judged
-where the others have a majority and the judge gave a verdict. The person and the judge are scored
-against that same reference on those same items; the mean over people is the ceiling and what the
-judge reaches. A judge near its ceiling agrees with people as well as people do.
+For each annotator in turn the reference is the majority of the others, on the items that this annotator labelled, where
+the others have a majority and the judge gave a verdict. The annotator and the judge are scored against the same
+reference on the same items; the means over annotators are the ceiling and the judge's value. A judge near the ceiling
+agrees with annotators as well as they do with each other.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.statistics.data.arrays import Bools
-from core.statistics.data.panel import Panel, difference, hits, mean_of
-from core.statistics.measures.kernels import Statistic
+from core.statistics.data.judged_patterns import JudgedPatterns
+from core.statistics.measures.statistic import Statistic, difference, match_rate, mean_statistic
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What people reach, what the judge reaches, and the judge less people."""
+    """The annotators' accuracy, the judge's accuracy, and the judge's minus the annotators'."""
 
-    people: Statistic
+    annotators: Statistic
     judge: Statistic
-    above: Statistic
+    difference: Statistic
     used: Bools
-    """(P,): patterns that stand in the test of at least one person."""
+    """(P,): patterns that are used in the test of at least one annotator."""
     raters: int
-    tests: int
-    """Labels of one person that were compared with the others'."""
+    comparisons: int
+    """Labels of one annotator that were compared with the others'."""
 
 
-def ceiling(panel: Panel) -> Ceiling | None:
-    """The leave-one-annotator-out test; None where nobody can be left out."""
-    people, judges, tests = [], [], 0
-    used = panel.judge < -1
-    for rater in range(panel.people.shape[1]):
-        reference = panel.others(rater)
-        tested = (reference >= 0) & (panel.judge >= 0)
-        if panel.items(tested):
-            people.append(hits(panel.people[:, rater], reference, tested))
-            judges.append(hits(panel.judge, reference, tested))
-            tests += panel.items(tested)
+def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
+    """Return the leave-one-annotator-out test; None where no annotator can be left out."""
+    annotator_rates, judge_rates, comparisons = [], [], 0
+    used = np.zeros(patterns.judge.size, bool)
+    for rater in range(patterns.annotators.shape[1]):
+        reference = patterns.majority_of_others(rater)
+        tested = (reference >= 0) & (patterns.judge >= 0)
+        if patterns.count_items(tested):
+            annotator_rates.append(match_rate(patterns.annotators[:, rater], reference, tested))
+            judge_rates.append(match_rate(patterns.judge, reference, tested))
+            comparisons += patterns.count_items(tested)
             used |= tested
-    if not people:
+    if not annotator_rates:
         return None
-    of_people, of_judge = mean_of(people), mean_of(judges)
-    return Ceiling(of_people, of_judge, difference(of_judge, of_people), used, len(people), tests)
+    annotators, judge = mean_statistic(annotator_rates), mean_statistic(judge_rates)
+    return Ceiling(annotators, judge, difference(judge, annotators), used, len(annotator_rates), comparisons)

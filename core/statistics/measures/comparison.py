@@ -1,4 +1,4 @@
-"""Is one judge better than another? Paired tests on the same items, corrected for how many were made."""
+"""Paired comparison of judges on the same items, with p-values corrected for the number of comparisons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,24 +9,24 @@ import numpy as np
 from scipy.special import stdtr
 
 from core.statistics.data.arrays import Floats, ratio
-from core.statistics.data.patterns import Units, grouped
-from core.statistics.measures.intervals import interval
+from core.statistics.data.patterns import Units, group_indicator
+from core.statistics.measures.intervals import bca_interval
 
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One judge less another on the items that both were scored on."""
+    """One judge's mean score minus another's on the items that both were scored on."""
 
-    one: str
-    other: str
+    judge: str
+    other_judge: str
     difference: float | None
     low: float | None
     high: float | None
     items: int
     p_bootstrap: float | None
-    """Two-sided, of the paired bootstrap: how often a resample of the centred differences is so far out."""
+    """Two-sided, of the paired bootstrap: how often a resample of the centred differences is as extreme."""
     p_t: float | None
     """Two-sided, of the paired t-test."""
     p_corrected: float | None
@@ -34,7 +34,7 @@ class Comparison:
     reason: str = ""
 
 
-def compare(
+def compare_scores(
     scores: Mapping[str, Floats],
     *,
     groups: Sequence[str] | None = None,
@@ -42,101 +42,113 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[Comparison]:
-    """Every two judges' scores on the same items, (N,) each, nan where a judge has none.
+    """Compare every two judges' scores on the same items, (N,) each, nan where a judge has none.
 
-    A score is what is averaged: 1 where the verdict equals the gold and 0 where not, or minus an
-    error. Paired bootstrap (Koehn 2004) over items, or over groups of items; paired t-test beside.
+    A score is what is averaged: 1 where the verdict equals the gold label and 0 where not, or minus an error. Paired
+    bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test.
     """
-    found = [
-        paired(one, other, scores[one] - scores[other], groups, resamples, seed)
-        for one, other in combinations(scores, 2)
+    comparisons = [
+        paired_comparison(judge, other, scores[judge] - scores[other], groups, resamples, seed)
+        for judge, other in combinations(scores, 2)
     ]
-    tested = [place for place, one in enumerate(found) if one.p_bootstrap is not None]
-    p = corrected([found[place].p_bootstrap or 0.0 for place in tested], correction)
-    for place, value in zip(tested, p, strict=True):
-        found[place] = replace(found[place], p_corrected=value)
-    return found
+    return correct_comparisons(comparisons, correction)
 
 
-def paired(
-    one: str,
-    other: str,
-    apart: Floats,
+def correct_comparisons(comparisons: Sequence[Comparison], correction: Correction) -> list[Comparison]:
+    """Return the comparisons with `p_corrected`, where a test was made."""
+    p = [comparison.p_bootstrap for comparison in comparisons if comparison.p_bootstrap is not None]
+    corrected = iter(correct_p_values(p, correction))
+    return [
+        comparison if comparison.p_bootstrap is None else replace(comparison, p_corrected=next(corrected))
+        for comparison in comparisons
+    ]
+
+
+def paired_comparison(
+    judge: str,
+    other_judge: str,
+    differences: Floats,
     groups: Sequence[str] | None,
     resamples: int,
     seed: int,
 ) -> Comparison:
-    """The mean of the differences (N,), its interval and its tests."""
-    there = ~np.isnan(apart)
-    apart = apart[there]
-    if apart.size < 2:
-        reason = f"{apart.size} items have a score of both"
-        return Comparison(one, other, None, None, None, apart.size, None, None, None, reason)
-    if np.ptp(apart) < 1e-12:
-        same = "the two differ by the same on every item: no test can be made"
-        mean = float(apart.mean())
-        return Comparison(one, other, mean, None, None, apart.size, None, None, None, same)
-    units = Units(np.ones(apart.size), grouped(None if groups is None else np.array(groups, object)[there]))
-    mean = float(apart.mean())
-    drawn = means(apart, units, resamples, seed)
-    left_out, often = units.left_out()
-    without = ratio(left_out @ apart, left_out.sum(axis=1))
-    ends = interval(mean, drawn, without, often)
-    t = mean / (apart.std(ddof=1) / np.sqrt(apart.size))
-    p_t = float(2 * stdtr(apart.size - 1, -abs(t)))
-    return Comparison(one, other, mean, ends.low, ends.high, apart.size, two_sided(mean, drawn), p_t, None)
+    """Return the mean of the differences (N,), nan missing, with its interval and its tests."""
+    present = ~np.isnan(differences)
+    values = differences[present]
+    comparison = Comparison(judge, other_judge, None, None, None, values.size, None, None, None)
+    if values.size < 2:
+        return replace(comparison, reason=f"{values.size} items have a score of both")
+    mean = float(values.mean())
+    if np.ptp(values) < 1e-12:
+        return replace(
+            comparison, difference=mean, reason="the difference is the same on every item: no test can be made"
+        )
+    units = Units(np.ones(values.size), group_indicator(None if groups is None else np.array(groups, object)[present]))
+    resampled = resampled_means(values, units, resamples, seed)
+    weights, block_frequencies = units.jackknife_weights()
+    jackknife = ratio(weights @ values, weights.sum(axis=1))
+    interval = bca_interval(mean, resampled, jackknife, block_frequencies)
+    t = mean / (values.std(ddof=1) / np.sqrt(values.size))
+    return replace(
+        comparison,
+        difference=mean,
+        low=interval.low,
+        high=interval.high,
+        p_bootstrap=bootstrap_p_value(mean, resampled),
+        p_t=float(2 * stdtr(values.size - 1, -abs(t))),
+        reason=interval.problem,
+    )
 
 
-def two_sided(value: float, drawn: Floats) -> float:
-    """p of the paired bootstrap: how often a resample lies as far from the value as the value from 0.
+def bootstrap_p_value(value: float, resampled: Floats) -> float:
+    """Return the two-sided p: how often a resample is as far from the value as the value is from 0.
 
-    The resamples are those of a world without difference once the value is taken off them. One is
-    added above and below, so that p is never 0 (Davison & Hinkley 1997, section 4.2).
+    Subtracting the value from the resamples gives those of a population without difference. One is added above and
+    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2).
     """
-    defined = drawn[~np.isnan(drawn)]
-    beyond = int((np.abs(defined - value) >= abs(value) - 1e-12).sum())
-    return (beyond + 1) / (defined.size + 1)
+    defined = resampled[~np.isnan(resampled)]
+    as_extreme = int((np.abs(defined - value) >= abs(value) - 1e-12).sum())
+    return (as_extreme + 1) / (defined.size + 1)
 
 
-def means(values: Floats, units: Units, resamples: int, seed: int) -> Floats:
-    """The mean of the values (N,) in each resample."""
-    drawn = [ratio(weights @ values, weights.sum(axis=1)) for weights in units.resamples(resamples, seed)]
-    return np.concatenate(drawn)
+def resampled_means(values: Floats, units: Units, resamples: int, seed: int) -> Floats:
+    """Return the mean of the values (N,) in each resample, (B,)."""
+    means = [ratio(weights @ values, weights.sum(axis=1)) for weights in units.resample_weights(resamples, seed)]
+    return np.concatenate(means)
 
 
-def corrected(p: Sequence[float], how: Correction = "holm") -> list[float]:
-    """p-values corrected for multiple testing, in the order given.
+def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> list[float]:
+    """Return p-values corrected for multiple testing, in the order passed.
 
-    Holm 1979 keeps the chance of any false finding; Benjamini & Hochberg 1995 the share of false
-    ones among the findings; Benjamini & Yekutieli 2001 that share under any dependence.
+    Holm 1979 controls the chance of any false finding; Benjamini & Hochberg 1995 the share of false ones among the
+    findings; Benjamini & Yekutieli 2001 that share under any dependence.
     """
     values = np.asarray(p, float)
     m = values.size
     order = np.argsort(values)
-    place = np.arange(1, m + 1)
-    if how == "holm":
-        stepped = np.maximum.accumulate(values[order] * (m + 1 - place))
+    rank = np.arange(1, m + 1)
+    if correction == "holm":
+        sorted_corrected = np.maximum.accumulate(values[order] * (m + 1 - rank))
     else:
-        spread = (1 / place).sum() if how == "benjamini-yekutieli" else 1.0
-        raised = values[order] * m * spread / place
-        stepped = np.minimum.accumulate(raised[::-1])[::-1]
-    out = np.empty_like(values)
-    out[order] = np.minimum(stepped, 1)
-    return [float(q) for q in out]
+        dependence_factor = (1 / rank).sum() if correction == "benjamini-yekutieli" else 1.0
+        raised = values[order] * m * dependence_factor / rank
+        sorted_corrected = np.minimum.accumulate(raised[::-1])[::-1]
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(sorted_corrected, 1)
+    return [float(q) for q in corrected]
 
 
-def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float] | None:
-    """t and two-sided p of r12 = r13, two correlations that share variable 1 (Williams 1959).
+def williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, float] | None:
+    """Return t and the two-sided p of r12 = r13, two correlations that share variable 1 (Williams 1959).
 
-    t = (r12 - r13) sqrt((n - 1)(1 + r23) / (2 (n - 1)/(n - 3) |R| + m^2 (1 - r23)^3)) with n - 3
-    degrees of freedom, |R| = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, m = (r12 + r13) / 2
-    (Steiger 1980, eq. 7). Variable 1 is people's score, 2 and 3 the two judges'. None for n < 4 or
-    where the two judges are one (r23 = 1).
+    t = (r12 - r13) sqrt((n - 1)(1 + r23) / (2 (n - 1)/(n - 3) |R| + m^2 (1 - r23)^3)) with n - 3 degrees of freedom,
+    |R| = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, m = (r12 + r13) / 2 (Steiger 1980, eq. 7). Variable 1 is the
+    annotators' score, 2 and 3 the two judges'. None for n < 4 or where the two judges are identical (r23 = 1).
     """
     if n < 4:
         return None
-    whole = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
-    spread = 2 * (n - 1) / (n - 3) * whole + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    spread = 2 * (n - 1) / (n - 3) * determinant + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
     if spread <= 1e-12:
         return None
     t = (r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread)

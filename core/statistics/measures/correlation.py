@@ -1,9 +1,8 @@
-"""Correlation of a judge's scores with people's, at the level of items, of groups and of systems.
+"""Correlation of a judge's scores with the annotators', at the level of items, of groups and of systems.
 
-Item level: over all items at once. Group level: within each document or dialogue, then averaged,
-so that easy and hard documents do not help. System level: between the systems' mean scores, which
-is what a leaderboard needs. The three answer different questions and can differ in sign
-(Deutsch, Dror & Roth 2021).
+Item level: over all items at once. Group level: within each document or dialogue, then averaged, so that easy and hard
+documents do not raise it. System level: between the systems' mean scores, which is what a leaderboard needs. The three
+answer different questions and can differ in sign (Deutsch, Dror & Roth 2021).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,140 +11,145 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from core.statistics import remarks
-from core.statistics.data.arrays import Floats, Ints, ratio
+from core.statistics import notes
+from core.statistics.data.arrays import Floats, Ints, clipped_correlation, ratio
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Units, distinct_scores
-from core.statistics.measures.continuous import kendall, pearson, spearman
-from core.statistics.measures.intervals import percentile, resample
-from core.statistics.measures.kernels import Statistic, together
-from core.statistics.measures.pairwise import FEWEST_FOR_CORRELATION as FEWEST
+from core.statistics.measures.continuous import kendall_tau_b, pearson, spearman
+from core.statistics.measures.intervals import bootstrap, percentile_interval
+from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.statistic import Statistic, stack_statistics
 
-KINDS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
+FUNCTIONS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "pearson": pearson,
     "spearman": spearman,
-    "kendall_tau_b": kendall,
+    "kendall_tau_b": kendall_tau_b,
 }
+MAX_DRAWN_WEIGHTS = 2_000_000
+"""Resampled item weights in memory at once: 16 MB."""
 Names = Sequence[str] | npt.NDArray[np.object_]
 
 
-def item_level(
-    judge: Floats, people: Floats, *, groups: Names | None = None, resamples: int = 1000, seed: int = 0
+def item_level_correlations(
+    judge: Floats, reference: Floats, *, groups: Names | None = None, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Pearson, Spearman and Kendall tau-b over items, (N,) each, nan missing.
+    """Estimate Pearson's r, Spearman's rho and Kendall's tau-b over items from scores (N,), nan missing.
 
-    Items are resampled, or whole groups of items where groups (N,) are given.
+    Items are resampled, or whole groups of items where groups (N,) are passed.
     """
-    both = ~np.isnan(judge) & ~np.isnan(people)
-    x, y = judge[both], people[both]
-    if x.size < FEWEST:
-        return nothing(f"a correlation needs {FEWEST} items with both scores", x.size, judge.size)
-    names = None if groups is None else tuple(np.array(groups, object)[both])
-    rows, units = distinct_scores(np.column_stack([x, y]), names)
-    family = together([make(*rows.T) for make in KINDS.values()])
-    found = resample(family, units, resamples, seed)
+    both = ~np.isnan(judge) & ~np.isnan(reference)
+    x, y = judge[both], reference[both]
+    if x.size < MIN_ITEMS_FOR_CORRELATION:
+        reason = f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} items with both scores"
+        return undefined_correlations(reason, x.size, judge.size)
+    group_names = None if groups is None else tuple(np.array(groups, object)[both])
+    rows, units = distinct_scores(np.column_stack([x, y]), group_names)
+    family = stack_statistics([function(*rows.T) for function in FUNCTIONS.values()])
+    results = bootstrap(family, units, resamples, seed)
     return {
-        kind: remarks.correlation(one, x.size, judge.size, units.number) for kind, one in zip(KINDS, found, strict=True)
+        name: notes.correlation_estimate(result, x.size, judge.size, units.size)
+        for name, result in zip(FUNCTIONS, results, strict=True)
     }
 
 
-def group_level(
-    judge: Floats, people: Floats, groups: Names, *, resamples: int = 1000, seed: int = 0
+def group_level_correlations(
+    judge: Floats, reference: Floats, groups: Names, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """The mean over groups of the correlation within each; groups (N,) are resampled.
+    """Estimate the mean over groups of the correlation within each; groups (N,) are resampled.
 
-    A group with fewer than two items, or with equal scores on either side, has no correlation and is
-    left out; the reason says how many were.
+    A group with fewer than two items, or with equal scores on either side, has no correlation and is left out; the
+    reason gives the number of such groups.
     """
-    both = ~np.isnan(judge) & ~np.isnan(people)
-    names, at = np.unique(np.array(groups, object)[both].astype(str), return_inverse=True)
-    x, y = judge[both], people[both]
-    parts = [(x[at == group], y[at == group]) for group in range(names.size)]
-    found = {}
-    for kind, make in KINDS.items():
-        inside = np.array([within(make, *part) for part in parts])
-        found[kind] = mean_of_groups(inside, x.size, judge.size, resamples, seed)
-    return found
+    both = ~np.isnan(judge) & ~np.isnan(reference)
+    names, group = np.unique(np.array(groups, object)[both].astype(str), return_inverse=True)
+    x, y = judge[both], reference[both]
+    scores_by_group = [(x[group == number], y[group == number]) for number in range(names.size)]
+    estimates = {}
+    for name, function in FUNCTIONS.items():
+        correlations = np.array([correlate(function, *scores) for scores in scores_by_group])
+        estimates[name] = mean_over_groups(correlations, x.size, judge.size, resamples, seed)
+    return estimates
 
 
-def within(make: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats) -> float:
-    """The correlation of two columns; nan where it is undefined."""
-    return float(make(x, y)(np.ones((1, x.size)))[0]) if x.size > 1 else np.nan
+def correlate(function: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats) -> float:
+    """Return the correlation of two columns; nan where it is undefined."""
+    return float(function(x, y)(np.ones((1, x.size)))[0]) if x.size > 1 else np.nan
 
 
-def mean_of_groups(inside: Floats, used: int, there: int, resamples: int, seed: int) -> Estimate:
-    """The mean of the correlations (G,) that are defined, groups resampled."""
-    kept = inside[~np.isnan(inside)]
+def mean_over_groups(correlations: Floats, items: int, items_total: int, resamples: int, seed: int) -> Estimate:
+    """Estimate the mean of the correlations (G,) that are defined, resampling groups."""
+    defined = correlations[~np.isnan(correlations)]
 
     def family(weights: Floats) -> Floats:
-        return ratio(weights @ kept, weights.sum(axis=1))[None]
+        return ratio(weights @ defined, weights.sum(axis=1))[None]
 
-    (one,) = resample(family, Units(np.ones(kept.size)), resamples, seed)
-    return remarks.mean_of_groups(one, kept.size, inside.size, used, there)
+    (result,) = bootstrap(family, Units(np.ones(defined.size)), resamples, seed)
+    return notes.group_mean_estimate(result, defined.size, correlations.size, items, items_total)
 
 
-def system_level(
-    judge: Floats, people: Floats, systems: Names, items: Names, *, resamples: int = 1000, seed: int = 0
+def system_level_correlations(
+    judge: Floats, reference: Floats, systems: Names, items: Names, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """The correlation of the systems' mean scores, from both sides' scores (N,).
+    """Estimate the correlation of the systems' mean scores, from both sides' scores (N,).
 
-    `systems` and `items` (N,) tell which system answered which item. Both are resampled ("boot-both"
-    of Deutsch et al. 2021), so that the interval speaks of other systems on other items.
+    `systems` and `items` (N,): which system answered which item. Both are resampled ("boot-both" of Deutsch et al.
+    2021), so that the interval covers other systems on other items.
     """
-    both = ~np.isnan(judge) & ~np.isnan(people)
+    both = ~np.isnan(judge) & ~np.isnan(reference)
     names, system = np.unique(np.array(systems, object)[both].astype(str), return_inverse=True)
     item = np.unique(np.array(items, object)[both].astype(str), return_inverse=True)[1]
-    if names.size < FEWEST:
-        reason = f"a correlation needs {FEWEST} systems, here are {names.size}"
-        return nothing(reason, int(both.sum()), judge.size)
-    scores = np.stack([judge[both], people[both]])
-    values = rows_of(means_of(np.ones((1, item.size)), system, scores))[:, 0]
-    drawn = resampled_systems(system, item, scores, resamples, seed)
+    if names.size < MIN_ITEMS_FOR_CORRELATION:
+        reason = f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} systems; there are {names.size}"
+        return undefined_correlations(reason, int(both.sum()), judge.size)
+    scores = np.stack([judge[both], reference[both]])
+    values = row_correlations(system_means(np.ones((1, item.size)), system, scores))[:, 0]
+    resampled = resampled_system_correlations(system, item, scores, resamples, seed)
     return {
-        kind: remarks.of_systems(percentile(float(value), row), names.size, item.size, judge.size)
-        for kind, value, row in zip(KINDS, values, drawn, strict=True)
+        name: notes.system_estimate(percentile_interval(float(value), row), names.size, item.size, judge.size)
+        for name, value, row in zip(FUNCTIONS, values, resampled, strict=True)
     }
 
 
-def resampled_systems(system: Ints, item: Ints, scores: Floats, resamples: int, seed: int) -> Floats:
-    """(3, B): the three correlations with systems and items drawn with replacement."""
+def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, resamples: int, seed: int) -> Floats:
+    """Return the three correlations, (3, B), with systems and items drawn with replacement."""
     rng = np.random.default_rng(seed)
-    number, items = int(system.max()) + 1, int(item.max()) + 1
-    size, found = max(1, 2_000_000 // item.size), []
-    for start in range(0, resamples, size):
-        b = min(size, resamples - start)
-        drawn = rng.multinomial(items, np.full(items, 1 / items), size=b)[:, item]
-        means = means_of(drawn.astype(float), system, scores)
-        picked = rng.integers(0, number, (b, number))
-        found.append(rows_of(np.take_along_axis(means, picked[None], axis=2)))
-    return np.concatenate(found, axis=1)
+    n_systems, n_items = int(system.max()) + 1, int(item.max()) + 1
+    chunk, correlations = max(1, MAX_DRAWN_WEIGHTS // item.size), []
+    for start in range(0, resamples, chunk):
+        b = min(chunk, resamples - start)
+        weights = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=b)[:, item]
+        means = system_means(weights.astype(float), system, scores)
+        drawn_systems = rng.integers(0, n_systems, (b, n_systems))
+        correlations.append(row_correlations(np.take_along_axis(means, drawn_systems[None], axis=2)))
+    return np.concatenate(correlations, axis=1)
 
 
-def means_of(weights: Floats, system: Ints, scores: Floats) -> Floats:
-    """(2, B, S): each system's weighted mean of both scores (2, N); nan where it has no weight."""
-    of_system = sparse.csr_array((np.ones(system.size), (np.arange(system.size), system)))
-    n = np.asarray(weights @ of_system)
-    return np.stack([ratio(np.asarray((weights * row) @ of_system), n) for row in scores])
+def system_means(weights: Floats, system: Ints, scores: Floats) -> Floats:
+    """Return each system's weighted mean of both scores (2, N), (2, B, S); nan where its items have no weight."""
+    indicator = sparse.csr_array((np.ones(system.size), (np.arange(system.size), system)))
+    n = np.asarray(weights @ indicator)
+    return np.stack([ratio(np.asarray((weights * row) @ indicator), n) for row in scores])
 
 
-def rows_of(means: Floats) -> Floats:
-    """(2, B, S) scores -> (3, B): Pearson, Spearman and tau-b of each row; nan where undefined."""
+def row_correlations(means: Floats) -> Floats:
+    """Return Pearson's r, Spearman's rho and tau-b of each row, (2, B, S) -> (3, B); nan where undefined."""
     x, y = means
-    over = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
-    spread = np.sqrt((over[0] ** 2).sum((1, 2)) * (over[1] ** 2).sum((1, 2)))
-    tau = ratio((over[0] * over[1]).sum((1, 2)), spread)
-    ranks = [side.sum(axis=2) for side in over]  # twice the mid-rank, less its mean
-    found = np.stack([moment(x, y), moment(*ranks), tau])
-    return np.where(np.isnan(means).any(axis=(0, 2)), np.nan, found)
+    signs_x, signs_y = (np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y))
+    spread = np.sqrt((signs_x**2).sum((1, 2)) * (signs_y**2).sum((1, 2)))
+    tau_b = clipped_correlation((signs_x * signs_y).sum((1, 2)), spread)
+    # The signs of a system against all others sum to twice its mid-rank, minus a constant.
+    rho = row_pearson(signs_x.sum(axis=2), signs_y.sum(axis=2))
+    correlations = np.stack([row_pearson(x, y), rho, tau_b])
+    return np.where(np.isnan(means).any(axis=(0, 2)), np.nan, correlations)
 
 
-def moment(x: Floats, y: Floats) -> Floats:
-    """Pearson's r of each row of (B, S)."""
+def row_pearson(x: Floats, y: Floats) -> Floats:
+    """Return Pearson's r of each row of (B, S)."""
     x = x - x.mean(axis=1, keepdims=True)
     y = y - y.mean(axis=1, keepdims=True)
-    return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
+    return clipped_correlation((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
-def nothing(reason: str, used: int, there: int) -> dict[str, Estimate]:
-    """No value, and why."""
-    return {kind: Estimate(None, None, None, used, there, 0, 0, 0, reason) for kind in KINDS}
+def undefined_correlations(reason: str, items: int, items_total: int) -> dict[str, Estimate]:
+    """Return estimates without a value, with the reason."""
+    return {name: Estimate(None, None, None, items, items_total, 0, 0, 0, reason) for name in FUNCTIONS}

@@ -1,4 +1,4 @@
-"""95 % intervals by resampling the items (or the documents they come in) with replacement."""
+"""95 % intervals by resampling items, or the documents they belong to, with replacement."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,17 @@ from scipy.special import ndtr, ndtri
 
 from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import Units
-from core.statistics.measures.kernels import Family
+from core.statistics.measures.statistic import Family
 
-ENDS = (0.025, 0.975)
+LEVELS = (0.025, 0.975)
+NO_SPREAD = "every resample gives the same value: no interval"
+FEW_RESAMPLES = "fewer than two resamples have a value: no interval"
+VALUE_OUTSIDE = "no interval: the resampled one excludes the value, because repeated items bias this statistic"
+"""Rank statistics of continuous scores: a resample has ties that the data does not have."""
+SAME = 1e-12
+"""Resampled values closer than this are equal up to rounding."""
+CLOSE = 1e-9
+"""A value this close to the end of its interval is not outside: closed forms agree to this many digits."""
 
 
 @dataclass(frozen=True)
@@ -20,65 +28,80 @@ class Resampled:
     low: float | None
     high: float | None
     dropped: int
+    """Resamples in which the statistic is undefined."""
+    problem: str = ""
+    """Why a defined value has no interval."""
 
 
-def resample(family: Family, units: Units, resamples: int, seed: int) -> list[Resampled]:
-    """Value and interval of each statistic of the family; all see the same resamples."""
-    if not units.number:
-        nothing = family(np.zeros((1, units.times.size)))
-        return [Resampled(None, None, None, 0) for _ in nothing]
-    values = family(units.times[None])[:, 0]
-    drawn = [family(weights) for weights in units.resamples(resamples, seed)]
-    left_out, often = units.left_out()
-    without = family(left_out)
-    every = np.concatenate(drawn, axis=1) if drawn else np.empty((values.size, 0))
+def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[Resampled]:
+    """Return value and interval of each statistic of the family; all use the same resamples."""
+    if not units.size:
+        undefined = family(np.zeros((1, units.frequencies.size)))
+        return [Resampled(None, None, None, 0) for _ in undefined]
+    values = family(units.frequencies[None])[:, 0]
+    chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
+    weights, block_frequencies = units.jackknife_weights()
+    jackknife = family(weights)
+    resampled = np.concatenate(chunks, axis=1) if chunks else np.empty((values.size, 0))
     return [
-        interval(float(value), row, jackknife, often)
-        for value, row, jackknife in zip(values, every, without, strict=True)
+        bca_interval(float(value), row, without_block, block_frequencies)
+        for value, row, without_block in zip(values, resampled, jackknife, strict=True)
     ]
 
 
-def interval(value: float, drawn: Floats, left_out: Floats, often: Floats) -> Resampled:
-    """The bias-corrected and accelerated interval (Efron 1987): BCa.
+def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats) -> Resampled:
+    """Return the bias-corrected and accelerated interval, BCa (Efron 1987).
 
-    `drawn`: the statistic in each resample; `left_out`: with each block left out, `often`: how
-    often each of those occurs. z0 corrects the median of the resamples, a their skew.
+    `resampled`: the statistic in each resample; `jackknife`: without each block of items; `block_frequencies`: how
+    often each block occurs. z0 corrects the median of the resamples, the acceleration their skewness.
     """
     if np.isnan(value):
         return Resampled(None, None, None, 0)
-    defined = drawn[~np.isnan(drawn)]
-    dropped = drawn.size - defined.size
-    if defined.size < 2 or np.ptp(defined) < 1e-12:
-        return Resampled(value, None, None, dropped)
-    low, high = np.quantile(defined, bca_levels(value, defined, left_out, often))
-    return Resampled(value, float(low), float(high), dropped)
+    defined = resampled[~np.isnan(resampled)]
+    dropped = resampled.size - defined.size
+    if defined.size < 2:
+        return Resampled(value, None, None, dropped, FEW_RESAMPLES)
+    if np.ptp(defined) < SAME:
+        return Resampled(value, None, None, dropped, NO_SPREAD)
+    low, high = np.quantile(defined, bca_levels(value, defined, jackknife, block_frequencies))
+    return checked_interval(value, float(low), float(high), dropped)
 
 
-def percentile(value: float, drawn: Floats) -> Resampled:
-    """The middle 95 % of the resamples, where there is no jackknife to correct with."""
-    defined = drawn[~np.isnan(drawn)]
-    dropped = drawn.size - defined.size
-    if np.isnan(value) or defined.size < 2:
-        return Resampled(None if np.isnan(value) else value, None, None, dropped)
-    low, high = np.quantile(defined, ENDS)
-    return Resampled(value, float(low), float(high), dropped)
+def percentile_interval(value: float, resampled: Floats) -> Resampled:
+    """Return the middle 95 % of the resamples, where there is no jackknife for a correction."""
+    defined = resampled[~np.isnan(resampled)]
+    dropped = resampled.size - defined.size
+    if np.isnan(value):
+        return Resampled(None, None, None, dropped)
+    if defined.size < 2:
+        return Resampled(value, None, None, dropped, FEW_RESAMPLES)
+    low, high = np.quantile(defined, LEVELS)
+    return checked_interval(value, float(low), float(high), dropped)
 
 
-def bca_levels(value: float, drawn: Floats, left_out: Floats, often: Floats) -> Floats:
-    """The two quantiles of the resamples that bound the 95 % interval."""
-    below = (drawn < value - 1e-12).mean() + (np.abs(drawn - value) <= 1e-12).mean() / 2
-    z0 = ndtri(np.clip(below, 1 / drawn.size, 1 - 1 / drawn.size))
-    a = acceleration(left_out, often)
-    z = z0 + ndtri(np.array(ENDS))
+def checked_interval(value: float, low: float, high: float, dropped: int) -> Resampled:
+    """Return the interval, or none where it excludes its own value."""
+    if value < low - CLOSE or value > high + CLOSE:
+        return Resampled(value, None, None, dropped, VALUE_OUTSIDE)
+    return Resampled(value, low, high, dropped)
+
+
+def bca_levels(value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats) -> Floats:
+    """Return the two quantiles of the resamples that bound the 95 % interval."""
+    # Resamples equal to the value count half: statistics of few items repeat, and z0 would be biased either way.
+    below = (resampled < value - SAME).mean() + (np.abs(resampled - value) <= SAME).mean() / 2
+    z0 = ndtri(np.clip(below, 1 / resampled.size, 1 - 1 / resampled.size))
+    a = acceleration(jackknife, block_frequencies)
+    z = z0 + ndtri(np.array(LEVELS))
     return np.asarray(ndtr(z0 + z / (1 - a * z)))
 
 
-def acceleration(left_out: Floats, often: Floats) -> float:
-    """sum d^3 / (6 (sum d^2)^1.5) for d the mean of the jackknife values minus each of them."""
-    there = ~np.isnan(left_out)
-    values, often = left_out[there], often[there]
-    if not often.sum():
+def acceleration(jackknife: Floats, block_frequencies: Floats) -> float:
+    """sum d^3 / (6 (sum d^2)^1.5) with d the mean of the jackknife values minus each of them."""
+    defined = ~np.isnan(jackknife)
+    values, frequencies = jackknife[defined], block_frequencies[defined]
+    if not frequencies.sum():
         return 0.0
-    apart = (often * values).sum() / often.sum() - values
-    spread = (often * apart**2).sum()
-    return float((often * apart**3).sum() / (6 * spread**1.5)) if spread > 1e-24 else 0.0
+    deviations = (frequencies * values).sum() / frequencies.sum() - values
+    spread = (frequencies * deviations**2).sum()
+    return float((frequencies * deviations**3).sum() / (6 * spread**1.5)) if spread > 1e-24 else 0.0

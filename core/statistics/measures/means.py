@@ -5,61 +5,66 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from core.statistics import remarks
+from core.statistics import notes
 from core.statistics.data.arrays import Floats, ratio
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.patterns import Units, grouped
-from core.statistics.measures.intervals import resample
+from core.statistics.data.patterns import Units, group_indicator
+from core.statistics.measures.intervals import bootstrap
 
 Z = float(ndtri(0.975))
 
 
-def mean(
+def mean_estimate(
     values: Sequence[float | None] | Floats,
     *,
     groups: Sequence[str] | None = None,
-    there: int | None = None,
+    total: int | None = None,
     raters: int = 0,
     pairs: int = 0,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """The mean over items of what is defined, with its BCa interval; None and nan are left out.
+    """Estimate the mean over items of the defined values, with its BCa interval; None and nan are left out.
 
-    `there`: how many items there are, where more than have a value here.
+    `total`: the number of items, where some have no value here at all.
     """
     numbers = np.array([np.nan if value is None else value for value in values], float)
-    defined = ~np.isnan(numbers)
-    found = numbers[defined]
-    units = Units(np.ones(found.size), grouped(None if groups is None else np.array(groups, object)[defined]))
-    features = np.column_stack([found, np.ones(found.size)])
+    is_defined = ~np.isnan(numbers)
+    defined = numbers[is_defined]
+    units = Units(
+        np.ones(defined.size), group_indicator(None if groups is None else np.array(groups, object)[is_defined])
+    )
+    features = np.column_stack([defined, np.ones(defined.size)])
 
     def family(weights: Floats) -> Floats:
         sums = weights @ features
         return ratio(sums[:, 0], sums[:, 1])[None]
 
-    (one,) = resample(family, units, resamples, seed)
-    missing = numbers.size - found.size
-    notes = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
-    notes += remarks.of_a_mean(one, found.size)
+    (result,) = bootstrap(family, units, resamples, seed)
+    missing = numbers.size - defined.size
+    caveats = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
+    caveats += notes.mean_caveats(result, defined.size)
     return Estimate(
-        one.value,
-        one.low,
-        one.high,
-        found.size,
-        there or numbers.size,
+        result.value,
+        result.low,
+        result.high,
+        defined.size,
+        total or numbers.size,
         raters,
         pairs,
-        one.dropped,
-        "; ".join(notes),
+        result.dropped,
+        "; ".join(caveats),
     )
 
 
-def share(hits: int, of: int) -> tuple[float | None, float | None, float | None]:
-    """hits / of with Wilson's score interval (Wilson 1927), which holds at 0 and 1 too."""
-    if not of:
+def wilson_proportion(hits: int, n: int) -> tuple[float | None, float | None, float | None]:
+    """Return hits / n with the ends of Wilson's 95 % score interval (Wilson 1927); three None for n = 0.
+
+    (p + z^2/2n +- z sqrt(p (1 - p)/n + z^2/4n^2)) / (1 + z^2/n), z = 1.96. It is valid at 0 and 1 too.
+    """
+    if not n:
         return None, None, None
-    p, z2 = hits / of, Z**2 / of
-    middle = (p + z2 / 2) / (1 + z2)
-    half = Z / (1 + z2) * np.sqrt(p * (1 - p) / of + Z**2 / (4 * of**2))
-    return p, float(max(0.0, middle - half)), float(min(1.0, middle + half))
+    p, z2 = hits / n, Z**2 / n
+    centre = (p + z2 / 2) / (1 + z2)
+    half = Z / (1 + z2) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return p, float(max(0.0, centre - half)), float(min(1.0, centre + half))

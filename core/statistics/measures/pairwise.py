@@ -1,140 +1,193 @@
-"""Statistics of two raters on the items that both judged, and their mean over all rater pairs.
+"""Statistics of two raters on the items that both labelled, and their mean over all pairs of raters.
 
-Two raters' labels on the same items are a K x K table t_kl: how many items the first put in k and
-the second in l. Items that only one of them judged are not in it: pairs are matched by item.
-Tables come as (..., K, K) arrays, so that one call serves every pair and every resample.
+Two raters' labels on the same items are a K x K table t_kl: the number of items that the first assigned to
+category k and the second to l. Items that only one of them labelled are not in it: pairs are matched by item.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from core.statistics.data.arrays import Codes, Floats, ratio, standard
-from core.statistics.measures.kernels import Family, Statistic
+from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation, ratio, rescale
+from core.statistics.measures.statistic import Family, Statistic
 
-OfTable = Callable[[Floats], Floats]
-"""(..., K, K) tables -> (...) values, nan where undefined."""
-DENSE = 3_000_000
-"""Up to so many cells a table of cells is kept whole."""
-FEWEST_FOR_CORRELATION = 3
+CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
+MAX_TABLE_CELLS = 500_000
+"""Cells of resampled tables in memory at once: 4 MB, so that most temporary arrays stay in the processor's cache."""
+MIN_ITEMS_FOR_CORRELATION = 3
+"""Two items are on a line for any values, so that their correlation is always -1 or 1."""
+MIN_SPREAD = 1e-20
+"""A product of sums of squares below this is a rounding error of zero: ranks and rescaled numbers are of order 1."""
 
 
-def cohen(tables: Floats, weighting: Floats | None = None) -> Floats:
-    """Cohen's kappa, weighted where agreement weights (K, K) are given (Cohen 1960, 1968).
+@dataclass(frozen=True)
+class PairTables:
+    """K x K tables of many rater pairs and resamples at once."""
 
-    1 - sum v_kl o_kl / sum v_kl e_kl with v = 1 - weights, o the table's proportions and e the
-    products of its margins. Undefined where both raters used one and the same category.
+    cells: Floats
+    """(K, K, ...): the number of items that the first rater assigned to k and the second to l. The long axes
+    are last, because numpy is several times slower when its inner loop runs over K cells."""
+
+    @cached_property
+    def rows(self) -> Floats:
+        """(K, ...): the number of items that the first rater assigned to each category."""
+        return np.asarray(self.cells.sum(axis=1))
+
+    @cached_property
+    def columns(self) -> Floats:
+        """(K, ...): the number of items that the second rater assigned to each category."""
+        return np.asarray(self.cells.sum(axis=0))
+
+    @cached_property
+    def n(self) -> Floats:
+        """(...): the number of items that both labelled."""
+        return np.asarray(self.rows.sum(axis=0))
+
+
+TableStatistic = Callable[[PairTables], Floats]
+"""Tables -> (...) values, nan where undefined."""
+
+
+def cohen_kappa(tables: PairTables, agreement_weights: Floats | None = None) -> Floats:
+    """Cohen's kappa, weighted where agreement weights (K, K) are passed (Cohen 1960, 1968).
+
+    1 - sum v_kl o_kl / sum v_kl e_kl with v = 1 - weights, o the table's proportions and e the products of its margins.
+    Undefined where both raters used one and the same category.
     """
-    kinds = tables.shape[-1]
-    disagree = 1 - (np.eye(kinds) if weighting is None else weighting)
-    n = tables.sum(axis=(-2, -1))
-    expected = np.einsum("...k,kl,...l->...", tables.sum(axis=-1), disagree, tables.sum(axis=-2))
-    return 1 - ratio((tables * disagree).sum(axis=(-2, -1)) * n, expected)
+    if agreement_weights is None:
+        observed = tables.n - np.einsum("kk...->...", tables.cells)
+        expected = tables.n**2 - np.einsum("k...,k...->...", tables.rows, tables.columns)
+    else:
+        disagree = 1 - agreement_weights
+        observed = np.tensordot(disagree, tables.cells, axes=2)
+        expected = np.einsum("k...,k...->...", np.tensordot(disagree, tables.rows, axes=(0, 0)), tables.columns)
+    return 1 - ratio(observed * tables.n, expected)
 
 
-def cohen_of(codes: Codes, kinds: int, weighting: Floats | None = None) -> Statistic:
-    """`cohen` of two raters' codes (P, 2) from their margins, without a K x K table for each resample.
+def cohen_kappa_statistic(codes: Codes, n_categories: int, agreement_weights: Floats | None = None) -> Statistic:
+    """`cohen_kappa` of two raters' codes (P, 2) from their margins, without a K x K table for each resample.
 
-    Patterns that one of the two did not judge are left out. It pays where categories are many.
+    Patterns that one of the two did not label are left out. This is faster where categories are many.
     """
-    disagree = 1 - (np.eye(kinds) if weighting is None else weighting)
+    disagree = 1 - (np.eye(n_categories) if agreement_weights is None else agreement_weights)
     both = np.flatnonzero((codes >= 0).all(axis=1))
     a, b = codes[both].T
-    margins = [np.eye(kinds)[side] for side in (a, b)]
+    indicators = [np.eye(n_categories)[rater_codes] for rater_codes in (a, b)]
 
-    def value(weights: Floats) -> Floats:
-        here = weights[:, both]
-        rows, columns = (here @ margin for margin in margins)
+    def statistic(weights: Floats) -> Floats:
+        shared = weights[:, both]
+        rows, columns = (shared @ indicator for indicator in indicators)
         expected = ((rows @ disagree) * columns).sum(axis=1)
-        return 1 - ratio((here @ disagree[a, b]) * here.sum(axis=1), expected)
+        return 1 - ratio((shared @ disagree[a, b]) * shared.sum(axis=1), expected)
 
-    return value
+    return statistic
 
 
-def pearson(tables: Floats, numbers: Floats) -> Floats:
-    """Pearson's r of two raters whose categories stand for numbers, (K,)."""
-    values = np.broadcast_to(standard(numbers), tables.shape[:-1])
+def pearson(tables: PairTables, numbers: Floats) -> Floats:
+    """Pearson's r of two raters whose categories denote numbers, (K,)."""
+    values = np.broadcast_to(rescale(numbers).reshape(-1, *(1,) * tables.n.ndim), tables.rows.shape)
     return product_moment(tables, values, values)
 
 
-def spearman(tables: Floats) -> Floats:
-    """Spearman's rho: Pearson's r of mid-ranks, ties sharing the mean of their ranks."""
-    rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
-    return product_moment(tables, mid_ranks(rows), mid_ranks(columns))
+def spearman(tables: PairTables) -> Floats:
+    """Spearman's rho: Pearson's r of mid-ranks, tied items sharing the mean of their ranks."""
+    return product_moment(tables, mid_ranks(tables.rows), mid_ranks(tables.columns))
 
 
-def kendall(tables: Floats) -> Floats:
-    """Kendall's tau-b: (C - D) / sqrt((n0 - n1) (n0 - n2)), ties of either rater in n1 and n2.
+def kendall_tau_b(tables: PairTables) -> Floats:
+    """Kendall's tau-b: (C - D) / sqrt((n0 - n1) (n0 - n2)).
 
-    C and D count the item pairs that the raters order alike and oppositely (Kendall 1945).
+    C and D count the item pairs that the raters order alike and oppositely, n0 all item pairs, n1 and n2 those that one
+    rater ties (Kendall 1945).
     """
-    earlier = np.cumsum(tables, axis=-2) - tables
-    less = np.cumsum(earlier, axis=-1) - earlier
-    more = earlier.sum(axis=-1, keepdims=True) - less - earlier
-    score = (tables * (less - more)).sum(axis=(-2, -1))
-    n = tables.sum(axis=(-2, -1))
-    untied = [(n**2 - (margin**2).sum(axis=-1)) / 2 for margin in (tables.sum(axis=-1), tables.sum(axis=-2))]
-    return enough(ratio(score, np.sqrt(untied[0] * untied[1])), n)
+    n_categories = len(tables.cells)
+    lower_rows = np.zeros_like(tables.columns)
+    score = np.zeros_like(tables.n)
+    for k in range(1, n_categories):
+        lower_rows += tables.cells[k - 1]
+        # Of the items in lower rows, those in lower columns than l minus those in higher columns.
+        balance = lower_rows[0] - lower_rows.sum(axis=0)
+        score += tables.cells[k, 0] * balance
+        for column in range(1, n_categories):
+            balance += lower_rows[column - 1]
+            balance += lower_rows[column]
+            score += tables.cells[k, column] * balance
+    untied = [(tables.n**2 - (margin**2).sum(axis=0)) / 2 for margin in (tables.rows, tables.columns)]
+    return mask_small_samples(clipped_correlation(score, np.sqrt(untied[0] * untied[1])), tables.n)
 
 
-def product_moment(tables: Floats, x: Floats, y: Floats) -> Floats:
-    """Pearson's r of a table whose rows stand for x (..., K) and columns for y (..., K)."""
-    n = tables.sum(axis=(-2, -1))
-    rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
-    x = x - ratio((rows * x).sum(-1), n)[..., None]
-    y = y - ratio((columns * y).sum(-1), n)[..., None]
-    product = np.einsum("...k,...kl,...l->...", x, tables, y)
-    spread = (rows * x**2).sum(-1) * (columns * y**2).sum(-1)
-    return enough(ratio(product, np.sqrt(np.where(spread > 1e-20, spread, 0))), n)
+def product_moment(tables: PairTables, x: Floats, y: Floats) -> Floats:
+    """Pearson's r of tables whose rows denote x (K, ...) and whose columns denote y (K, ...)."""
+    x = x - ratio((tables.rows * x).sum(axis=0), tables.n)
+    y = y - ratio((tables.columns * y).sum(axis=0), tables.n)
+    product = np.einsum("k...,k...->...", x, np.einsum("kl...,l...->k...", tables.cells, y))
+    spread = (tables.rows * x**2).sum(axis=0) * (tables.columns * y**2).sum(axis=0)
+    correlations = clipped_correlation(product, np.sqrt(np.where(spread > MIN_SPREAD, spread, 0)))
+    return mask_small_samples(correlations, tables.n)
 
 
-def enough(values: Floats, n: Floats) -> Floats:
-    """The correlations of at least three items: two items lie on a line whatever they are."""
-    return np.where(n >= FEWEST_FOR_CORRELATION, values, np.nan)
+def mask_small_samples(correlations: Floats, n: Floats) -> Floats:
+    """Replace correlations of fewer than three items by nan."""
+    return np.where(n >= MIN_ITEMS_FOR_CORRELATION, correlations, np.nan)
 
 
-def signs(values: Floats) -> Floats:
-    """(n,) -> (n, n): the sign of each value less each other."""
+def sign_matrix(values: Floats) -> Floats:
+    """Return the sign of each value minus each other, (n,) -> (n, n)."""
     return np.sign(np.subtract.outer(values, values)).astype(float)
 
 
 def mid_ranks(margin: Floats) -> Floats:
-    """The mean rank of each category, from how often each occurs, (..., K), as a share of n."""
-    n = margin.sum(axis=-1, keepdims=True)
-    return ratio(np.cumsum(margin, axis=-1) - margin / 2, n)
+    """Return the mean rank of each category from its frequency, (K, ...), as a share of n."""
+    ranks = margin / 2
+    below = np.zeros_like(margin[0])
+    for k in range(1, len(margin)):  # np.cumsum over a leading axis is several times slower
+        below += margin[k - 1]
+        ranks[k] += below
+    return ratio(ranks, margin.sum(axis=0))
 
 
-def over_pairs(codes: Codes, kinds: int, of_tables: Sequence[OfTable]) -> Family:
-    """For each function of tables its mean over the rater pairs for which it is defined."""
-    cells = pair_cells(codes, kinds)
-    pairs = cells.shape[1] // kinds**2
+def mean_over_pairs(codes: Codes, n_categories: int, statistics: Sequence[TableStatistic]) -> Family:
+    """Return for each table statistic its mean over the rater pairs for which it is defined.
 
-    def values(weights: Floats) -> Floats:
-        made = np.asarray((cells.T @ weights.T).T)
-        tables = made.reshape(weights.shape[0], pairs, kinds, kinds)
-        return np.stack([mean_defined(of_table(tables)) for of_table in of_tables])
+    Pairs are processed in chunks, so that memory does not grow with the number of raters.
+    """
+    pairs = overlapping_pairs(codes)
 
-    return values
+    def family(weights: Floats) -> Floats:
+        chunk = max(1, MAX_TABLE_CELLS // max(1, weights.shape[0] * n_categories**2, codes.shape[0]))
+        weights_by_pattern = np.ascontiguousarray(weights.T)
+        sums = np.zeros((len(statistics), weights.shape[0]))
+        n_defined = np.zeros_like(sums)
+        for start in range(0, len(pairs), chunk):
+            tables = pair_tables(codes, n_categories, pairs[start : start + chunk], weights_by_pattern)
+            for number, statistic in enumerate(statistics):
+                values = statistic(tables)
+                defined = ~np.isnan(values)
+                sums[number] += np.where(defined, values, 0).sum(axis=0)
+                n_defined[number] += defined.sum(axis=0)
+        return ratio(sums, n_defined)
+
+    return family
 
 
-def mean_defined(values: Floats) -> Floats:
-    """Mean over the last axis of what is not nan; nan where nothing is."""
-    defined = ~np.isnan(values)
-    return ratio(np.where(defined, values, 0).sum(axis=-1), defined.sum(axis=-1))
+def overlapping_pairs(codes: Codes) -> Ints:
+    """Return the pairs of raters who share a pattern, (pairs, 2)."""
+    present = (codes >= 0).astype(float)
+    return np.argwhere(np.triu(present.T @ present, 1) > 0)
 
 
-def pair_cells(codes: Codes, kinds: int) -> sparse.csc_array | Floats:
-    """(P, pairs * K * K): 1 in the cell of each rater pair's table that a pattern falls in."""
-    pairs = list(combinations(range(codes.shape[1]), 2))
-    rows, columns = [], []
-    for number, (a, b) in enumerate(pairs):
-        both = np.flatnonzero((codes[:, a] >= 0) & (codes[:, b] >= 0))
-        rows.append(both)
-        columns.append(number * kinds**2 + codes[both, a].astype(np.int64) * kinds + codes[both, b])
-    shape = (codes.shape[0], len(pairs) * kinds**2)
-    empty = [np.empty(0, np.int64)]
-    at = (np.concatenate(rows or empty), np.concatenate(columns or empty))
-    table = sparse.csc_array((np.ones(at[0].size), at), shape=shape)
-    return table.toarray() if shape[0] * shape[1] <= DENSE else table
+def pair_tables(codes: Codes, n_categories: int, pairs: Ints, weights_by_pattern: Floats) -> PairTables:
+    """Return the tables (K, K, pairs, B) of rater pairs (pairs, 2) from the weights of P patterns (P, B)."""
+    first, second = codes[:, pairs[:, 0]], codes[:, pairs[:, 1]]
+    pattern, pair = np.nonzero((first >= 0) & (second >= 0))
+    cell = first[pattern, pair].astype(np.int32) * n_categories + second[pattern, pair]
+    # One row for each cell of each pair's table, with 1 for the patterns that fall in it.
+    indicator = sparse.csr_array(
+        (np.ones(pattern.size), (cell * len(pairs) + pair.astype(np.int32), pattern.astype(np.int32))),
+        shape=(n_categories**2 * len(pairs), codes.shape[0]),
+    )
+    cells = np.asarray(indicator @ weights_by_pattern)
+    return PairTables(cells.reshape(n_categories, n_categories, len(pairs), weights_by_pattern.shape[1]))

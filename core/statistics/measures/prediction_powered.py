@@ -1,23 +1,23 @@
-"""Prediction-powered estimates: people's mean from few human labels and many judgements.
+"""Prediction-powered estimates: the mean human label from few human labels and many judge verdicts.
 
-Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023; with the power tuning of Angelopoulos, Duchi &
-Zrnic 2023 ("PPI++"). The judge may be biased: the labelled items measure its bias and take it out.
+Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023; with the power tuning of Angelopoulos, Duchi & Zrnic 2023
+("PPI++"). The judge may be biased: the labelled items measure its bias and correct for it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from core.statistics.data.arrays import Floats
+from core.statistics.measures.means import Z
 
-Z = float(ndtri(0.975))
-FEWEST = 30
+FEW_LABELS = 30
+"""Below this many labels the normal approximation of the interval is rough."""
 
 
 @dataclass(frozen=True)
-class Powered:
-    """People's mean as estimated from both, beside what the human labels alone give."""
+class PredictionPoweredMean:
+    """The mean human label estimated from labels and verdicts, and from the labels alone."""
 
     value: float | None
     low: float | None
@@ -26,66 +26,71 @@ class Powered:
     """The mean of the human labels alone, and its 95 % interval."""
     human_low: float | None
     human_high: float | None
-    power: float
-    """lambda: 0 ignores the judge, 1 trusts its spread fully."""
+    judge_weight: float
+    """lambda: 0 ignores the judge, 1 uses its verdicts fully."""
     labelled: int
     judged: int
-    """Items that only the judge saw."""
-    worth: float | None
-    """How many human labels alone would give so narrow an interval."""
+    """Items with only the judge's verdict."""
+    effective_labels: float | None
+    """The number of human labels that alone would give an interval as narrow."""
     reason: str = ""
 
 
-def mean(human: Floats, judge: Floats, more: Floats, power: float | None = None) -> Powered:
-    """human (n,) and judge (n,) on the labelled items, more (N,): the judge on the others.
+def prediction_powered_mean(
+    human: Floats, judge: Floats, unlabelled: Floats, judge_weight: float | None = None
+) -> PredictionPoweredMean:
+    """Estimate from human (n,) and judge (n,) on the labelled items, and the judge on the unlabelled items, (N,).
 
-    theta = mean(human) - lambda (mean(judge) - mean(more)). Its variance is
-    var(human - lambda judge) / n + lambda^2 var(more) / N, least at
-    lambda = cov(human, judge) / ((1 + n / N) var(all judgements)), clipped to [0, 1]. Labelled items
-    must be a random sample of all. For a win rate pass 0 / 1.
+    theta = mean(human) - lambda (mean(judge) - mean(unlabelled)). Its variance is
+    var(human - lambda judge) / n + lambda^2 var(unlabelled) / N, least at
+    lambda = cov(human, judge) / ((1 + n / N) var(all verdicts)), clipped to [0, 1]. Labelled items must be a random
+    sample of all. For a win rate pass 0 / 1.
     """
-    n, others = human.size, more.size
+    n, n_unlabelled = human.size, unlabelled.size
     if n < 2:
         reason = f"{n} labelled items: at least two are needed"
-        return Powered(None, None, None, None, None, None, 0.0, n, others, None, reason)
-    alone = float(human.var(ddof=1) / n)
-    lam = (tuned(human, judge, more) if power is None else power) if others else 0.0
-    value = human.mean() - lam * (judge.mean() - (more.mean() if others else judge.mean()))
+        return PredictionPoweredMean(None, None, None, None, None, None, 0.0, n, n_unlabelled, None, reason)
+    human_variance = float(human.var(ddof=1) / n)
+    lam = 0.0
+    if n_unlabelled:
+        lam = optimal_judge_weight(human, judge, unlabelled) if judge_weight is None else judge_weight
+    correction = judge.mean() - unlabelled.mean() if n_unlabelled else 0.0
+    value = human.mean() - lam * correction
     variance = (human - lam * judge).var(ddof=1) / n
-    variance += lam**2 * more.var(ddof=1) / others if others > 1 else 0.0
-    half, half_alone = Z * np.sqrt(variance), Z * np.sqrt(alone)
-    centre = float(human.mean())
-    return Powered(
+    variance += lam**2 * unlabelled.var(ddof=1) / n_unlabelled if n_unlabelled > 1 else 0.0
+    half, human_half = Z * np.sqrt(variance), Z * np.sqrt(human_variance)
+    human_mean = float(human.mean())
+    return PredictionPoweredMean(
         float(value),
         float(value - half),
         float(value + half),
-        centre,
-        float(centre - half_alone),
-        float(centre + half_alone),
+        human_mean,
+        float(human_mean - human_half),
+        float(human_mean + human_half),
         float(lam),
         n,
-        others,
-        float(n * alone / variance) if variance > 0 else None,
-        why(n, others, alone),
+        n_unlabelled,
+        float(n * human_variance / variance) if variance > 0 else None,
+        caveats(n, n_unlabelled, human_variance),
     )
 
 
-def tuned(human: Floats, judge: Floats, more: Floats) -> float:
-    """The lambda of least variance, between 0 and 1."""
-    spread = np.concatenate([judge, more]).var(ddof=1)
+def optimal_judge_weight(human: Floats, judge: Floats, unlabelled: Floats) -> float:
+    """Return the lambda of least variance, between 0 and 1."""
+    spread = np.concatenate([judge, unlabelled]).var(ddof=1)
     if spread <= 0:
         return 0.0
-    shared = np.cov(human, judge)[0, 1]
-    return float(np.clip(shared / ((1 + human.size / more.size) * spread), 0, 1))
+    covariance = np.cov(human, judge)[0, 1]
+    return float(np.clip(covariance / ((1 + human.size / unlabelled.size) * spread), 0, 1))
 
 
-def why(n: int, others: int, alone: float) -> str:
-    """What a reader should know."""
+def caveats(n: int, n_unlabelled: int, human_variance: float) -> str:
+    """Return what to know before using the estimate."""
     notes = []
-    if not others:
+    if not n_unlabelled:
         notes.append("no items that only the judge saw: this is the mean of the human labels")
-    if alone == 0:
-        notes.append("all human labels are the same: the interval shows no spread")
-    if n < FEWEST:
-        notes.append(f"fewer than {FEWEST} labelled items: the interval rests on a normal approximation")
+    if human_variance == 0:
+        notes.append("all human labels are the same: the interval has no width")
+    if n < FEW_LABELS:
+        notes.append(f"fewer than {FEW_LABELS} labelled items: the interval depends on a normal approximation")
     return "; ".join(notes)

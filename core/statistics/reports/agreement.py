@@ -1,28 +1,36 @@
-"""From labels in long form to rows of numbers: what pages and the command line ask for."""
+"""Agreement between annotators, from labels in long form to rows of statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import Literal
 
 import pandas as pd
 
-from core.statistics.data import frames
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.frames import Scale, criteria, same, targets, text
+from core.statistics.data.frames import (
+    ALL,
+    By,
+    Scale,
+    resampling_groups,
+    split_by_criterion,
+    split_frame,
+    target_codes,
+    with_pooled_criteria,
+)
 from core.statistics.data.ratings import Ratings, Scores
-from core.statistics.measures.agreement import NOMINAL, ORDERED, estimates, estimates_of_scores
-from core.statistics.reports import weights
-from core.statistics.reports.alignment import AlignmentRow, alignment
-
-__all__ = ["AlignmentRow", "Row", "agreement", "alignment", "table"]
-
-By = Literal["all", "scenario", "criterion", "raters"]
+from core.statistics.measures.agreement import (
+    NOMINAL_STATISTICS,
+    ORDERED_STATISTICS,
+    estimate_score_statistics,
+    estimate_statistics,
+)
+from core.statistics.reports import weight_statistics
+from core.statistics.reports.alignment import AlignmentRow
 
 
 @dataclass(frozen=True)
-class Row:
-    """One number of the agreement between people."""
+class AgreementRow:
+    """One statistic of the agreement between annotators."""
 
     kind: str
     criterion: str
@@ -38,74 +46,63 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Cell:
+class LabelGroup:
     """The labels of one kind, criterion and group."""
 
     kind: str
     criterion: str
     group: str
     scale: Scale
-    rated: Ratings | Scores
+    ratings: Ratings | Scores
 
 
-def agreement(
+def agreement_rows(
     frame: pd.DataFrame,
     *,
     by: By,
     scales: Mapping[tuple[str, str], Scale],
     resamples: int = 1000,
     seed: int = 0,
-) -> list[Row]:
-    """Agreement between people, one row a statistic.
+) -> list[AgreementRow]:
+    """Return the agreement between annotators, one row for each statistic.
 
-    `frame` has one row a label: item, scenario, kind, criterion, part, rater, value and, where items
-    come in documents or dialogues, group. `scales` gives the declared scale of each
-    (kind, criterion). By "raters" a group is a pair, "a × b"; by "scenario" a scenario; otherwise
-    "all". By "all" the criteria of a kind that share a scale are also pooled, as criterion "all".
-    Kinds without a scale are left out, except aspect weights, which need none.
+    `frame` has one row for each label: item, scenario, kind, criterion, part, rater, value and, where items come in
+    documents or dialogues, group. `scales` gives the declared scale of each (kind, criterion). By "raters" a group is a
+    pair, "a × b"; by "scenario" a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
+    scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need
+    none.
     """
-    found = [
-        row(cell.kind, cell.criterion, cell.group, name, estimate)
-        for cell in cells(frame, by, scales)
-        for name, estimate in measured(cell, resamples, seed).items()
+    labels, scales = (frame, scales) if by == "criterion" else with_pooled_criteria(frame, scales)
+    rows = [
+        agreement_row(group.kind, group.criterion, group.group, name, estimate)
+        for group in label_groups(labels, by, scales)
+        for name, estimate in group_statistics(group, resamples, seed).items()
     ]
-    return found + of_weights(frame, by, resamples, seed)
+    return rows + weight_rows(frame, by, resamples, seed)
 
 
-def measured(cell: Cell, resamples: int, seed: int) -> dict[str, Estimate]:
-    """The statistics that make sense for the cell's scale."""
-    if isinstance(cell.rated, Scores):
-        return estimates_of_scores(cell.rated, resamples=resamples, seed=seed)
-    names = NOMINAL if cell.scale.level == "nominal" else ORDERED
-    return estimates(cell.rated, names, resamples=resamples, seed=seed)
+def group_statistics(group: LabelGroup, resamples: int, seed: int) -> dict[str, Estimate]:
+    """Estimate the statistics that apply to the group's scale."""
+    if isinstance(group.ratings, Scores):
+        return estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
+    names = NOMINAL_STATISTICS if group.scale.level == "nominal" else ORDERED_STATISTICS
+    return estimate_statistics(group.ratings, names, resamples=resamples, seed=seed)
 
 
-def of_weights(frame: pd.DataFrame, by: By, resamples: int, seed: int) -> list[Row]:
-    """Agreement of aspect weights, which need no scale: distances, and Kendall's W."""
+def weight_rows(frame: pd.DataFrame, by: By, resamples: int, seed: int) -> list[AgreementRow]:
+    """Return the agreement of aspect weights, which need no scale: distances, and Kendall's W."""
     rows = []
-    for (kind, criterion), labels in criteria(frame):
+    for (kind, criterion), labels in split_by_criterion(frame):
         if kind == "aspect_weights":
-            for group, some in groups_of(labels, by):
-                found = weights.among_people(some, resamples=resamples, seed=seed)
-                rows += [row(kind, criterion, group, name, one) for name, one in found.items()]
+            for group, group_labels in split_frame(labels, by):
+                estimates = weight_statistics.annotator_weight_statistics(group_labels, resamples=resamples, seed=seed)
+                rows += [agreement_row(kind, criterion, group, name, estimate) for name, estimate in estimates.items()]
     return rows
 
 
-def groups_of(labels: pd.DataFrame, by: By) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The labels of each scenario, of each two raters, or all."""
-    if by == "scenario":
-        for scenario, some in labels.groupby("scenario", sort=True, dropna=False):
-            yield text(scenario), some
-    elif by == "raters":
-        for a, b in combinations(sorted(labels["rater"].unique()), 2):
-            yield f"{a} × {b}", labels[labels["rater"].isin([a, b])]
-    else:
-        yield "all", labels
-
-
-def row(kind: str, criterion: str, group: str, statistic: str, estimate: Estimate) -> Row:
-    """A number with what it is of."""
-    return Row(
+def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimate: Estimate) -> AgreementRow:
+    """Return an estimate as a row."""
+    return AgreementRow(
         kind,
         criterion,
         group,
@@ -120,62 +117,40 @@ def row(kind: str, criterion: str, group: str, statistic: str, estimate: Estimat
     )
 
 
-def cells(frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[Cell]:
-    """The labels of each kind, criterion and group."""
-    for (kind, criterion), labels in criteria(frame):
+def label_groups(frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
+    """Yield the labels of each kind, criterion and group."""
+    for (kind, criterion), labels in split_by_criterion(frame):
         if (kind, criterion) not in scales:
             continue
         scale = scales[kind, criterion]
-        if by == "scenario":
-            for scenario, some in groups_of(labels, by):
-                yield cell(kind, criterion, scenario, scale, some)
-        elif by == "raters":
-            yield from pairs(cell(kind, criterion, "all", scale, labels))
+        if by == "raters":
+            yield from rater_pairs(LabelGroup(kind, criterion, ALL, scale, ratings_from_labels(labels, scale)))
         else:
-            yield cell(kind, criterion, "all", scale, labels)
-    if by == "all":
-        yield from pooled(frame, scales)
+            for group, group_labels in split_frame(labels, by):
+                yield LabelGroup(kind, criterion, group, scale, ratings_from_labels(group_labels, scale))
 
 
-def pooled(frame: pd.DataFrame, scales: Mapping[tuple[str, str], Scale]) -> Iterator[Cell]:
-    """All criteria of a kind together, where there are several and they share one scale."""
-    several: dict[str, list[tuple[str, pd.DataFrame]]] = {}
-    for (kind, criterion), labels in criteria(frame):
-        if (kind, criterion) in scales:
-            several.setdefault(kind, []).append((criterion, labels))
-    for kind, parts in several.items():
-        declared = [scales[kind, criterion] for criterion, _ in parts]
-        if len(parts) > 1 and all(same(scale, declared[0]) for scale in declared):
-            labels = pd.concat([labels for _, labels in parts])
-            yield cell(kind, "all", "all", declared[0], labels)
+def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:
+    """Yield the labels of every two raters, in the order of their names, on the items that both labelled.
+
+    Selecting columns of the array is faster than building each pair's array from the frame.
+    """
+    for a, b in combinations(sorted(group.ratings.raters), 2):
+        pair = group.ratings.select(raters=(a, b)).complete()
+        yield LabelGroup(group.kind, group.criterion, f"{a} × {b}", group.scale, pair)
 
 
-def pairs(whole: Cell) -> Iterator[Cell]:
-    """One cell for each two raters, named in order, on the items that both judged."""
-    rated = whole.rated
-    for a, b in combinations(sorted(rated.raters), 2):
-        yield Cell(
-            whole.kind,
-            whole.criterion,
-            f"{a} × {b}",
-            whole.scale,
-            rated.select(raters=(a, b)).complete(),
-        )
-
-
-def cell(kind: str, criterion: str, group: str, scale: Scale, labels: pd.DataFrame) -> Cell:
-    """Put the labels in an items x raters array; the unit is the target."""
-    units = targets(labels)
-    groups = frames.groups_of(labels, units)
+def ratings_from_labels(labels: pd.DataFrame, scale: Scale) -> Ratings | Scores:
+    """Return the labels as an array of targets x raters."""
+    targets = target_codes(labels)
+    groups = resampling_groups(labels, targets)
     raters, values = labels["rater"].to_numpy(), labels["value"].to_numpy()
     if scale.categories:
-        rated: Ratings | Scores = Ratings.from_rows(units, raters, values, scale.categories, groups=groups)
-    else:
-        rated = Scores.from_rows(units, raters, values, groups=groups)
-    return Cell(kind, criterion, group, scale, rated)
+        return Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
+    return Scores.from_rows(targets, raters, values, groups=groups)
 
 
-def table(rows: Sequence[Row] | Sequence[AlignmentRow]) -> pd.DataFrame:
-    """The rows of `agreement` or `alignment` as a data frame, columns in order."""
-    shape = type(rows[0]) if rows else Row
-    return pd.DataFrame([vars(row) for row in rows], columns=list(shape.__dataclass_fields__))
+def rows_to_frame(rows: Sequence[AgreementRow] | Sequence[AlignmentRow]) -> pd.DataFrame:
+    """Return the rows of `agreement_rows` or `alignment_rows` as a data frame, columns in order."""
+    row_type = type(rows[0]) if rows else AgreementRow
+    return pd.DataFrame([vars(row) for row in rows], columns=[field.name for field in fields(row_type)])

@@ -1,27 +1,32 @@
-"""What is said of one judge whose verdicts are categories: accuracy, kappa, the ceiling, the alt-test."""
+"""Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics import remarks
-from core.statistics.data.arrays import Bools, Codes, Floats, ratio
-from core.statistics.data.dataset import Joined, Judged
+from core.statistics import notes
+from core.statistics.data.arrays import Bools, Codes, Floats
+from core.statistics.data.dataset import Dataset, JudgeOpinions
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.panel import Panel, hits, kappa, panel
+from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import kernels
-from core.statistics.measures.alternative_annotator import EPSILON, AlternativeTest, alternative_test
-from core.statistics.measures.ceiling import ceiling
-from core.statistics.measures.intervals import Resampled, resample
-from core.statistics.measures.kernels import Statistic
-from core.statistics.measures.means import share
+from core.statistics.measures.alternative_annotator import (
+    EPSILON,
+    AlternativeAnnotatorTest,
+    run_alternative_annotator_test,
+)
+from core.statistics.measures.ceiling import human_ceiling
+from core.statistics.measures.coefficients import quadratic_weights
+from core.statistics.measures.intervals import Resampled, bootstrap
+from core.statistics.measures.means import wilson_proportion
+from core.statistics.measures.pairwise import cohen_kappa_statistic
+from core.statistics.measures.statistic import Statistic, match_rate, stack_statistics, weighted_mean
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A statistic of a panel, and what it stands on."""
+    """A statistic of a judge, and the data that it uses."""
 
     name: str
     statistic: Statistic
@@ -30,187 +35,188 @@ class Measure:
     pairs: int
     note: str = ""
     is_share: bool = False
-    """A share of items, so that Wilson's interval serves where every item comes out alike."""
+    """A share of items, so that Wilson's interval applies where all items have the same outcome."""
 
 
-def of_verdicts(
-    joined: Joined, judged: Judged, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
+def verdict_statistics(
+    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Everything said of a judge on categories, by name."""
-    here = seated(joined, judged)
-    measures = list(measures_of(joined, here))
-    family = kernels.together([measure.statistic for measure in measures])
-    found = resample(family, here.units, resamples, seed)
-    asked = int(judged.asked.sum())
-    estimates = {measure.name: told(measure, one, here, asked) for measure, one in zip(measures, found, strict=True)}
-    labels = np.where(here.people >= 0, here.people, np.nan)
-    test = alternative_test(
-        labels,
-        np.where(here.judge >= 0, here.judge, np.nan),
-        here.names,
+    """Estimate all statistics of a judge on categories, by name."""
+    patterns = asked_patterns(dataset, opinions)
+    measures = list(judge_measures(dataset, patterns))
+    family = stack_statistics([measure.statistic for measure in measures])
+    results = bootstrap(family, patterns.units, resamples, seed)
+    asked = int(opinions.asked.sum())
+    estimates = {
+        measure.name: measure_estimate(measure, result, patterns, asked)
+        for measure, result in zip(measures, results, strict=True)
+    }
+    test = run_alternative_annotator_test(
+        np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
+        np.where(patterns.judge >= 0, patterns.judge, np.nan),
+        patterns.names,
         numeric=False,
-        units=here.units,
+        units=patterns.units,
         epsilon=epsilon,
     )
     return {
-        "no_verdict_rate": no_verdict(judged),
+        "no_verdict_rate": no_verdict_rate(opinions),
         **estimates,
-        "system_level_agreement": system_level(joined, judged),
-        **of_test(test, asked, resamples, seed),
+        "system_level_agreement": system_level_agreement(dataset, opinions),
+        **annotator_test_estimates(test, asked, resamples, seed),
     }
 
 
-def seated(joined: Joined, judged: Judged) -> Panel:
-    """The panel of the targets that the judge was asked about."""
-    asked = joined.part(joined.group, judged.asked)
-    if not isinstance(asked.people, Ratings):
-        raise TypeError("a scale without categories has no verdicts, see `scored`")
-    return panel(asked.people, coded(judged.values[judged.asked]), coded(asked.gold))
+def asked_patterns(dataset: Dataset, opinions: JudgeOpinions) -> JudgedPatterns:
+    """Return the patterns of the targets that the judge was asked about."""
+    asked = dataset.subset(dataset.group, opinions.asked)
+    if not isinstance(asked.ratings, Ratings):
+        raise TypeError("a scale without categories has no categorical verdicts, see `score_statistics`")
+    return judged_patterns(asked.ratings, to_codes(opinions.values[opinions.asked]), to_codes(asked.gold))
 
 
-def coded(values: Floats) -> Codes:
-    """Codes with nan as -1."""
+def to_codes(values: Floats) -> Codes:
+    """Return category codes with nan as -1."""
     return np.where(np.isnan(values), -1, values).astype(np.int16)
 
 
-def measures_of(joined: Joined, here: Panel) -> Iterator[Measure]:
-    """The measures that this kind and scale have."""
-    given = here.judge >= 0
-    unruled = "" if joined.ruled else "nothing was adjudicated: gold is the majority of people"
-    split = here.items((here.counts.sum(axis=1) > 0) & (here.majority < 0))
-    no_majority = f"{split} items have no majority and are left out" if split else ""
+def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
+    """Yield the measures that apply to the kind and the scale."""
+    has_verdict = patterns.judge >= 0
+    not_adjudicated = "" if dataset.adjudicated else "nothing was adjudicated: gold is the majority of annotators"
+    split_items = patterns.count_items((patterns.counts.sum(axis=1) > 0) & (patterns.majority < 0))
+    no_majority = f"{split_items} items have no majority and are left out" if split_items else ""
     for name, reference, note in (
-        ("gold", here.gold, unruled),
-        ("majority", here.majority, no_majority),
+        ("gold", patterns.gold, not_adjudicated),
+        ("majority", patterns.majority, no_majority),
     ):
-        used = given & (reference >= 0)
-        n = here.items(used)
-        yield Measure(f"accuracy_{name}", hits(here.judge, reference, used), used, n, note, True)
-        yield Measure(f"cohen_kappa_{name}", kappa(here.judge, reference, here.kinds), used, n, note)
-        if joined.scale.level != "nominal":
-            weighted = kappa(here.judge, reference, here.kinds, kernels.quadratic(here.kinds))
-            yield Measure(f"cohen_kappa_quadratic_{name}", weighted, used, n, note)
-    there = here.gold >= 0
+        used = has_verdict & (reference >= 0)
+        n = patterns.count_items(used)
+        yield Measure(f"accuracy_{name}", match_rate(patterns.judge, reference, used), used, n, note, True)
+        yield Measure(f"cohen_kappa_{name}", judge_kappa(patterns, reference), used, n, note)
+        if dataset.scale.level != "nominal":
+            quadratic = judge_kappa(patterns, reference, quadratic_weights(patterns.n_categories))
+            yield Measure(f"cohen_kappa_quadratic_{name}", quadratic, used, n, note)
+    has_gold = patterns.gold >= 0
     yield Measure(
         "example_level_agreement",
-        hits(here.judge, here.gold, there),
-        there,
-        here.items(there),
+        match_rate(patterns.judge, patterns.gold, has_gold),
+        has_gold,
+        patterns.count_items(has_gold),
         "no verdict counts as a disagreement",
         True,
     )
-    yield from of_ceiling(here)
-    if joined.kind == "preference":
-        yield from win_rates(joined, here)
+    yield from ceiling_measures(patterns)
+    if dataset.kind == "preference":
+        yield from win_rates(dataset, patterns)
 
 
-def of_ceiling(here: Panel) -> Iterator[Measure]:
-    """People against each other and the judge against the same others."""
-    found = ceiling(here)
-    if found is not None:
-        note = f"mean over {found.raters} people left out in turn"
+def judge_kappa(patterns: JudgedPatterns, reference: Codes, agreement_weights: Floats | None = None) -> Statistic:
+    """Return Cohen's kappa of the judge with a reference (P,) on the items that have both."""
+    codes = np.column_stack([patterns.judge, reference])
+    return cohen_kappa_statistic(codes, patterns.n_categories, agreement_weights)
+
+
+def ceiling_measures(patterns: JudgedPatterns) -> Iterator[Measure]:
+    """Yield the annotators' accuracy against each other, the judge's on the same references, and the difference."""
+    ceiling = human_ceiling(patterns)
+    if ceiling is not None:
+        note = f"mean over {ceiling.raters} annotators left out in turn"
         for name, statistic in (
-            ("human_ceiling", found.people),
-            ("judge_against_others", found.judge),
-            ("judge_less_ceiling", found.above),
+            ("human_ceiling", ceiling.annotators),
+            ("judge_against_others", ceiling.judge),
+            ("judge_less_ceiling", ceiling.difference),
         ):
-            yield Measure(name, statistic, found.used, found.tests, note)
+            yield Measure(name, statistic, ceiling.used, ceiling.comparisons, note)
 
 
-def win_rates(joined: Joined, here: Panel) -> Iterator[Measure]:
-    """How often response 1 wins, a tie one half: by the judge and by the gold, on the same items."""
-    worth = np.array([{1: 1.0, 2: 0.0}.get(int(c), 0.5) for c in joined.scale.categories])
-    used = (here.judge >= 0) & (here.gold >= 0)
-    for name, chosen in (("win_rate_1", here.judge), ("win_rate_1_people", here.gold)):
-        yield Measure(name, mean_worth(worth, chosen, used), used, here.items(used), "a tie is one half")
+def win_rates(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
+    """Yield how often response 1 wins, a tie one half: by the judge and by gold, on the same items."""
+    wins = np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
+    used = (patterns.judge >= 0) & (patterns.gold >= 0)
+    for name, codes in (("win_rate_1", patterns.judge), ("win_rate_1_people", patterns.gold)):
+        yield Measure(name, weighted_mean(wins[codes], used), used, patterns.count_items(used), "a tie is one half")
 
 
-def mean_worth(worth: Floats, chosen: Codes, used: Bools) -> Statistic:
-    """The mean worth (K,) of what was chosen (P,)."""
-    features = np.column_stack([np.where(used, worth[chosen], 0), used])
-
-    def value(weights: Floats) -> Floats:
-        sums = weights @ features
-        return ratio(sums[:, 0], sums[:, 1])
-
-    return value
-
-
-def told(measure: Measure, one: Resampled, here: Panel, asked: int) -> Estimate:
-    """The measure's estimate with its reason."""
-    items = here.items(measure.used)
-    raters = int((here.people[measure.used] >= 0).any(axis=0).sum())
-    low, high = one.low, one.high
-    if measure.is_share and one.value is not None and low is None and here.units.clusters is None:
-        _, low, high = share(round(one.value * items), items)
+def measure_estimate(measure: Measure, result: Resampled, patterns: JudgedPatterns, asked: int) -> Estimate:
+    """Return the measure's estimate with its reason."""
+    items = patterns.count_items(measure.used)
+    raters = int((patterns.annotators[measure.used] >= 0).any(axis=0).sum())
+    low, high = result.low, result.high
+    if measure.is_share and result.value is not None and low is None and patterns.units.clusters is None:
+        _, low, high = wilson_proportion(round(result.value * items), items)
     return Estimate(
-        one.value,
+        result.value,
         low,
         high,
         items,
         asked,
         raters,
         measure.pairs,
-        one.dropped,
-        remarks.of_a_judge(measure.name, one.value, low, items, measure.note),
+        result.dropped,
+        notes.judge_caveats(measure.name, result, low is not None, items, measure.note),
     )
 
 
-def no_verdict(judged: Judged) -> Estimate:
-    """The share of the targets asked about that got no verdict, with Wilson's interval."""
-    asked = int(judged.asked.sum())
-    none = int((judged.asked & np.isnan(judged.values)).sum())
-    value, low, high = share(none, asked)
+def no_verdict_rate(opinions: JudgeOpinions) -> Estimate:
+    """Estimate the share of the targets asked about that have no verdict, with Wilson's interval."""
+    asked = int(opinions.asked.sum())
+    without_verdict = int((opinions.asked & np.isnan(opinions.values)).sum())
+    value, low, high = wilson_proportion(without_verdict, asked)
     return Estimate(value, low, high, asked, asked, 0, 0, 0, "" if asked else "never asked")
 
 
-def system_level(joined: Joined, judged: Judged) -> Estimate:
+def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimate:
     """ScaleEval's system-level agreement rate (Chern et al. 2024, eq. 3), averaged over scenarios.
 
-    In each scenario 1 if the judge's most frequent value is the gold's most frequent value, else 0;
-    a tie for the most frequent has no mode, so that the scenario is left out.
+    In each scenario 1 if the judge's most frequent value is the gold labels' most frequent value, else 0; a tie for the
+    most frequent has no mode, so that the scenario is left out.
     """
-    both = ~np.isnan(judged.values) & ~np.isnan(joined.gold)
+    both = ~np.isnan(opinions.values) & ~np.isnan(dataset.gold)
+    scenarios = dataset.scenario.astype(str)
     equal, tied = [], 0
-    for scenario in np.unique(joined.scenario[both].astype(str)):
-        here = both & (joined.scenario.astype(str) == scenario)
-        modes = mode(judged.values[here]), mode(joined.gold[here])
-        if None in modes:
+    for scenario in np.unique(scenarios[both]):
+        mask = both & (scenarios == scenario)
+        judge_mode, gold_mode = mode(opinions.values[mask]), mode(dataset.gold[mask])
+        if judge_mode is None or gold_mode is None:
             tied += 1
         else:
-            equal.append(modes[0] == modes[1])
+            equal.append(judge_mode == gold_mode)
     value = float(np.mean(equal)) if equal else None
-    reason = remarks.of_modes(len(equal), tied)
-    return Estimate(value, None, None, int(both.sum()), int(judged.asked.sum()), 0, 0, 0, reason)
+    reason = notes.mode_caveats(len(equal), tied)
+    return Estimate(value, None, None, int(both.sum()), int(opinions.asked.sum()), 0, 0, 0, reason)
 
 
 def mode(values: Floats) -> float | None:
-    """The most frequent value; None where two are equally frequent."""
-    found, times = np.unique(values, return_counts=True)
-    most = found[times == times.max()]
-    return float(most[0]) if most.size == 1 else None
+    """Return the most frequent value; None where two are equally frequent."""
+    distinct_values, frequencies = np.unique(values, return_counts=True)
+    most_frequent = distinct_values[frequencies == frequencies.max()]
+    return float(most_frequent[0]) if most_frequent.size == 1 else None
 
 
-def of_test(test: AlternativeTest, asked: int, resamples: int, seed: int) -> dict[str, Estimate]:
-    """The alternative-annotator test as two estimates."""
-    if not test.contests:
-        reason = remarks.untested(test.skipped)
-        nothing = Estimate(None, None, None, 0, asked, 0, 0, 0, reason)
-        return {"advantage_probability": nothing, "winning_rate": nothing}
-    (one,) = resample(kernels.together([test.advantage]), test.units, resamples, seed)
-    items = int(test.units.times[test.used].sum())
-    pairs = sum(contest.items for contest in test.contests)
-    shared = (items, asked, len(test.contests), pairs)
+def annotator_test_estimates(
+    test: AlternativeAnnotatorTest, asked: int, resamples: int, seed: int
+) -> dict[str, Estimate]:
+    """Return the advantage probability and the winning rate of the alternative-annotator test."""
+    if not test.tests:
+        reason = notes.why_untested(test.skipped)
+        undefined = Estimate(None, None, None, 0, asked, 0, 0, 0, reason)
+        return {"advantage_probability": undefined, "winning_rate": undefined}
+    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, seed)
+    items = int(test.units.frequencies[test.used].sum())
+    pairs = sum(annotator_test.items for annotator_test in test.tests)
+    counts = (items, asked, len(test.tests), pairs)
+    advantage_notes = filter(None, (notes.skipped_caveats(test.skipped), result.problem))
     return {
         "advantage_probability": Estimate(
-            one.value, one.low, one.high, *shared, one.dropped, remarks.of_test(test.skipped)
+            result.value, result.low, result.high, *counts, result.dropped, "; ".join(advantage_notes)
         ),
         "winning_rate": Estimate(
             test.winning_rate,
             None,
             None,
-            *shared,
+            *counts,
             0,
-            remarks.of_contests([(c.rater, c.won, c.p) for c in test.contests], test.skipped),
+            notes.winning_caveats([(one.rater, one.won, one.p) for one in test.tests], test.skipped),
         ),
     }

@@ -1,4 +1,4 @@
-"""Judges against each other on the same items, as rows."""
+"""Comparison of judges with each other on the same items, as rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,28 +8,37 @@ import numpy as np
 import pandas as pd
 
 from core.statistics.data.arrays import Floats
-from core.statistics.data.dataset import Joined, mean_of_people
+from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.frames import Scale
-from core.statistics.data.panel import difference
 from core.statistics.data.patterns import Units, distinct_scores
-from core.statistics.measures import continuous, kernels
-from core.statistics.measures.comparison import Comparison, Correction, compare, corrected, two_sided, williams
-from core.statistics.measures.intervals import resample
-from core.statistics.reports.alignment import By, parts
+from core.statistics.data.ratings import mean_scores
+from core.statistics.measures import continuous
+from core.statistics.measures.comparison import (
+    Comparison,
+    Correction,
+    bootstrap_p_value,
+    compare_scores,
+    correct_comparisons,
+    williams_test,
+)
+from core.statistics.measures.intervals import bootstrap
+from core.statistics.measures.statistic import difference, stack_statistics
+from core.statistics.reports.alignment import By
 
-FEWEST = 4
+MIN_ITEMS = 4
+"""Williams' test has n - 3 degrees of freedom."""
 
 
 @dataclass(frozen=True)
-class VersusRow:
-    """One judge less another in one statistic."""
+class JudgeComparisonRow:
+    """One judge minus another in one statistic."""
 
     kind: str
     criterion: str
     group: str
     statistic: str
-    one: str
-    other: str
+    judge: str
+    other_judge: str
     difference: float | None
     low: float | None
     high: float | None
@@ -42,7 +51,7 @@ class VersusRow:
     reason: str
 
 
-def versus(
+def judge_comparison_rows(
     labels: pd.DataFrame,
     opinions: pd.DataFrame,
     *,
@@ -52,94 +61,73 @@ def versus(
     correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
-) -> list[VersusRow]:
-    """Every two judges: accuracy with gold on nominal scales, Pearson's r with people on others.
+) -> list[JudgeComparisonRow]:
+    """Compare every two judges: accuracy with gold on nominal scales, Pearson's r with annotators on others.
 
-    Frames and scales as in `alignment`.
+    Frames and scales as in `alignment_rows`.
     """
     rows = []
-    for part in parts(labels, opinions, gold, scales, by):
-        nominal = part.scale.level == "nominal"
-        found = (
-            by_accuracy(part, correction, resamples, seed)
-            if nominal
-            else by_correlation(part, correction, resamples, seed)
-        )
-        name = "accuracy_gold" if nominal else "pearson"
+    for dataset in build_datasets(labels, opinions, gold, scales, by):
+        is_nominal = dataset.scale.level == "nominal"
+        compare = compare_accuracies if is_nominal else compare_correlations
+        statistic = "accuracy_gold" if is_nominal else "pearson"
         rows += [
-            VersusRow(
-                part.kind,
-                part.criterion,
-                part.group,
-                name,
-                c.one,
-                c.other,
-                c.difference,
-                c.low,
-                c.high,
-                c.items,
-                c.p_bootstrap,
-                c.p_t,
-                c.p_corrected,
-                c.reason,
-            )
-            for c in found
+            JudgeComparisonRow(dataset.kind, dataset.criterion, dataset.group, statistic, **vars(comparison))
+            for comparison in compare(dataset, correction, resamples, seed)
         ]
     return rows
 
 
-def by_accuracy(part: Joined, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
-    """The paired difference of accuracies."""
+def compare_accuracies(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+    """Return the paired differences of the judges' accuracies."""
     scores = {
-        name: np.where(np.isnan(judged.values) | np.isnan(part.gold), np.nan, judged.values == part.gold)
-        for name, judged in part.judges.items()
+        judge: np.where(np.isnan(opinions.values) | np.isnan(dataset.gold), np.nan, opinions.values == dataset.gold)
+        for judge, opinions in dataset.judges.items()
     }
-    groups = part.people.groups
-    return compare(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
+    groups = dataset.ratings.groups
+    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
 
 
-def by_correlation(part: Joined, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
-    """The difference of two judges' correlations with the mean of people."""
-    people = mean_of_people(part.numbers(part.labels))
-    found = []
-    for one, other in combinations(part.judges, 2):
-        sides = (part.numbers(part.judges[name].values) for name in (one, other))
-        columns = np.column_stack([people, *sides])
-        found.append(correlated(one, other, columns, part.people.groups, resamples, seed))
-    tested = [at for at, c in enumerate(found) if c.p_bootstrap is not None]
-    p = corrected([found[at].p_bootstrap or 0.0 for at in tested], correction)
-    for at, value in zip(tested, p, strict=True):
-        found[at] = replace(found[at], p_corrected=value)
-    return found
+def compare_correlations(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+    """Return the differences of the judges' correlations with the mean of the annotators."""
+    reference = mean_scores(dataset.to_numbers(dataset.labels))
+    comparisons = []
+    for judge, other_judge in combinations(dataset.judges, 2):
+        verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))
+        columns = np.column_stack([reference, *verdicts])
+        comparisons.append(correlation_difference(judge, other_judge, columns, dataset.ratings.groups, resamples, seed))
+    return correct_comparisons(comparisons, correction)
 
 
-def correlated(
-    one: str, other: str, columns: Floats, groups: tuple[str, ...] | None, resamples: int, seed: int
+def correlation_difference(
+    judge: str, other_judge: str, columns: Floats, groups: tuple[str, ...] | None, resamples: int, seed: int
 ) -> Comparison:
-    """People's, one judge's and another's scores (N, 3): the difference of the two correlations."""
-    there = ~np.isnan(columns).any(axis=1)
-    n = int(there.sum())
-    nothing = Comparison(one, other, None, None, None, n, None, None, None)
-    if n < FEWEST:
-        return replace(nothing, reason=f"{FEWEST} items with all three scores are needed, here are {n}")
-    kept = None if groups is None else np.array(groups, object)[there].tolist()
-    rows, units = distinct_scores(columns[there], kept)
-    people, first, second = rows.T
-    apart = difference(continuous.pearson(people, first), continuous.pearson(people, second))
-    (ends,) = resample(kernels.together([apart]), units, resamples, seed)
-    if ends.value is None:
-        return replace(nothing, reason="all scores of one side are equal: nothing can be correlated")
-    drawn = np.concatenate([apart(weights) for weights in units.resamples(resamples, seed)])
+    """Return the difference of two judges' correlations from the scores (N, 3) of the annotators and both judges."""
+    present = ~np.isnan(columns).any(axis=1)
+    n = int(present.sum())
+    comparison = Comparison(judge, other_judge, None, None, None, n, None, None, None)
+    if n < MIN_ITEMS:
+        return replace(comparison, reason=f"{MIN_ITEMS} items with all three scores are needed; there are {n}")
+    present_groups = None if groups is None else np.array(groups, object)[present].tolist()
+    rows, units = distinct_scores(columns[present], present_groups)
+    reference, first, second = rows.T
+    statistic = difference(continuous.pearson(reference, first), continuous.pearson(reference, second))
+    (result,) = bootstrap(stack_statistics([statistic]), units, resamples, seed)
+    if result.value is None:
+        return replace(comparison, reason="all scores of one side are equal: there is no correlation")
+    resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples, seed)])
     return replace(
-        nothing, difference=ends.value, low=ends.low, high=ends.high,
-        p_bootstrap=two_sided(ends.value, drawn), p_t=by_williams(rows, units, n),
+        comparison, difference=result.value, low=result.low, high=result.high,
+        p_bootstrap=bootstrap_p_value(result.value, resampled), p_t=williams_p_value(rows, units, n),
+        reason=result.problem,
     )  # fmt: skip
 
 
-def by_williams(rows: Floats, units: Units, n: int) -> float | None:
-    """p of Williams' test from people's and two judges' scores (P, 3)."""
+def williams_p_value(rows: Floats, units: Units, n: int) -> float | None:
+    """Return p of Williams' test from the scores (P, 3) of the annotators and two judges."""
     r12, r13, r23 = (
-        float(continuous.pearson(rows[:, a], rows[:, b])(units.times[None])[0]) for a, b in ((0, 1), (0, 2), (1, 2))
+        float(continuous.pearson(rows[:, a], rows[:, b])(units.frequencies[None])[0])
+        for a, b in ((0, 1), (0, 2), (1, 2))
     )
-    test = williams(r12, r13, r23, n)
+    test = williams_test(r12, r13, r23, n)
     return None if test is None else test[1]

@@ -1,7 +1,7 @@
-"""Weights compared by rank, rater by rater, and averaged by category: DnA-Eval's Figure 5 and Tables 7 to 10.
+"""Rank distances of weights by pair of raters, and mean weights by category: DnA-Eval's Figure 5 and Tables 7 to 10.
 
-A unit is one set of aspects of one item. Distances are made within a unit, averaged over the pairs of people where
-there are several, then over units; items are resampled whole, for their units belong together.
+A unit is one set of aspects of one item. Distances are computed within a unit, averaged over the pairs of annotators
+where there are several, then over units; items are resampled whole, because their units are not independent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,34 +10,34 @@ from itertools import combinations
 
 import numpy as np
 
-from core.aspects import Weights, tops
+from core.aspects import Weights, truncate_rankings
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import mean
-from core.statistics.measures.rankings import kendall_distance, partial_distance
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.rankings import kendall_distance, partial_ranking_distance
 
 ALL = "all"
-"""All categories together."""
+"""The name of all categories together."""
 PEOPLE = "people"
-"""The name of all people together, where there are more than two."""
+"""The name of all annotators together, where there are several."""
 
-Measure = Callable[[Weights, Weights], float | None]
-"""How far two weightings of the same aspects are apart; None where that is not defined."""
+DistanceMeasure = Callable[[Weights, Weights], float | None]
+"""The distance of two weightings of the same aspects; None where it is undefined."""
 
 
 @dataclass(frozen=True)
-class Unit:
-    """What was given to one set of aspects of one item."""
+class WeightUnit:
+    """All weights for one set of aspects of one item, by rater."""
 
     item: str
     part: str
     scenario: str
-    people: Mapping[str, Weights]
+    annotators: Mapping[str, Weights]
     judges: Mapping[str, Weights]
 
 
 @dataclass(frozen=True)
-class Compared:
-    """How far two raters' weights are apart, on the units that both weighed."""
+class RaterDistance:
+    """The distance of two raters' weights, on the units that both weighed."""
 
     rater_a: str
     rater_b: str
@@ -45,22 +45,22 @@ class Compared:
     """Over the units for which it is defined."""
     distance_undefined_as_zero: float | None
     """The authors' choice: weights that are all equal have no order, and count as the same order."""
-    items: int
-    """Weightings that both gave, one for each set of aspects of an item."""
+    units: int
+    """Units that both weighed."""
     undefined: int
-    among_people: bool
+    among_annotators: bool
 
 
 @dataclass(frozen=True)
-class Apart:
-    """One unit, and how far two raters are apart in it; None where that is undefined."""
+class UnitDistance:
+    """One unit and the distance of two raters in it; None where it is undefined."""
 
-    unit: Unit
+    unit: WeightUnit
     distance: float | None
 
 
 @dataclass(frozen=True)
-class Average:
+class AverageWeight:
     """A rater's mean weight of an aspect in one category of tasks, in percent."""
 
     rater: str
@@ -70,80 +70,102 @@ class Average:
     weight: Estimate
 
 
-def kendall(first: Weights, second: Weights) -> float | None:
-    """(1 - tau_b) / 2 of the weights' order: 0 the same, 1 the opposite."""
-    x, y = _aligned(first, second)
+def rank_distance(first: Weights, second: Weights) -> float | None:
+    """(1 - tau_b) / 2 of the weights' order: 0 for the same, 1 for the opposite."""
+    x, y = _align(first, second)
     return kendall_distance(np.array(x), np.array(y))
 
 
-def top_k(k: int, p: float = 0.5) -> Measure:
-    """K^(p) of the k heaviest aspects (Fagin et al. 2003): pairs of aspects in another order, ties counted p."""
+def top_k_distance(k: int, p: float = 0.5) -> DistanceMeasure:
+    """K^(p) of the k heaviest aspects (Fagin et al. 2003): the pairs in another order, pairs tied once counting p."""
 
     def distance(first: Weights, second: Weights) -> float:
         names = sorted({*first, *second})
-        x, y = tops({n: first.get(n, 0.0) for n in names}, {n: second.get(n, 0.0) for n in names}, k)
-        return partial_distance(np.array(x), np.array(y), p=p)
+        x, y = truncate_rankings(
+            {name: first.get(name, 0.0) for name in names}, {name: second.get(name, 0.0) for name in names}, k
+        )
+        return partial_ranking_distance(np.array(x), np.array(y), p=p)
 
     return distance
 
 
-def compared(units: Sequence[Unit], measure: Measure = kendall, *, resamples: int = 1000) -> list[Compared]:
-    """Each two people, each judge with each person, and both with all people together where there are more than two."""
-    people = sorted({name for unit in units for name in unit.people})
+def rater_distances(
+    units: Sequence[WeightUnit], measure: DistanceMeasure = rank_distance, *, resamples: int = 1000
+) -> list[RaterDistance]:
+    """Return the distances of every two annotators and of each judge with each annotator.
+
+    Where there are several annotators, also those of all annotators among each other, and of each judge with all.
+    """
+    annotators = sorted({name for unit in units for name in unit.annotators})
     judges = list(dict.fromkeys(name for unit in units for name in unit.judges))
-    found = [_pair(units, a, b, True, measure, resamples) for a, b in combinations(people, 2)]
-    found += [_pair(units, judge, person, False, measure, resamples) for judge in judges for person in people]
-    if len(people) > 1:
-        found += [_pair(units, rater, PEOPLE, rater == PEOPLE, measure, resamples) for rater in (PEOPLE, *judges)]
-    return [one for one in found if one.items]
+    pairs = [(a, b, True) for a, b in combinations(annotators, 2)]
+    pairs += [(judge, annotator, False) for judge in judges for annotator in annotators]
+    if len(annotators) > 1:
+        pairs += [(PEOPLE, PEOPLE, True), *((judge, PEOPLE, False) for judge in judges)]
+    rows = [_rater_distance(units, a, b, among_annotators, measure, resamples) for a, b, among_annotators in pairs]
+    return [row for row in rows if row.units]
 
 
-def behind(units: Sequence[Unit], a: str, b: str, among_people: bool, measure: Measure = kendall) -> list[Apart]:
-    """The units behind a row of `compared`, the farthest apart first, then those whose distance is undefined."""
-    found = [
-        Apart(unit, _mean([one for one in distances if one is not None]))
+def unit_distances(
+    units: Sequence[WeightUnit], a: str, b: str, among_annotators: bool, measure: DistanceMeasure = rank_distance
+) -> list[UnitDistance]:
+    """Return the units behind a row of `rater_distances`: largest distance first, undefined distances last."""
+    rows = [
+        UnitDistance(unit, _mean([distance for distance in distances if distance is not None]))
         for unit in units
-        if (distances := _distances(unit, a, b, among_people, measure))
+        if (distances := _distances(unit, a, b, among_annotators, measure))
     ]
-    return sorted(found, key=lambda one: -1.0 if one.distance is None else one.distance, reverse=True)
+    return sorted(rows, key=lambda row: -1.0 if row.distance is None else row.distance, reverse=True)
 
 
-def averages(units: Sequence[Unit], *, resamples: int = 1000) -> list[Average]:
-    """The mean weight that each rater gives each aspect, overall and by category; only of aspects that items share."""
-    shared, several = _shared(units), len({unit.scenario for unit in units}) > 1
-    found: dict[tuple[str, bool, str, str], list[float]] = {}
+def average_weights(units: Sequence[WeightUnit], *, resamples: int = 1000) -> list[AverageWeight]:
+    """Return each rater's mean weight of each aspect, overall and by category; only of aspects that items share."""
+    shared = _shared_aspects(units)
+    has_categories = len({unit.scenario for unit in units}) > 1
+    values: dict[tuple[str, bool, str, str], list[float]] = {}
     for unit in units:
-        for rater, is_judge, weights in _everybody(unit):
+        for rater, is_judge, weights in _unit_weights(unit):
             for aspect, weight in weights.items():
                 if aspect in shared:
-                    for scenario in (ALL, unit.scenario) if several else (ALL,):
-                        found.setdefault((rater, is_judge, scenario, aspect), []).append(weight)
-    return [Average(*key, mean(values, resamples=resamples)) for key, values in found.items()]
+                    for scenario in (ALL, unit.scenario) if has_categories else (ALL,):
+                        values.setdefault((rater, is_judge, scenario, aspect), []).append(weight)
+    return [AverageWeight(*key, mean_estimate(weights, resamples=resamples)) for key, weights in values.items()]
 
 
-def _pair(units: Sequence[Unit], a: str, b: str, among_people: bool, measure: Measure, resamples: int) -> Compared:
-    """One row; the mean over items resamples whole items."""
-    rows = [(unit.item, distances) for unit in units if (distances := _distances(unit, a, b, among_people, measure))]
-    values = [_mean([one for one in distances if one is not None]) for _, distances in rows]
-    zeros = [_mean([one or 0.0 for one in distances]) for _, distances in rows]
-    counted = {"raters": _raters(units, a, b), "pairs": sum(len(distances) for _, distances in rows)}
-    estimate = mean(values, groups=[item for item, _ in rows], resamples=resamples, **counted)
+def _rater_distance(
+    units: Sequence[WeightUnit], a: str, b: str, among_annotators: bool, measure: DistanceMeasure, resamples: int
+) -> RaterDistance:
+    """Return one row; the mean over units resamples whole items."""
+    by_unit = [
+        (unit.item, distances) for unit in units if (distances := _distances(unit, a, b, among_annotators, measure))
+    ]
+    values = [_mean([distance for distance in distances if distance is not None]) for _, distances in by_unit]
+    with_zeros = [mean for _, distances in by_unit if (mean := _mean([d or 0.0 for d in distances])) is not None]
+    estimate = mean_estimate(
+        values,
+        groups=[item for item, _ in by_unit],
+        raters=_count_raters(units, a, b),
+        pairs=sum(len(distances) for _, distances in by_unit),
+        resamples=resamples,
+    )
     undefined = sum(value is None for value in values)
-    return Compared(a, b, estimate, _mean([z for z in zeros if z is not None]), len(rows), undefined, among_people)
+    return RaterDistance(a, b, estimate, _mean(with_zeros), len(by_unit), undefined, among_annotators)
 
 
-def _raters(units: Sequence[Unit], a: str, b: str) -> int:
-    """How many people a row speaks of; one pair is two, of whom one may be a judge."""
-    people = {name for unit in units for name in unit.people}
-    return len(people) if PEOPLE in (a, b) else 1 + (a in people and b in people)
+def _count_raters(units: Sequence[WeightUnit], a: str, b: str) -> int:
+    """Return the number of annotators of a row; a judge with one annotator counts as one."""
+    annotators = {name for unit in units for name in unit.annotators}
+    return len(annotators) if PEOPLE in (a, b) else 1 + (a in annotators and b in annotators)
 
 
-def _distances(unit: Unit, a: str, b: str, among_people: bool, measure: Measure) -> list[float | None]:
-    """Every distance that the unit holds between two raters, of whom either may be "people"."""
-    if a == PEOPLE and b == PEOPLE and among_people:
-        return [measure(x, y) for x, y in combinations(unit.people.values(), 2)]
-    first = unit.people.get(a) if among_people else unit.judges.get(a)
-    others = list(unit.people.values()) if b == PEOPLE else [unit.people[b]] if b in unit.people else []
+def _distances(
+    unit: WeightUnit, a: str, b: str, among_annotators: bool, measure: DistanceMeasure
+) -> list[float | None]:
+    """Return every distance of the unit between two raters, either of whom may be "people"."""
+    if a == PEOPLE and b == PEOPLE and among_annotators:
+        return [measure(x, y) for x, y in combinations(unit.annotators.values(), 2)]
+    first = unit.annotators.get(a) if among_annotators else unit.judges.get(a)
+    others = unit.annotators.values() if b == PEOPLE else [unit.annotators[b]] if b in unit.annotators else []
     return [measure(first, other) for other in others] if first is not None else []
 
 
@@ -151,24 +173,25 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _aligned(first: Weights, second: Weights) -> tuple[list[float], list[float]]:
-    """The weights of the aspects that either names; one that is not named has none."""
+def _align(first: Weights, second: Weights) -> tuple[list[float], list[float]]:
+    """Return both weights of the aspects that either names; a missing aspect has weight 0."""
     names = sorted({*first, *second})
     return [first.get(name, 0.0) for name in names], [second.get(name, 0.0) for name in names]
 
 
-def _shared(units: Sequence[Unit]) -> set[str]:
-    """Aspects that more than one item has: the others have no average."""
-    places: dict[str, set[str]] = {}
+def _shared_aspects(units: Sequence[WeightUnit]) -> set[str]:
+    """Return the aspects that more than one item has: the others have no average."""
+    items_by_aspect: dict[str, set[str]] = {}
     for unit in units:
-        for _, _, weights in _everybody(unit):
+        for _, _, weights in _unit_weights(unit):
             for aspect in weights:
-                places.setdefault(aspect, set()).add(unit.item)
-    return {aspect for aspect, items in places.items() if len(items) > 1}
+                items_by_aspect.setdefault(aspect, set()).add(unit.item)
+    return {aspect for aspect, items in items_by_aspect.items() if len(items) > 1}
 
 
-def _everybody(unit: Unit) -> Iterator[tuple[str, bool, Weights]]:
+def _unit_weights(unit: WeightUnit) -> Iterator[tuple[str, bool, Weights]]:
+    """Yield (rater, is_judge, weights)."""
     for name, weights in unit.judges.items():
         yield name, True, weights
-    for name, weights in unit.people.items():
+    for name, weights in unit.annotators.items():
         yield name, False, weights

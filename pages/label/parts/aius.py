@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.labels import Target
 from pages.parts import assets, colours
-from pages.watch.parts.critique import marked
-from storage.labelling.critique_workbench import Question, Said, Sheet
+from pages.watch.parts.critique import marked_segments
+from storage.labelling.critique_workbench import CritiqueTask, JudgeAnswer, Question
 
 _aius = st.components.v2.component(
     "aius",
@@ -51,7 +51,7 @@ class Around:
     """Whether a run has AIUs that can be taken over."""
 
 
-def show(sheet: Sheet, around: Around, do: Callable[[list[Did]], None]) -> None:
+def show(sheet: CritiqueTask, around: Around, do: Callable[[list[Did]], None]) -> None:
     """The desk; `do` is called with what was done since the last time, oldest first."""
 
     def told() -> None:
@@ -72,7 +72,7 @@ def _did(told: dict[str, Any]) -> Did:
     return Did(float(told["id"]), str(told["unit"]), str(told["action"]), told)
 
 
-def _data(sheet: Sheet, around: Around) -> dict[str, Any]:
+def _data(sheet: CritiqueTask, around: Around) -> dict[str, Any]:
     held = sheet.reference
     return {
         "unit": around.name,
@@ -84,9 +84,21 @@ def _data(sheet: Sheet, around: Around) -> dict[str, Any]:
         "waits": around.waits,
         "adopts": around.adopts,
         "texts": [
-            {"id": sheet.critique.id, "title": "Critique", "kind": "aiu_precision", "segments": marked(sheet.critique)},
+            {
+                "id": sheet.critique.id,
+                "title": "Critique",
+                "kind": "aiu_precision",
+                "segments": marked_segments(sheet.critique),
+            },
             *(
-                [{"id": held.id, "title": "Reference critique", "kind": "aiu_recall", "segments": marked(held)}]
+                [
+                    {
+                        "id": held.id,
+                        "title": "Reference critique",
+                        "kind": "aiu_recall",
+                        "segments": marked_segments(held),
+                    }
+                ]
                 if held
                 else []
             ),
@@ -101,8 +113,8 @@ def _row(question: Question) -> dict[str, Any]:
         "kind": question.target.kind,
         "aiu": question.aiu.id if question.aiu else "",
         "number": question.number,
-        "own": question.own,
-        "value": question.own,
+        "own": question.value,
+        "value": question.value,
         "flagged": question.flagged,
         "notAtomic": question.not_atomic,
         "judges": [_said(one) for one in question.judges],
@@ -125,10 +137,10 @@ def _row(question: Question) -> dict[str, Any]:
 
 
 def _option(key: str, value: bool | int, label: str, colour: str) -> dict[str, Any]:
-    return {"key": key, "value": value, "label": label, "colour": colour, "ink": colours.on(colour)}
+    return {"key": key, "value": value, "label": label, "colour": colour, "ink": colours.text_colour(colour)}
 
 
-def _said(one: Said) -> dict[str, Any]:
+def _said(one: JudgeAnswer) -> dict[str, Any]:
     return {
         "name": one.judge,
         "value": one.value,

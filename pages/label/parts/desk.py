@@ -102,7 +102,7 @@ def panel(
         "version": version,
         "question": question,
         "options": [
-            {"key": o.key, "value": o.value, "label": o.label, "colour": o.colour, "ink": colours.on(o.colour)}
+            {"key": o.key, "value": o.value, "label": o.label, "colour": o.colour, "ink": colours.text_colour(o.colour)}
             for o in listed
         ],
         "numbers": {"low": options.low, "high": options.high} if isinstance(options, Numbers) else None,

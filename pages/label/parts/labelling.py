@@ -15,12 +15,12 @@ from core.labels import Label, Target
 from core.problems import Problem
 from pages.label.parts import desk
 from pages.parts import items, resources, shell
-from pages.parts.text import plain, safe
+from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import views
 from storage import database, labels, runs, studies, traces
 from storage.database import Session
 from storage.labelling import queue as assignments
-from storage.labelling.queue import Place, Queue
+from storage.labelling.queue import Queue, QueueEntry
 from storage.studies import Study
 
 
@@ -35,11 +35,11 @@ class Work:
     """How a submitted answer is kept, where it is more than one label of the target."""
 
 
-Draw = Callable[[Target, list[Place]], None]
+Draw = Callable[[Target, list[QueueEntry]], None]
 """Draws one target and its answer."""
 
 
-def at_the_desk(work: Work, draw: Draw, finished: Callable[[list[Place]], None]) -> None:
+def at_the_desk(work: Work, draw: Draw, finished: Callable[[list[QueueEntry]], None]) -> None:
     """The queue's progress and the target at hand, drawn again after every key; `finished` where nothing is left."""
 
     @st.fragment
@@ -52,23 +52,23 @@ def at_the_desk(work: Work, draw: Draw, finished: Callable[[list[Place]], None])
         draw(target, places)
 
     desk_of()
-    shell.folds()
+    shell.fold_long_texts()
 
 
 def guidelines(study: Study) -> None:
     """The study's guidelines, one click away."""
     if study.guidelines:
         with st.popover("Guidelines", icon=":material/menu_book:"):
-            st.markdown(safe(study.guidelines))
+            st.markdown(sanitize_markdown(study.guidelines))
 
 
-def seen(work: Work) -> list[Place]:
+def seen(work: Work) -> list[QueueEntry]:
     """The queue as this annotator has it."""
     with database.writing(resources.engine()) as session:
-        return assignments.queue(session, work.queue, work.annotator, work.study.rules.overlap)
+        return assignments.entries(session, work.queue, work.annotator, work.study.rules.overlap)
 
 
-def current(work: Work, places: list[Place]) -> Target | None:
+def current(work: Work, places: list[QueueEntry]) -> Target | None:
     """The target in the address, else the next one that is free; what is shown is held for this annotator."""
     told = st.query_params
     named = [place.target for place in places if place.target.item == told.get("item")]
@@ -83,11 +83,13 @@ def taken(work: Work, target: Target) -> bool:
     """Hold what the address asks for; say so where enough others have it."""
     rules = work.study.rules
     with database.writing(resources.engine()) as session:
-        mine = assignments.take(
+        mine = assignments.claim_target(
             session, work.queue, target, work.annotator, overlap=rules.overlap, minutes=rules.lease_minutes
         )
     if not mine:
-        st.caption(f":material/group: {rules.overlap} people have {plain(target.item)} already; here is another one.")
+        st.caption(
+            f":material/group: {rules.overlap} people have {escape_markdown(target.item)} already; here is another one."
+        )
     return mine
 
 
@@ -95,7 +97,7 @@ def following(work: Work, after: Target | None = None) -> Target | None:
     """Claim the next free target, and put it into the address."""
     rules = work.study.rules
     with database.writing(resources.engine()) as session:
-        found = assignments.claim(
+        found = assignments.claim_next(
             session, work.queue, work.annotator, overlap=rules.overlap, minutes=rules.lease_minutes, after=after
         )
     go_to(found)
@@ -112,16 +114,16 @@ def go_to(target: Target | None) -> None:
         st.query_params.update(item=target.item, on=target.criterion, **part)
 
 
-def progress(places: list[Place]) -> None:
+def progress(places: list[QueueEntry]) -> None:
     """`37 of 120 · 4 skipped · 2 flagged`."""
-    tally = assignments.tally(places)
-    parts = [f"**{tally.labelled} of {tally.there}**"]
+    tally = assignments.count_progress(places)
+    parts = [f"**{tally.labelled} of {tally.total}**"]
     parts += [f"{tally.skipped} skipped"] if tally.skipped else []
     parts += [f"{tally.flagged} flagged"] if tally.flagged else []
-    st.progress(tally.labelled / max(tally.there, 1), text=" · ".join(parts))
+    st.progress(tally.labelled / max(tally.total, 1), text=" · ".join(parts))
 
 
-def go_through_skipped(places: list[Place]) -> None:
+def go_through_skipped(places: list[QueueEntry]) -> None:
     """A button that leads back to what was skipped, where something was."""
     skipped = [place.target for place in places if place.skipped and not place.labelled]
     if skipped and st.button(f"Go through the {len(skipped)} you skipped", key="again"):
@@ -139,18 +141,18 @@ def criterion_of(study: Study, target: Target) -> Criterion:
 def own(work: Work, target: Target) -> Label | None:
     """The annotator's standing label of a target."""
     with database.reading(resources.engine()) as session:
-        return labels.own(session, work.study.id, target, work.annotator)
+        return labels.current(session, work.study.id, target, work.annotator)
 
 
 def place_of(item: Item, target: Target) -> None:
     """`item 17 · brainstorming · helpfulness`."""
-    st.caption(" · ".join(plain(part) for part in (item.id, item.scenario, target.criterion) if part))
+    st.caption(" · ".join(escape_markdown(part) for part in (item.id, item.scenario, target.criterion) if part))
 
 
 def answer(
     work: Work,
     target: Target,
-    places: list[Place],
+    places: list[QueueEntry],
     standing: Label | None,
     question: str,
     options: Sequence[desk.Option] | desk.Numbers | desk.Own,
@@ -161,8 +163,8 @@ def answer(
     `value` is what stands, where the panel's answer is more than the label's value.
     """
     with database.reading(resources.engine()) as session:
-        draft = assignments.draft(session, work.study.id, target, work.annotator)
-        note = assignments.note(session, work.study.id, target, work.annotator)
+        draft = assignments.find_draft(session, work.study.id, target, work.annotator)
+        note = assignments.current_note(session, work.study.id, target, work.annotator)
     here = next((i for i, place in enumerate(places) if place.target == target), 0)
     place = places[here]
     desk.panel(
@@ -184,8 +186,8 @@ def answer(
 def meaning(criterion: Criterion) -> None:
     """What the criterion means, folded."""
     if criterion.definition or criterion.rubric:
-        with st.expander(f"What {plain(criterion.name)} means"):
-            items.criterion(criterion)
+        with st.expander(f"What {escape_markdown(criterion.name)} means"):
+            items.draw_criterion(criterion)
 
 
 def entered(standing: Label | None, draft: assignments.Draft | None, value: Any = None) -> desk.Entered:
@@ -216,18 +218,18 @@ def clock(moment: datetime) -> str:
 def reveal(work: Work, target: Target, item: Item) -> None:
     """The traces about this target; from now on the annotator's labels of it are not blind."""
     with database.writing(resources.engine()) as session:
-        labels.see(session, work.study.id, target, work.annotator)
+        labels.record_view(session, work.study.id, target, work.annotator)
         found = traces.of_target(session, work.study.id, target)
     for trace in found:
         st.divider()
         with database.reading(resources.engine()) as session:
             events = traces.events(session, trace.id)
             run = runs.get(session, trace.run_id)
-        st.subheader(f"What the judges said · {plain(trace.run)}", anchor=False)
+        st.subheader(f"What the judges said · {escape_markdown(trace.run)}", anchor=False)
         views.render(trace, item, events, run.settings, live=False)
 
 
-def carry_out(work: Work, did: desk.Did, target: Target, places: list[Place]) -> None:
+def carry_out(work: Work, did: desk.Did, target: Target, places: list[QueueEntry]) -> None:
     """Do what was done at the desk, and go where it leads."""
     here = next(place for place in places if place.target == target)
     study, annotator = work.study, work.annotator
@@ -241,9 +243,9 @@ def carry_out(work: Work, did: desk.Did, target: Target, places: list[Place]) ->
                 done().append(desk.name_of(target))
             case "skip" | "flag":
                 on = not (here.skipped if did.action == "skip" else here.flagged)
-                assignments.mark(session, study.id, target, annotator, did.action, on=on)
+                assignments.set_mark(session, study.id, target, annotator, did.action, on=on)
             case "note":
-                assignments.mark(session, study.id, target, annotator, "note", text=did.note, on=bool(did.note))
+                assignments.set_mark(session, study.id, target, annotator, "note", text=did.note, on=bool(did.note))
             case "undo":
                 return undo(session, work, here, places)
     go_on(work, did, here, places)
@@ -253,16 +255,16 @@ def put(session: Session, work: Work, did: desk.Did, target: Target) -> None:
     """Keep the label; storage checks the value against its scale, whatever the browser said."""
     if did.value is None:
         raise Problem("Choose an answer first.")
-    labels.put(session, work.study.id, target, work.annotator, did.value, reason=did.reason, seconds=did.seconds)
+    labels.save(session, work.study.id, target, work.annotator, did.value, reason=did.reason, seconds=did.seconds)
 
 
-def undo(session: Session, work: Work, here: Place, places: list[Place]) -> None:
+def undo(session: Session, work: Work, here: QueueEntry, places: list[QueueEntry]) -> None:
     """Take back the label of what is shown, else the last one that was given here."""
     given = [place.target for name in reversed(done()) for place in places if desk.name_of(place.target) == name]
     back = here.target if here.labelled else next(iter(given), None)
     if back is None:
         return
-    labels.put(session, work.study.id, back, work.annotator, None, reason="undo")
+    labels.save(session, work.study.id, back, work.annotator, None, reason="undo")
     done().append("")  # what stands in the browser is no longer what stands here
     go_to(back)
 
@@ -273,7 +275,7 @@ def done() -> list[str]:
     return submitted
 
 
-def go_on(work: Work, did: desk.Did, here: Place, places: list[Place]) -> None:
+def go_on(work: Work, did: desk.Did, here: QueueEntry, places: list[QueueEntry]) -> None:
     """Stay for the reveal; otherwise to the next target, or to the neighbour that was asked for."""
     stays = work.study.rules.reveal and not here.labelled
     if did.action in ("previous", "next"):
@@ -283,7 +285,7 @@ def go_on(work: Work, did: desk.Did, here: Place, places: list[Place]) -> None:
         following(work, here.target)
 
 
-def neighbour(here: Place, places: Sequence[Place], forward: bool) -> Target:
+def neighbour(here: QueueEntry, places: Sequence[QueueEntry], forward: bool) -> Target:
     """The nearest target on that side that has a place for this annotator; what is shown, where there is none."""
     at = places.index(here)
     side = places[at + 1 :] if forward else places[:at][::-1]

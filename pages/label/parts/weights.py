@@ -6,7 +6,7 @@ from typing import Any
 from core.aspects import Weights
 from core.protocols.dna_eval.settings import QUALITIES
 from pages.label.parts import desk
-from pages.watch.parts.aspect_charts import letter
+from pages.parts.values import aspect_letter
 
 HELP = {
     "relevance": "1: they have nothing to do with the question. 5: they go to the heart of it.",
@@ -20,7 +20,7 @@ _component = desk.component("weights", own="weights")
 def field(aspects: Sequence[str], judges: Mapping[str, Weights]) -> desk.Own:
     """The sliders; with marks for the judges' weights, which are handed in only after one's own."""
     data: dict[str, Any] = {
-        "aspects": [{"letter": letter(place), "name": name} for place, name in enumerate(aspects)],
+        "aspects": [{"letter": aspect_letter(place), "name": name} for place, name in enumerate(aspects)],
         "qualities": [{"name": name, "help": HELP[name]} for name in QUALITIES],
         "judges": [{"name": name, "weights": dict(weights)} for name, weights in judges.items()],
     }

@@ -1,16 +1,13 @@
-"""Rows of agreement as people read them: which statistics suit a scale, their names, and their lines."""
+"""Agreement for display: the statistics that suit a scale, their names, and table rows."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 
-from core.formats.gold import FORMULA
 from core.labels import Level, Scale
-from core.statistics.reports.agreement import Row
-from pages.parts import numbers
-from storage.reports.agreement import Figures
-from storage.reports.agreement_items import Wanted
+from core.statistics.reports.agreement import AgreementRow
+from pages.parts import downloads, numbers
+from storage.reports.agreement import PanelReport
+from storage.reports.agreement_items import ItemQuery
 
 NAMES = {
     "percent": "Percent",
@@ -21,7 +18,7 @@ NAMES = {
     "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
     "gwet_ac1": "Gwet's AC1",
     "spearman": "Spearman's rho",
-    "weights_distance": "Distance of weights",
+    "weights_distance": "Weight distance",
 }
 SHORT = {
     "percent": "Percent",
@@ -38,100 +35,106 @@ SHORT = {
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The statistics that suit a scale: of many raters, of two, and in the table."""
+class StatisticChoice:
+    """The statistics that suit a scale: for all raters, for pairs of raters, and in the table."""
 
-    many: str
-    two: str
-    table: tuple[str, ...]
+    many_raters: str
+    two_raters: str
+    table_statistics: tuple[str, ...]
 
 
-SHOWN: Mapping[Level, Shown] = {
-    "nominal": Shown(
+STATISTICS_BY_LEVEL: Mapping[Level, StatisticChoice] = {
+    "nominal": StatisticChoice(
         "fleiss_kappa", "cohen_kappa", ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
     ),
-    "ordinal": Shown(
+    "ordinal": StatisticChoice(
         "krippendorff_alpha_ordinal", "spearman", ("percent", "krippendorff_alpha_ordinal", "spearman", "gwet_ac1")
     ),
-    "interval": Shown("krippendorff_alpha_interval", "spearman", ("krippendorff_alpha_interval", "spearman")),
+    "interval": StatisticChoice("krippendorff_alpha_interval", "spearman", ("krippendorff_alpha_interval", "spearman")),
 }
-OF_WEIGHTS = Shown("weights_distance", "weights_distance", ("weights_distance", "rank_distance", "kendall_w"))
-EVERY, ALL = "All criteria", "all"
+WEIGHT_STATISTICS = StatisticChoice(
+    "weights_distance", "weights_distance", ("weights_distance", "rank_distance", "kendall_w")
+)
+ALL_CRITERIA, ALL = "All criteria", "all"
 
 
-def suited(scale: Scale | None) -> Shown:
-    """What to show; only weights need no scale."""
-    return OF_WEIGHTS if scale is None else SHOWN[scale.level]
+def statistics_for(scale: Scale | None) -> StatisticChoice:
+    """Return the statistics for a scale; None stands for weights, which have no scale."""
+    return WEIGHT_STATISTICS if scale is None else STATISTICS_BY_LEVEL[scale.level]
 
 
-def named(criterion: str) -> str:
-    """A criterion as it is shown."""
-    return {"all": EVERY, "": "(no criterion)"}.get(criterion, criterion)
+def criterion_name(criterion: str) -> str:
+    """Return the display name of a criterion."""
+    return {"all": ALL_CRITERIA, "": "(no criterion)"}.get(criterion, criterion)
 
 
-def place(group: str) -> str:
-    """A scenario as it is shown."""
+def scenario_name(group: str) -> str:
+    """Return the display name of a scenario."""
     return group or "(no scenario)"
 
 
-def of(rows: Iterable[Row], kind: str, statistic: str, criterion: str | None = None) -> list[Row]:
-    """The rows of a statistic."""
+def select_rows(
+    rows: Iterable[AgreementRow], kind: str, statistic: str, criterion: str | None = None
+) -> list[AgreementRow]:
+    """Return the rows of a kind and statistic, of one criterion or of all."""
     return [
         row for row in rows if row.kind == kind and row.statistic == statistic and criterion in (None, row.criterion)
     ]
 
 
-def by_raters(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
-    """Rows by their two raters."""
+def rows_by_pair(rows: Iterable[AgreementRow]) -> dict[tuple[str, str], AgreementRow]:
+    """Return the rows by their pair of raters."""
     return {(first, second): row for row in rows for first, _, second in [row.group.partition(" × ")]}
 
 
-def order(*series: Mapping[str, Row]) -> list[str]:
-    """The names of what is defined, the highest value of the last series first."""
-    last = {name: row.value for rows in series for name, row in rows.items() if row.value is not None}
-    return sorted(last, key=lambda name: -last[name])
+def sort_names(*series: Mapping[str, AgreementRow]) -> list[str]:
+    """Return the names with a defined value, sorted by the value in the last series, highest first."""
+    last_values = {name: row.value for rows in series for name, row in rows.items() if row.value is not None}
+    return sorted(last_values, key=lambda name: -last_values[name])
 
 
-def counts(row: Row, share: float | None, raters: str = "rater", items: str = "item") -> str:
-    """`120 items · 3 raters · 94 % of labels in`."""
-    parts = [numbers.count(row.items, items), numbers.count(row.raters, raters)]
+def format_counts(row: AgreementRow, share: float | None, rater_noun: str = "rater", item_noun: str = "item") -> str:
+    """Return `120 items · 3 annotators · 94 % of labels in`."""
+    parts = [numbers.format_count(row.items, item_noun), numbers.format_count(row.raters, rater_noun)]
     return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels in")] if share is not None else []))
 
 
-Key = tuple[str, str, str | None]
-"""Stage, criterion and scenario of a line; None for all scenarios."""
+LineKey = tuple[str, str, str | None]
+"""Stage, criterion and scenario of a row; None for all scenarios."""
 
 
-def table(
-    panels: Sequence[Figures], wanted: Wanted, shown: Shown, by_scenario: bool
-) -> dict[Key, dict[str, str | int]]:
-    """criterion · scenario · statistics · items · raters, one line for each criterion and scenario."""
-    lines: dict[Key, dict[str, str | int]] = {}
-    for panel in panels:
-        told = [(None, row) for row in panel.overall] + [(row.group, row) for row in panel.scenarios if by_scenario]
-        for scenario, row in told:
-            wanted_too = not by_scenario or wanted.criterion in ("all", row.criterion)
-            if row.kind == wanted.kind and row.statistic in shown.table and wanted_too:
-                line = lines.setdefault((panel.stage, row.criterion, scenario), _line(panel, row, scenario, shown))
-                line[SHORT[row.statistic]] = numbers.estimate(row.value, row.low, row.high)
+def table_lines(
+    stage_figures: Sequence[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
+) -> dict[LineKey, dict[str, str | int]]:
+    """Return the table rows, one for each stage, criterion and scenario."""
+    lines: dict[LineKey, dict[str, str | int]] = {}
+    for figures in stage_figures:
+        rows = [(None, row) for row in figures.overall] + [(row.group, row) for row in figures.scenarios if by_scenario]
+        for scenario, row in rows:
+            is_included = not by_scenario or query.criterion in ("all", row.criterion)
+            if row.kind == query.kind and row.statistic in choice.table_statistics and is_included:
+                line = lines.setdefault((figures.stage, row.criterion, scenario), _line(figures, row, scenario, choice))
+                line[SHORT[row.statistic]] = numbers.format_estimate(row.value, row.low, row.high)
     return lines
 
 
-def _line(panel: Figures, row: Row, scenario: str | None, shown: Shown) -> dict[str, str | int]:
-    """A line with its names and counts, and places for its statistics."""
-    stage: dict[str, str | int] = {"Opinions": panel.stage} if panel.stage else {}
-    names = {"Criterion": named(row.criterion), "Scenario": ALL if scenario is None else place(scenario)}
-    return stage | names | {SHORT[name]: "" for name in shown.table} | {"Items": row.items, "Raters": row.raters}
+def _line(
+    figures: PanelReport, row: AgreementRow, scenario: str | None, choice: StatisticChoice
+) -> dict[str, str | int]:
+    """Return a row with its names and counts, and empty cells for its statistics."""
+    stage: dict[str, str | int] = {"Opinions": figures.stage} if figures.stage else {}
+    names = {
+        "Criterion": criterion_name(row.criterion),
+        "Scenario": ALL if scenario is None else scenario_name(scenario),
+    }
+    return (
+        stage
+        | names
+        | {SHORT[name]: "" for name in choice.table_statistics}
+        | {"Items": row.items, "Raters": row.raters}
+    )
 
 
-def as_csv(rows: Iterable[Row]) -> str:
-    """All rows, as the command line gives them; no name is run by a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Row)])
-    writer.writerows([_cell(value) for value in astuple(row)] for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def to_csv(rows: Iterable[AgreementRow]) -> str:
+    """Return all rows as CSV, as the command line writes them."""
+    return downloads.dataclass_csv(AgreementRow, rows)

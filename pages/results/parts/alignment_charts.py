@@ -1,101 +1,119 @@
-"""Charts of judges beside people: points with the human ceiling behind them, tables of values, and scores by pairs."""
+"""Charts that compare judges with people: points over the human ceiling, tables of values, and scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from core.statistics.reports.agreement import Row
+from core.statistics.reports.agreement import AgreementRow
 from pages.parts import charts, colours, numbers
 from pages.parts.charts import Series
-from pages.parts.text import short
-from storage.reports.disagreements import DIVIDED, SILENT, Matrix, Pair
+from pages.parts.text import truncate
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Matrix, Pair
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROW, CELL, LINE = 84, 64, 20
+JUDGE_HEIGHT, CELL_SIZE, LEGEND_LINE_HEIGHT = 84, 64, 20
 """Pixels for a judge with its name and details, for a row of a table, and for a line of the legend."""
-AT = -0.2
-"""Where the whiskers of a judge are, below its name."""
-LONGEST = 44
-BAND = 0.16
-"""How dark the interval of the ceiling is."""
+INTERVAL_OFFSET = -0.2
+"""The vertical offset of a judge's interval, below its name; judges are 1 apart."""
+NAME_LENGTH = 44
+BAND_OPACITY = 0.16
+"""Opacity of the ceiling's interval."""
 
 
 @dataclass(frozen=True)
-class Judges:
-    """What is drawn of each judge, or of a judge in each scenario: all by the name that stands above the point."""
+class JudgePoints:
+    """What is drawn for each judge, or for one judge in each scenario, all by display name."""
 
-    points: Mapping[str, Row]
-    beside: Mapping[str, Row]
-    """Hollow: the judge on the same test as the ceiling."""
-    ceilings: Mapping[str, Row]
+    points: Mapping[str, AgreementRow]
+    second: Mapping[str, AgreementRow]
+    """Drawn hollow: the judge on the same test as the ceiling."""
+    ceilings: Mapping[str, AgreementRow]
     details: Mapping[str, str]
 
 
-def judges(told: Judges, *, title: str, axis: str, names: tuple[str, str], chosen: str | None) -> "go.Figure":
-    """Each judge in the order given: its name and details, and below them its point with whiskers over the ceiling."""
+def judge_figure(
+    judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str], selected: str | None
+) -> "go.Figure":
+    """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling."""
     import plotly.graph_objects as go
 
-    order = list(told.points)
-    places = {name: place for place, name in enumerate(reversed(order))}
+    order = list(judge_points.points)
+    positions = {name: position for position, name in enumerate(reversed(order))}
     figure = go.Figure()
-    several = bool(told.beside)
-    charts.whiskers(figure, Series(names[0], told.points), places, chosen, shift=AT + 0.08 * several)
-    if several:
-        charts.whiskers(figure, Series(names[1], told.beside, hollow=True), places, chosen, shift=AT - 0.08)
-    _ceilings(figure, told.ceilings, places)
-    for name, place in places.items():
-        _heading(figure, name, told.details[name], place + 0.25)
-    ends = [end for row in (*told.points.values(), *told.beside.values()) for end in (row.low, row.value)]
-    below = min(end for end in ends if end is not None) < 0
+    has_second = bool(judge_points.second)
+    charts.add_intervals(
+        figure, Series(legend[0], judge_points.points), positions, selected, shift=INTERVAL_OFFSET + 0.08 * has_second
+    )
+    if has_second:
+        charts.add_intervals(
+            figure,
+            Series(legend[1], judge_points.second, hollow=True),
+            positions,
+            selected,
+            shift=INTERVAL_OFFSET - 0.08,
+        )
+    _add_ceilings(figure, judge_points.ceilings, positions)
+    for name, position in positions.items():
+        _add_heading(figure, name, judge_points.details[name], position + 0.25)
+    interval_ends = [
+        end for row in (*judge_points.points.values(), *judge_points.second.values()) for end in (row.low, row.value)
+    ]
+    has_negative = min(end for end in interval_ends if end is not None) < 0
     figure.update_yaxes(showticklabels=False, range=[-0.5, len(order) - 0.4], showgrid=False, zeroline=False)
-    figure.update_xaxes(title=axis, range=[-1.02 if below else -0.02, 1.02], zeroline=below, showgrid=True)
-    figure.update_xaxes(tickvals=[-1, -0.5, 0, 0.5, 1] if below else [0, 0.25, 0.5, 0.75, 1])
-    lines = several + bool(told.ceilings) + several
-    charts.dressed(figure, title, 100 + LINE * lines + ROW * len(order), legend=bool(lines))
-    legend = {"orientation": "v", "x": 0, "y": 1, "yanchor": "bottom"}
-    return figure.update_layout(legend=legend, margin={"t": 44 + LINE * lines, "r": 8})
+    figure.update_xaxes(
+        title=axis, range=[-1.02 if has_negative else -0.02, 1.02], zeroline=has_negative, showgrid=True
+    )
+    figure.update_xaxes(tickvals=[-1, -0.5, 0, 0.5, 1] if has_negative else [0, 0.25, 0.5, 0.75, 1])
+    legend_lines = has_second + bool(judge_points.ceilings) + has_second
+    charts.apply_layout(
+        figure, title, 100 + LEGEND_LINE_HEIGHT * legend_lines + JUDGE_HEIGHT * len(order), legend=bool(legend_lines)
+    )
+    legend_layout = {"orientation": "v", "x": 0, "y": 1, "yanchor": "bottom"}
+    return figure.update_layout(legend=legend_layout, margin={"t": 44 + LEGEND_LINE_HEIGHT * legend_lines, "r": 8})
 
 
-def _heading(figure: "go.Figure", name: str, details: str, height: float) -> None:
-    """Above the point, so that a phone has the whole width for both."""
+def _add_heading(figure: "go.Figure", name: str, details: str, height: float) -> None:
+    """Write name and details above the point, so that both have the whole width of a phone."""
     small = f"<span style='font-size:11px;color:{charts.GREY}'>{escape(details, quote=False)}</span>"
-    words = f"<b>{escape(short(name, LONGEST), quote=False)}</b><br>{small}"
-    place = {"x": 0, "xref": "paper", "xanchor": "left", "y": height, "align": "left"}
-    figure.add_annotation(text=words, showarrow=False, **place)
+    text = f"<b>{escape(truncate(name, NAME_LENGTH), quote=False)}</b><br>{small}"
+    position = {"x": 0, "xref": "paper", "xanchor": "left", "y": height, "align": "left"}
+    figure.add_annotation(text=text, showarrow=False, **position)
 
 
-def _ceilings(figure: "go.Figure", ceilings: Mapping[str, Row], places: Mapping[str, int]) -> None:
-    """A dashed line and a band at each judge: every judge decided other items, so that its ceiling is its own."""
+def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], positions: Mapping[str, int]) -> None:
+    """Add a dashed line and a band at each judge; each judge has its own ceiling, for the items that it judged."""
     import plotly.graph_objects as go
 
-    there = {place: ceilings[name] for name, place in places.items() if name in ceilings}
-    for place, row in there.items():
-        edges = {"y0": place + AT - 0.24, "y1": place + AT + 0.24, "layer": "below"}
+    row_by_position = {position: ceilings[name] for name, position in positions.items() if name in ceilings}
+    for position, row in row_by_position.items():
+        edges = {"y0": position + INTERVAL_OFFSET - 0.24, "y1": position + INTERVAL_OFFSET + 0.24, "layer": "below"}
         if row.low is not None and row.high is not None:
-            band = {"fillcolor": charts.GREY, "opacity": BAND, "line_width": 0}
+            band = {"fillcolor": charts.GREY, "opacity": BAND_OPACITY, "line_width": 0}
             figure.add_shape(type="rect", x0=row.low, x1=row.high, **edges, **band)
         line = {"dash": "dash", "color": charts.GREY, "width": 2}
         figure.add_shape(type="line", x0=row.value, x1=row.value, **edges, line=line)
-    if there:
-        name = "that person with the others: human ceiling"
-        key = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
-        figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **key))
-        figure.add_trace(_people(there, [name for name in places if name in ceilings]))
+    if row_by_position:
+        name = "that person with the remaining people: human ceiling"
+        style = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
+        figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **style))
+        figure.add_trace(_ceiling_markers(row_by_position, [name for name in positions if name in ceilings]))
 
 
-def _people(there: Mapping[int, Row], names: list[str]) -> "go.Scatter":
-    """What a ceiling is, for whoever points at it."""
+def _ceiling_markers(row_by_position: Mapping[int, AgreementRow], names: list[str]) -> "go.Scatter":
+    """Return invisible markers over the ceilings that show their values on hover."""
     import plotly.graph_objects as go
 
     return go.Scatter(
-        x=[row.value for row in there.values()],
-        y=[place + AT - 0.2 for place in there],
+        x=[row.value for row in row_by_position.values()],
+        y=[position + INTERVAL_OFFSET - 0.2 for position in row_by_position],
         mode="markers",
         marker={"size": 14, "color": "rgba(0,0,0,0)"},
-        hovertext=[f"People: {numbers.estimate(row.value, row.low, row.high)}" for row in there.values()],
+        hovertext=[
+            f"People: {numbers.format_estimate(row.value, row.low, row.high)}" for row in row_by_position.values()
+        ],
         hoverinfo="text",
         showlegend=False,
         customdata=names,
@@ -103,113 +121,125 @@ def _people(there: Mapping[int, Row], names: list[str]) -> "go.Scatter":
 
 
 @dataclass(frozen=True)
-class Naming:
-    """What the two sides of a table are, and how their values are written."""
+class AxisNames:
+    """The titles of the two axes of a table of values, and the display names of the values."""
 
     down: str
     across: str
     values: Mapping[str, str]
 
 
-def matrix(found: Matrix, naming: Naming, *, title: str, chosen: str | None) -> "go.Figure":
-    """How often each two values met; a cell carries "down × across", and what is no value has a dashed edge."""
+def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str, selected: str | None) -> "go.Figure":
+    """Return a heat map of how often each pair of values occurred.
+
+    The custom data of a cell are "row × column"; rows and columns without a value have a dashed border.
+    """
     import plotly.graph_objects as go
 
-    most = max(found.counts.values(), default=1)
-    counts = [[found.counts.get((down, across), 0) for across in found.across] for down in found.down]
-    cells = [(x, y, across, down) for y, down in enumerate(found.down) for x, across in enumerate(found.across)]
+    largest = max(table.counts.values(), default=1)
+    counts = [[table.counts.get((row, column), 0) for column in table.columns] for row in table.rows]
+    cells = [(x, y, column, row) for y, row in enumerate(table.rows) for x, column in enumerate(table.columns)]
     pale = charts.PALE[charts.theme()]
-    look = {"colorscale": [[0, pale], [1, charts.accent()]], "zmin": 0, "zmax": most, "showscale": False}
-    figure = go.Figure(go.Heatmap(z=counts, xgap=3, ygap=3, hoverinfo="skip", **look))
-    shares = [found.counts.get((down, across), 0) / most for _, _, across, down in cells]
+    style = {"colorscale": [[0, pale], [1, charts.accent_colour()]], "zmin": 0, "zmax": largest, "showscale": False}
+    figure = go.Figure(go.Heatmap(z=counts, xgap=3, ygap=3, hoverinfo="skip", **style))
+    shares = [table.counts.get((row, column), 0) / largest for _, _, column, row in cells]
     figure.add_trace(
         go.Scatter(
             x=[x for x, _, _, _ in cells],
             y=[y for _, y, _, _ in cells],
             mode="text",
-            text=[_count(counts[y][x], down == across) for x, y, across, down in cells],
+            text=[_count_text(counts[y][x], row == column) for x, y, column, row in cells],
             textfont={
                 "size": 14,
-                "color": [colours.on(charts.mixed(pale, charts.accent(), share)) for share in shares],
+                "color": [
+                    colours.text_colour(charts.mix_colours(pale, charts.accent_colour(), share)) for share in shares
+                ],
             },
             hoverinfo="skip",
         )
     )
-    open_ = [cell for cell in cells if counts[cell[1]][cell[0]]]
+    filled_cells = [cell for cell in cells if counts[cell[1]][cell[0]]]
     figure.add_trace(
         go.Scatter(
-            x=[x for x, _, _, _ in open_],
-            y=[y for _, y, _, _ in open_],
+            x=[x for x, _, _, _ in filled_cells],
+            y=[y for _, y, _, _ in filled_cells],
             mode="markers",
-            marker={"size": CELL - 16, "symbol": "square", "color": "rgba(0,0,0,0)"},
-            customdata=[f"{down} × {across}" for _, _, across, down in open_],
-            hovertext=[_met(naming, down, across, counts[y][x]) for x, y, across, down in open_],
+            marker={"size": CELL_SIZE - 16, "symbol": "square", "color": "rgba(0,0,0,0)"},
+            customdata=[f"{row} × {column}" for _, _, column, row in filled_cells],
+            hovertext=[_cell_hover(axis_names, row, column, counts[y][x]) for x, y, column, row in filled_cells],
             hoverinfo="text",
         )
     )
-    for x, y, across, down in cells:
-        if f"{down} × {across}" == chosen:
-            _edge(figure, x, y, {"color": colours.UNDECIDED, "width": 3})
-        elif {down, across} & {SILENT, DIVIDED}:
-            _edge(figure, x, y, {"color": charts.GREY, "width": 1, "dash": "dash"})
-    _sides(figure, found, naming)
-    return charts.dressed(figure, title, 130 + CELL * len(found.down), points=False)
+    for x, y, column, row in cells:
+        if f"{row} × {column}" == selected:
+            _add_border(figure, x, y, {"color": colours.UNDECIDED, "width": 3})
+        elif {row, column} & {NO_VERDICT, NO_MAJORITY}:
+            _add_border(figure, x, y, {"color": charts.GREY, "width": 1, "dash": "dash"})
+    _format_axes(figure, table, axis_names)
+    return charts.apply_layout(figure, title, 130 + CELL_SIZE * len(table.rows), right_margin=False)
 
 
-def _count(count: int, same: bool) -> str:
-    """The number; bold where both said the same."""
+def _count_text(count: int, same: bool) -> str:
+    """Return the count, in bold where both values are the same."""
     return f"<b>{count:,}</b>" if same else f"{count:,}"
 
 
-def _met(naming: Naming, down: str, across: str, count: int) -> str:
-    told = [f"{side}: {naming.values.get(one, one)}" for side, one in ((naming.down, down), (naming.across, across))]
-    return "<br>".join([*(escape(one, quote=False) for one in told), f"<b>{count:,}</b>", "Click: the items"])
+def _cell_hover(axis_names: AxisNames, row: str, column: str, count: int) -> str:
+    lines = [
+        f"{side}: {axis_names.values.get(value, value)}"
+        for side, value in ((axis_names.down, row), (axis_names.across, column))
+    ]
+    return "<br>".join(
+        [*(escape(value, quote=False) for value in lines), f"<b>{count:,}</b>", "Click to list the items"]
+    )
 
 
-def _edge(figure: "go.Figure", x: int, y: int, line: Mapping[str, object]) -> None:
+def _add_border(figure: "go.Figure", x: int, y: int, line: Mapping[str, object]) -> None:
     figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=dict(line))
 
 
-def _sides(figure: "go.Figure", found: Matrix, naming: Naming) -> None:
-    across = [charts.folded(naming.values.get(one, one), len(found.across)) for one in found.across]
-    down = [charts.folded(naming.values.get(one, one), 3) for one in found.down]
-    names = (escape(short(one, 34), quote=False) for one in (naming.across, naming.down))
-    figure.update_xaxes(title=next(names), tickvals=list(range(len(across))), ticktext=across)
-    figure.update_yaxes(title=next(names), tickvals=list(range(len(down))), ticktext=down)
-    figure.update_xaxes(range=[-0.5, len(across) - 0.5]).update_yaxes(range=[len(down) - 0.5, -0.5])
+def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> None:
+    column_labels = [
+        charts.wrap_label(axis_names.values.get(value, value), len(table.columns)) for value in table.columns
+    ]
+    row_labels = [charts.wrap_label(axis_names.values.get(value, value), 3) for value in table.rows]
+    names = (escape(truncate(value, 34), quote=False) for value in (axis_names.across, axis_names.down))
+    figure.update_xaxes(title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels)
+    figure.update_yaxes(title=next(names), tickvals=list(range(len(row_labels))), ticktext=row_labels)
+    figure.update_xaxes(range=[-0.5, len(column_labels) - 0.5]).update_yaxes(range=[len(row_labels) - 0.5, -0.5])
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(showgrid=False, zeroline=False)
 
 
-def scores(found: Sequence[Pair], *, judge: str, title: str, chosen: str | None) -> "go.Figure":
-    """A point for each item: people's mean and the judge's score; on the dashed line they are the same."""
+def score_figure(pairs: Sequence[Pair], *, judge: str, title: str, selected: str | None) -> "go.Figure":
+    """Return a point for each item: people's mean and the judge's score, which are equal on the dashed line."""
     import plotly.graph_objects as go
 
-    there = [one for one in found if one.distance >= 0]
-    across = [one.mean or 0.0 for one in there]
-    down = [float(str(one.judge)) for one in there]
-    names = [one.target.item for one in there]
-    ends = [min([*across, *down], default=0.0), max([*across, *down], default=1.0)]
+    scored = [pair for pair in pairs if pair.distance >= 0]
+    means = [pair.mean or 0.0 for pair in scored]
+    judge_scores = [float(str(pair.judge)) for pair in scored]
+    names = [pair.target.item for pair in scored]
+    ends = [min([*means, *judge_scores], default=0.0), max([*means, *judge_scores], default=1.0)]
     line = {"dash": "dash", "color": charts.GREY}
     figure = go.Figure(go.Scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip"))
     figure.add_trace(
         go.Scatter(
-            x=across,
-            y=down,
+            x=means,
+            y=judge_scores,
             mode="markers",
-            marker={"size": 10, "color": charts.accent(), "opacity": 0.7},
+            marker={"size": 10, "color": charts.accent_colour(), "opacity": 0.7},
             customdata=names,
-            hovertext=[_score(one, judge) for one in there],
+            hovertext=[_score_hover(pair, judge) for pair in scored],
             hoverinfo="text",
-            selectedpoints=[names.index(chosen)] if chosen in names else None,
+            selectedpoints=[names.index(selected)] if selected in names else None,
         )
     )
     figure.update_xaxes(title="Mean of people", showgrid=True)
-    figure.update_yaxes(title=escape(short(judge, 34), quote=False), showgrid=True)
-    return charts.dressed(figure, title, 420)
+    figure.update_yaxes(title=escape(truncate(judge, 34), quote=False), showgrid=True)
+    return charts.apply_layout(figure, title, 420)
 
 
-def _score(one: Pair, judge: str) -> str:
-    name = escape(short(one.target.item, 60), quote=False)
-    told = f"{escape(short(judge, 34), quote=False)} {one.judge:g} · people {one.mean:.2f}"
-    return f"<b>{name}</b><br>{told}<br>Click: the item"
+def _score_hover(pair: Pair, judge: str) -> str:
+    name = escape(truncate(pair.target.item, 60), quote=False)
+    scores = f"{escape(truncate(judge, 34), quote=False)} {pair.judge:g} · people {pair.mean:.2f}"
+    return f"<b>{name}</b><br>{scores}<br>Click to open the item"

@@ -1,4 +1,4 @@
-"""Where one judge and people differ: tables of values whose cells open their items, changes of mind, and leanings."""
+"""Disagreement of one judge with people: tables of values whose cells list their items, and changed opinions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,41 +6,41 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.labels import Scale
+from core.statistics.reports.alignment import AlignmentRow
 from pages.parts import charts, numbers, resources, shell
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_charts, alignment_rows, item_drilldown
-from pages.results.parts.alignment_charts import Judges, Naming
-from pages.results.parts.alignment_rows import CHOICES, Figures
-from storage.reports import disagreements, opinion_changes
-from storage.reports.alignment import Sides
-from storage.reports.disagreements import DIVIDED, SILENT, Behind, Pair, Wanted
-from storage.reports.opinion_changes import Move
+from pages.results.parts.alignment_charts import AxisNames, JudgePoints
+from pages.results.parts.alignment_rows import VIEWS, Figures
+from storage.reports import disagreements
+from storage.reports.alignment import AlignmentData
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, OpinionPair, Pair
 from storage.studies import Study
 
-OPENED = ("scenario", "cell", "move", "leaning", "item")
-"""What a click leaves in the address."""
-DIFFER = "differ"
-"""The cell that stands for every item on which judge and people differ."""
-LEANINGS = {"shown_first": "the response that it was shown first", "longer": "the longer response"}
-ELSEWHERE = {
+SELECTION_PARAMETERS = ("scenario", "cell", "move", "leaning", "item")
+"""The parameters of the address that hold the selection."""
+ALL_DIFFERENCES = "differ"
+"""The value of `cell` for all items on which the judge and people differ."""
+BIAS_NAMES = {"shown_first": "the response shown first", "longer": "the longer response"}
+OTHER_PAGES = {
     "aiu": (
         "critiques",
         "Critiques",
-        "The verdicts behind these are the AIUs: choose precision or recall above, or see the authors ranked.",
+        "These scores are computed from AIUs. Choose AIU precision or AIU recall above, or see the ranking of authors.",
     ),
-    "aspect_weights": ("weights", "Weights", "Weights have a page of their own, with the items behind every distance."),
+    "aspect_weights": ("weights", "Weights", "The items behind weight distances are on the page Weights."),
 }
-"""Kinds whose items are shown on another page: its script and name, and what to say."""
+"""Kinds whose items are on another page: its script, its name, and a sentence about it."""
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What the page is about, as it was chosen above."""
+class AlignmentView:
+    """The data and what is chosen at the top of the page."""
 
     study: Study
-    at: tuple[int, ...]
+    version: tuple[int, ...]
     """The version of the labels."""
-    there: Sides
+    data: AlignmentData
     figures: Figures
     judges: Sequence[str]
     kind: str
@@ -50,214 +50,234 @@ class Subject:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def spoken(
-    address: str, study_id: int, at: tuple[int, ...], wanted: Wanted, _there: Sides
-) -> tuple[list[Pair], list[Move]]:
-    """What the judge and people said, and how opinions moved, at a version of the labels; nobody may change it."""
-    return disagreements.pairs(_there, wanted), opinion_changes.moves(_there, wanted)
+def load_pairs(
+    url: str, study_id: int, version: tuple[int, ...], query: JudgeQuery, _data: AlignmentData
+) -> tuple[list[Pair], list[OpinionPair]]:
+    """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
+    return disagreements.pairs(_data, query), disagreements.opinion_pairs(_data, query)
 
 
-def open(judge: str | None = None, **clicked: str) -> None:
-    """From a click: show the items of this cell, move, leaning or scenario, and nothing clicked before."""
+def select(judge: str | None = None, **clicked: str) -> None:
+    """Select a judge and the items of a cell, move, leaning or scenario, in place of the last selection."""
     if judge is not None:
         st.session_state["judge"] = judge
     st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {name: clicked.get(name) for name in OPENED}
+    st.session_state["clicked"] = {name: clicked.get(name) for name in SELECTION_PARAMETERS}
 
 
-def close() -> None:
-    """Forget what was clicked."""
-    open()
+def clear_selection() -> None:
+    """Deselect."""
+    select()
 
 
-def within(**clicked: str) -> None:
-    """The same from a click inside a scenario, which stays."""
+def select_in_scenario(**clicked: str) -> None:
+    """Select items without leaving the selected scenario."""
     scenario = st.query_params.get("scenario")
-    open(**({} if scenario is None else {"scenario": scenario}), **clicked)
+    select(**({} if scenario is None else {"scenario": scenario}), **clicked)
 
 
-def show(subject: Subject) -> None:
-    """The judge that is chosen, and everything that can be clicked about it."""
-    kind, statistic = subject.kind, subject.statistic
+def draw_differences(view: AlignmentView) -> None:
+    """Draw the choice of a judge, and where it differs from people."""
+    kind, statistic = view.kind, view.statistic
     with st.container(horizontal=True, vertical_alignment="bottom", key="apart"):
-        st.subheader("Where they disagree", anchor=False, width="content")
-        judge = subject.judges[0]
-        if len(subject.judges) > 1 and kind not in ELSEWHERE:
-            judge = st.selectbox("Judge", subject.judges, key="judge", bind="query-params", width=300, on_change=close)
-    if kind in ELSEWHERE:
-        return elsewhere(subject.study, kind)
-    if subject.by_scenario:
-        rows = {group: rows for (name, group), rows in subject.figures.items() if name == judge}
-        scenarios(rows, judge, statistic)
-    wanted = Wanted(judge, kind, subject.criterion, st.query_params.get("scenario"))
-    if wanted.scenario is not None:
+        st.subheader("Disagreement with people", anchor=False, width="content")
+        judge = view.judges[0]
+        if len(view.judges) > 1 and kind not in OTHER_PAGES:
+            judge = st.selectbox(
+                "Judge", view.judges, key="judge", bind="query-params", width=300, on_change=clear_selection
+            )
+    if kind in OTHER_PAGES:
+        return link_other_page(view.study, kind)
+    if view.by_scenario:
+        rows = {group: rows for (name, group), rows in view.figures.items() if name == judge}
+        draw_scenarios(rows, judge, statistic)
+    query = JudgeQuery(judge, kind, view.criterion, st.query_params.get("scenario"))
+    if query.scenario is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Scenario: **{plain(agreement_rows.place(wanted.scenario))}**", width="content")
-            st.button("All scenarios", icon=":material/close:", type="tertiary", key="all_scenarios", on_click=close)
-    details(subject, wanted)
+            st.markdown(
+                f"Scenario: **{escape_markdown(agreement_rows.scenario_name(query.scenario))}**", width="content"
+            )
+            st.button(
+                "All scenarios", icon=":material/close:", type="tertiary", key="all_scenarios", on_click=clear_selection
+            )
+    draw_details(view, query)
 
 
-def details(subject: Subject, wanted: Wanted) -> None:
-    """Tables of values, the items behind what was clicked, and leanings."""
-    there, study = subject.there, subject.study
-    pairs, moves = spoken(str(resources.engine().url), study.id, subject.at, wanted, there)
-    pooled = wanted.criterion == disagreements.ALL
-    scale = there.scales.get((wanted.kind, there_of(there, wanted.kind) if pooled else wanted.criterion))
-    found = disagreements.compared(pairs)
+def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
+    """Draw the tables of values and of changed opinions, and the selected items."""
+    data, study = view.data, view.study
+    pairs, moves = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
+    is_pooled = query.criterion == disagreements.ALL
+    scale = data.scales.get((query.kind, first_criterion(data, query.kind) if is_pooled else query.criterion))
+    compared = disagreements.labelled_pairs(pairs)
     left, right = st.columns(2, gap="large")
     with left:
-        beside(found, wanted, scale)
-    with right if found else left:
-        flow(moves, wanted, scale)
-    behind(study, wanted, pairs, moves, categorical=disagreements.categorical(pairs, scale))
+        draw_values(compared, query, scale)
+    with right if compared else left:
+        draw_changes(moves, query, scale)
+    draw_selected_items(study, query, pairs, moves, categorical=disagreements.is_categorical(pairs, scale))
 
 
-def there_of(there: Sides, kind: str) -> str:
-    """A criterion of the kind; where criteria are pooled they share one scale."""
-    return next((criterion for one, criterion in there.scales if one == kind), "")
+def first_criterion(data: AlignmentData, kind: str) -> str:
+    """Return a criterion of the kind; pooled criteria share one scale, so any of them will do."""
+    return next((criterion for scale_kind, criterion in data.scales if scale_kind == kind), "")
 
 
-def elsewhere(study: Study, kind: str) -> None:
-    """Critiques as a whole and weights have pages of their own."""
-    script, label, told = ELSEWHERE[kind]
-    st.caption(told)
-    st.page_link(shell.page(f"results/{script}.py"), label=label, query_params={"study": study.name})
+def link_other_page(study: Study, kind: str) -> None:
+    """Link to the page that lists the items of this kind."""
+    script, label, sentence = OTHER_PAGES[kind]
+    st.caption(sentence)
+    st.page_link(shell.page_path(f"results/{script}.py"), label=label, query_params={"study": study.name})
 
 
-def scenarios(rows: Mapping[str, Mapping[str, alignment_rows.AlignmentRow]], judge: str, statistic: str) -> None:
-    """The judge in each scenario, beside people there; a click narrows everything below to it."""
-    choice = CHOICES[statistic]
-    drawn = {agreement_rows.place(group): one for group, one in rows.items() if group != "all"}
-    points = alignment_rows.points(drawn, statistic)
+def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, statistic: str) -> None:
+    """Draw the judge in each scenario; a click restricts everything below to that scenario."""
+    statistic_view = VIEWS[statistic]
+    rows_by_scenario = {
+        agreement_rows.scenario_name(group): scenario_rows for group, scenario_rows in rows.items() if group != "all"
+    }
+    points = alignment_rows.defined_rows(rows_by_scenario, statistic)
     points = dict(sorted(points.items(), key=lambda pair: -(pair[1].value or 0.0)))
     if points:
-        details = {name: alignment_rows.details(drawn[name], statistic, None) for name in points}
-        shown = {name: drawn[name] for name in points}
-        beside = alignment_rows.points(shown, choice.beside)
-        figure = alignment_charts.judges(
-            Judges(points, beside, alignment_rows.points(shown, choice.ceiling) if beside else {}, details),
-            title=f"{choice.name}, by scenario",
+        draw_details = {name: alignment_rows.format_details(rows_by_scenario[name], statistic, None) for name in points}
+        point_rows = {name: rows_by_scenario[name] for name in points}
+        draw_values = alignment_rows.defined_rows(point_rows, statistic_view.second)
+        figure = alignment_charts.judge_figure(
+            JudgePoints(
+                points,
+                draw_values,
+                alignment_rows.defined_rows(point_rows, statistic_view.ceiling) if draw_values else {},
+                draw_details,
+            ),
+            title=f"{statistic_view.name}, by scenario",
             axis="Value and 95 % interval",
-            names=(choice.whose, choice.beside_name),
-            chosen=st.query_params.get("scenario"),
+            legend=(statistic_view.legend, statistic_view.second_name),
+            selected=st.query_params.get("scenario"),
         )
         with st.container(height=640 if len(points) > 9 else "content", border=False):
-            charts.draw(figure, "by_scenario_chart", f"{choice.name} of {judge} by scenario", _scenario)
-    for reason, names in alignment_rows.undefined(drawn, statistic).items():
-        st.caption(f":material/help: No value for {', '.join(map(plain, names))}: {plain(reason)}.")
+            charts.draw(figure, "by_scenario_chart", f"{statistic_view.name} of {judge} by scenario", _select_scenario)
+    for reason, names in alignment_rows.undefined_reasons(rows_by_scenario, statistic).items():
+        st.caption(f":material/help: No value for {', '.join(map(escape_markdown, names))}: {escape_markdown(reason)}.")
 
 
-def _scenario() -> None:
-    name = charts.clicked("by_scenario_chart")
-    scenario = "" if name == agreement_rows.place("") else name
-    open(**({} if name is None else {"scenario": scenario}))
+def _select_scenario() -> None:
+    name = charts.clicked_point("by_scenario_chart")
+    scenario = "" if name == agreement_rows.scenario_name("") else name
+    select(**({} if name is None else {"scenario": scenario}))
 
 
-def naming(wanted: Wanted, scale: Scale, down: str, across: str) -> Naming:
-    """What the sides of a table are called, and its values."""
-    names = {name: alignment_rows.values(wanted.kind, name) for name in disagreements.names(scale)}
-    return Naming(down, across, names)
+def name_axes(query: JudgeQuery, scale: Scale, rows: str, columns: str) -> AxisNames:
+    """Return the names of the axes and of the values of a table."""
+    names = {name: alignment_rows.value_name(query.kind, name) for name in disagreements.category_names(scale)}
+    return AxisNames(rows, columns, names)
 
 
-def beside(found: Sequence[Pair], wanted: Wanted, scale: Scale | None) -> None:
-    """The judge's values beside people's."""
-    if not found or scale is None:
-        st.caption("People have labelled none of what this judge was asked, so that there is no table of both.")
+def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -> None:
+    """Draw the judge's values against people's, as a table or as points."""
+    if not pairs or scale is None:
+        st.caption("People have not labelled any item that this judge has judged.")
         return
-    if disagreements.categorical(found, scale):
-        matrix = disagreements.table([one.place for one in found], scale, (SILENT, DIVIDED))
-        names = naming(wanted, scale, "Judge", "People, by majority")
-        title = f"Judge and people: {numbers.count(len(found), alignment_rows.noun(wanted.kind))}"
-        figure = alignment_charts.matrix(matrix, names, title=title, chosen=st.query_params.get("cell"))
-        charts.draw(figure, "cells", alt(title, matrix, names), lambda: _clicked("cells", "cell"))
+    if disagreements.is_categorical(pairs, scale):
+        matrix = disagreements.count_matrix([pair.cell for pair in pairs], scale, (NO_VERDICT, NO_MAJORITY))
+        names = name_axes(query, scale, "Judge", "People, by majority")
+        title = f"Judge and people: {numbers.format_count(len(pairs), alignment_rows.unit_name(query.kind))}"
+        figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("cell"))
+        charts.draw(figure, "cells", describe_matrix(title, matrix, names), lambda: _select_cell("cells", "cell"))
     else:
-        title = f"Judge and people: {numbers.count(len(found), alignment_rows.noun(wanted.kind))}"
+        title = f"Judge and people: {numbers.format_count(len(pairs), alignment_rows.unit_name(query.kind))}"
         item = st.query_params.get("item")
-        figure = alignment_charts.scores(found, judge=wanted.judge, title=title, chosen=item)
-        charts.draw(figure, "dots", title, _dot)
+        figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title, selected=item)
+        charts.draw(figure, "dots", title, _select_point)
 
 
-def alt(title: str, matrix: disagreements.Matrix, names: Naming) -> str:
-    """A table of values in words."""
-    told = [
+def describe_matrix(title: str, matrix: disagreements.Matrix, names: AxisNames) -> str:
+    """Return a table of values in words."""
+    cells = [
         f"{names.values.get(down, down)} and {names.values.get(across, across)}: {count}"
         for (down, across), count in matrix.counts.items()
     ]
-    return f"{title}. {'; '.join(told)}"
+    return f"{title}. {'; '.join(cells)}"
 
 
-def _clicked(chart: str, parameter: str) -> None:
-    place = charts.clicked(chart)
-    within(**({} if place is None else {parameter: place}))
+def _select_cell(chart: str, parameter: str) -> None:
+    place = charts.clicked_point(chart)
+    select_in_scenario(**({} if place is None else {parameter: place}))
 
 
-def _dot() -> None:
-    item = charts.clicked("dots")
-    within(**({} if item is None else {"cell": DIFFER, "item": item}))
+def _select_point() -> None:
+    item = charts.clicked_point("dots")
+    select_in_scenario(**({} if item is None else {"cell": ALL_DIFFERENCES, "item": item}))
 
 
-def flow(moves: Sequence[Move], wanted: Wanted, scale: Scale | None) -> None:
-    """First and last opinions, and whether minds changed towards people."""
-    if not moves or scale is None or not disagreements.categorical([one.pair for one in moves], scale):
+def draw_changes(moves: Sequence[OpinionPair], query: JudgeQuery, scale: Scale | None) -> None:
+    """Draw first against last opinions, and how many changed towards people's majority."""
+    if not moves or scale is None or not disagreements.is_categorical([move.pair for move in moves], scale):
         return
-    matrix = disagreements.table([one.place for one in moves], scale, (SILENT, SILENT))
-    several = len({one.judge for one in moves}) > 1
-    names = naming(wanted, scale, "First opinion", "Last opinion")
-    title = f"First and last{' of all judges' * several}: {numbers.count(len(moves), 'opinion')}"
-    figure = alignment_charts.matrix(matrix, names, title=title, chosen=st.query_params.get("move"))
-    charts.draw(figure, "moves", alt(title, matrix, names), lambda: _clicked("moves", "move"))
-    found = opinion_changes.turned(moves)
-    known = found.changed - found.unknown
-    told = f"Changed {numbers.count(found.changed, 'opinion')} of {found.opinions:,}."
-    if known:
-        told += f" Where people have a majority ({known:,}): {found.towards:,} towards it, {found.away:,} away from it."
-    st.caption(told)
-
-
-def behind(study: Study, wanted: Wanted, pairs: Sequence[Pair], moves: Sequence[Move], *, categorical: bool) -> None:
-    """The items of what was clicked, if anything was."""
-    found = _wanted(wanted, pairs, moves, categorical)
-    if found is None:
-        st.caption("Click a judge, a cell or a point to see the items behind it.")
-        return
-    told, there = found
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Items behind what you clicked: {len(there.items):,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
-    st.caption(plain(" · ".join(filter(None, (told, wanted.scenario)))))
-    if there.hidden:
-        hidden = numbers.count(there.hidden, "more item")
-        st.caption(f":material/visibility_off: {hidden}: not told, because you have not labelled them yourself.")
-    if not there.items:
-        return
-    item_drilldown.listed(list(there.items[: item_drilldown.MOST]))
-    if len(there.items) > item_drilldown.MOST:
-        st.caption(f"The first {item_drilldown.MOST} of {numbers.count(len(there.items), 'item')}.")
-    one = next((one for one in there.items if one.target.item == st.query_params.get("item")), None)
-    if one is not None:
-        item_drilldown.detail(study, one)
-
-
-def _wanted(
-    wanted: Wanted, pairs: Sequence[Pair], moves: Sequence[Move], categorical: bool
-) -> tuple[str, Behind] | None:
-    """What was clicked in words, and its items."""
-    clicked, viewer, judge = st.query_params, shell.annotator(), wanted.judge
-    if cell := clicked.get("cell"):
-        found = disagreements.in_cell(pairs, None if cell == DIFFER else cell, categorical=categorical)
-        down, _, across = cell.partition(" × ")
-        values = [alignment_rows.values(wanted.kind, name) for name in (down, across)]
-        words = f"{judge} and most people differ" if categorical else f"{judge} and people, the furthest apart first"
-        told = words if cell == DIFFER else f"{judge}: {values[0]} · people: {values[1]}"
-        return told, disagreements.behind(found, judge, viewer)
-    if move := clicked.get("move"):
-        down, _, across = move.partition(" × ")
-        values = [alignment_rows.values(wanted.kind, name) for name in (down, across)]
-        return f"First {values[0]} · last {values[1]}", opinion_changes.behind(
-            [one for one in moves if one.place == (down, across)], viewer
+    matrix = disagreements.count_matrix([move.cell for move in moves], scale, (NO_VERDICT, NO_VERDICT))
+    several_judges = len({move.judge for move in moves}) > 1
+    names = name_axes(query, scale, "First opinion", "Last opinion")
+    title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(moves), 'opinion')}"
+    figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("move"))
+    charts.draw(figure, "moves", describe_matrix(title, matrix, names), lambda: _select_cell("moves", "move"))
+    counts = disagreements.count_changes(moves)
+    with_majority = counts.changed - counts.unknown
+    text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."
+    if with_majority:
+        text += (
+            f" Of {with_majority:,} with a majority of people: {counts.towards:,} changed towards it, "
+            f"{counts.away:,} away from it."
         )
-    leaning = clicked.get("leaning")
-    if leaning in LEANINGS:
-        there = [one for one in pairs if one.leans("longer" if leaning == "longer" else "shown_first")]
-        return f"{judge} chose {LEANINGS[leaning]}", disagreements.behind(there, judge, viewer)
+    st.caption(text)
+
+
+def draw_selected_items(
+    study: Study, query: JudgeQuery, pairs: Sequence[Pair], moves: Sequence[OpinionPair], *, categorical: bool
+) -> None:
+    """Draw the selected items, or how to select."""
+    selection = _find_selected(query, pairs, moves, categorical)
+    if selection is None:
+        st.caption("Click a judge, a cell or a point to list its items.")
+        return
+    description, drilldown = selection
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Selected items: {len(drilldown.items):,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
+    st.caption(escape_markdown(" · ".join(filter(None, (description, query.scenario)))))
+    if drilldown.hidden:
+        hidden = numbers.format_count(drilldown.hidden, "more item")
+        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
+    if not drilldown.items:
+        return
+    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
+    if len(drilldown.items) > item_drilldown.MAX_ITEMS:
+        st.caption(f"The first {item_drilldown.MAX_ITEMS} of {numbers.format_count(len(drilldown.items), 'item')}.")
+    item = next((item for item in drilldown.items if item.target.item == st.query_params.get("item")), None)
+    if item is not None:
+        item_drilldown.draw_detail(study, item)
+
+
+def _find_selected(
+    query: JudgeQuery, pairs: Sequence[Pair], moves: Sequence[OpinionPair], categorical: bool
+) -> tuple[str, Drilldown] | None:
+    """Return a description of the selection and its items; None without a selection."""
+    parameters, viewer, judge = st.query_params, shell.current_annotator(), query.judge
+    if cell := parameters.get("cell"):
+        matches = disagreements.select_pairs(pairs, None if cell == ALL_DIFFERENCES else cell, categorical=categorical)
+        row, _, column = cell.partition(" × ")
+        value_names = [alignment_rows.value_name(query.kind, name) for name in (row, column)]
+        difference = (
+            f"{judge} differs from the majority" if categorical else f"{judge} and people, largest difference first"
+        )
+        description = difference if cell == ALL_DIFFERENCES else f"{judge}: {value_names[0]} · people: {value_names[1]}"
+        return description, disagreements.drill_down(matches, judge, viewer)
+    if move := parameters.get("move"):
+        row, _, column = move.partition(" × ")
+        value_names = [alignment_rows.value_name(query.kind, name) for name in (row, column)]
+        return f"First {value_names[0]} · last {value_names[1]}", disagreements.drill_down_changes(
+            [pair for pair in moves if pair.cell == (row, column)], viewer
+        )
+    bias = parameters.get("leaning")
+    if bias in BIAS_NAMES:
+        matches = [pair for pair in pairs if pair.chose("longer" if bias == "longer" else "shown_first")]
+        return f"{judge} chose {BIAS_NAMES[bias]}", disagreements.drill_down(matches, judge, viewer)
     return None

@@ -1,289 +1,293 @@
-"""Rows of alignment as people read them: which statistics suit a judge's values, their names, and their lines."""
+"""Alignment for display: the statistics that suit a judge's values, their names, and table rows."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 
-from core.formats.gold import FORMULA
-from core.statistics.reports.agreement import AlignmentRow, Row
-from pages.parts import numbers
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.alignment import AlignmentRow
+from pages.parts import downloads, numbers
+from pages.parts.values import RESPONSE_NAMES
 from pages.results.parts import agreement_rows
-from storage.reports.alignment import FIRST
+from storage.reports.alignment import FIRST_OPINION
 from storage.reports.disagreements import ALL
-from storage.reports.judge_costs import Cost
+from storage.reports.judge_costs import JudgeCost
 
 Place = tuple[str, str]
 """A judge, and a scenario or "all"."""
 Figures = dict[Place, dict[str, AlignmentRow]]
 """The rows of each judge and group by the name of their statistic."""
 Line = dict[str, str | int]
-WHY = "Undefined, and why"
-KAPPA, QUADRATIC = "Cohen's kappa", "Quadratic kappa"
-TEST = ("advantage_probability", "winning_rate")
-"""Of the alternative-annotator test."""
+REASON_COLUMN = "Undefined values"
+KAPPA_NAME, QUADRATIC_NAME = "Cohen's kappa", "Quadratic kappa"
+TEST_STATISTICS = ("advantage_probability", "winning_rate")
+"""The statistics of the alternative-annotator test."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A statistic that can be drawn, what stands beside it, and what its table shows."""
+class StatisticView:
+    """A statistic that can be drawn, the statistic drawn beside it, and the columns of its table."""
 
     name: str
-    whose: str
-    """What the judge is compared with, as the legend has it."""
+    legend: str
+    """The judge and what it is compared with, for the legend."""
     table: Mapping[str, str]
-    beside: str = ""
-    """Drawn hollow: the same judge on the test that the ceiling is of, or people's own value."""
-    beside_name: str = ""
+    second: str = ""
+    """The statistic of the hollow point: the judge on the ceiling's own test, or people's value."""
+    second_name: str = ""
     ceiling: str = ""
-    less: str = ""
-    """The judge less the ceiling."""
+    difference: str = ""
+    """The statistic of the judge minus the ceiling."""
 
 
-OTHERS = "judge with the others, each person left out in turn"
+LEAVE_ONE_OUT = "judge with the remaining people, each person left out in turn"
 
 
-def _of_categories(name: str, against: str, *, ceiling: bool = False) -> Choice:
-    weighted = {f"cohen_kappa_quadratic_{against}": "Quadratic kappa"} if name == QUADRATIC else {}
-    columns = {f"accuracy_{against}": "Accuracy", f"cohen_kappa_{against}": "Kappa"} | weighted
-    whose = {"majority": "the majority", "gold": "gold"}[against]
-    return Choice(
-        f"{name} with {whose}",
-        f"judge with {whose}",
+def _category_view(name: str, reference: str, *, ceiling: bool = False) -> StatisticView:
+    quadratic_column = {f"cohen_kappa_quadratic_{reference}": "Quadratic kappa"} if name == QUADRATIC_NAME else {}
+    columns = {f"accuracy_{reference}": "Accuracy", f"cohen_kappa_{reference}": "Kappa"} | quadratic_column
+    reference_name = {"majority": "the majority", "gold": "gold"}[reference]
+    return StatisticView(
+        f"{name} with {reference_name}",
+        f"judge with {reference_name}",
         columns,
-        *(("judge_against_others", OTHERS) if ceiling else ()),
+        second="judge_against_others" if ceiling else "",
+        second_name=LEAVE_ONE_OUT if ceiling else "",
         ceiling="human_ceiling",
-        less="judge_less_ceiling",
+        difference="judge_less_ceiling",
     )
 
 
-def _of_numbers(name: str, *, ceiling: bool = False) -> Choice:
-    return Choice(
+def _number_view(name: str, *, ceiling: bool = False) -> StatisticView:
+    return StatisticView(
         f"{name} with people's mean",
         "judge with people's mean",
         {"spearman": "Spearman", "pearson": "Pearson", "kendall_tau_b": "Tau-b"},
-        *(("judge_against_others_spearman", OTHERS) if ceiling else ()),
+        second="judge_against_others_spearman" if ceiling else "",
+        second_name=LEAVE_ONE_OUT if ceiling else "",
         ceiling="human_ceiling_spearman",
-        less="judge_less_ceiling_spearman",
+        difference="judge_less_ceiling_spearman",
     )
 
 
-def _of_critiques(name: str) -> Choice:
+def _critique_view(name: str) -> StatisticView:
     columns = {"precision_macro": "Precision", "recall_macro": "Recall", "f1_macro": "F1"}
-    people = f"{name.lower()}_macro_people"
-    return Choice(f"{name}, mean over critiques", "by the judge's verdicts", columns, people, "by people's verdicts")
+    people_statistic = f"{name.lower()}_macro_people"
+    return StatisticView(
+        f"{name}, mean over critiques", "by the judge's verdicts", columns, people_statistic, "by people's verdicts"
+    )
 
 
-_DISTANCES = {"weights_distance": "Distance", "rank_distance": "Rank distance"}
-CHOICES: Mapping[str, Choice] = {
-    "spearman": _of_numbers("Spearman's rho", ceiling=True),
-    "pearson": _of_numbers("Pearson's r"),
-    "kendall_tau_b": _of_numbers("Kendall's tau-b"),
-    "accuracy_majority": _of_categories("Accuracy", "majority", ceiling=True),
-    "cohen_kappa_majority": _of_categories(KAPPA, "majority"),
-    "cohen_kappa_quadratic_majority": _of_categories(QUADRATIC, "majority"),
-    "accuracy_gold": _of_categories("Accuracy", "gold"),
-    "cohen_kappa_gold": _of_categories(KAPPA, "gold"),
-    "cohen_kappa_quadratic_gold": _of_categories(QUADRATIC, "gold"),
-    "f1_macro": _of_critiques("F1"),
-    "precision_macro": _of_critiques("Precision"),
-    "recall_macro": _of_critiques("Recall"),
-    "weights_distance": Choice("Distance of weights, 0 is the same", "judge from people", _DISTANCES),
-    "rank_distance": Choice("Distance of ranks, 0 is the same", "judge from people", _DISTANCES),
+_DISTANCE_COLUMNS = {"weights_distance": "Distance", "rank_distance": "Rank distance"}
+VIEWS: Mapping[str, StatisticView] = {
+    "spearman": _number_view("Spearman's rho", ceiling=True),
+    "pearson": _number_view("Pearson's r"),
+    "kendall_tau_b": _number_view("Kendall's tau-b"),
+    "accuracy_majority": _category_view("Accuracy", "majority", ceiling=True),
+    "cohen_kappa_majority": _category_view(KAPPA_NAME, "majority"),
+    "cohen_kappa_quadratic_majority": _category_view(QUADRATIC_NAME, "majority"),
+    "accuracy_gold": _category_view("Accuracy", "gold"),
+    "cohen_kappa_gold": _category_view(KAPPA_NAME, "gold"),
+    "cohen_kappa_quadratic_gold": _category_view(QUADRATIC_NAME, "gold"),
+    "f1_macro": _critique_view("F1"),
+    "precision_macro": _critique_view("Precision"),
+    "recall_macro": _critique_view("Recall"),
+    "weights_distance": StatisticView("Weight distance, 0 is equal", "judge from people", _DISTANCE_COLUMNS),
+    "rank_distance": StatisticView("Rank distance, 0 is the same order", "judge from people", _DISTANCE_COLUMNS),
 }
-"""What can be drawn, the first of those that a study has being what is shown unasked."""
+"""The statistics that can be drawn; the first one that a study has is the default."""
 KINDS = {
     "preference": "Preferences",
     "score": "Scores",
-    "aiu_precision": "AIUs: precision",
-    "aiu_recall": "AIUs: recall",
-    "aiu": "Critiques as a whole",
+    "aiu_precision": "AIU precision",
+    "aiu_recall": "AIU recall",
+    "aiu": "Critique scores",
     "aspect_weights": "Aspect weights",
-    "aspect_quality": "Quality of aspects",
+    "aspect_quality": "Aspect quality",
     "likert": "Ratings",
     "answer": "Answers",
 }
-CRITIQUES = "aiu"
-"""The kind of rows over whole critiques: they count critiques, and no raters."""
-LEANINGS = {"shown_first": "first_shown_preferred", "longer": "longer_preferred"}
+CRITIQUE_KIND = "aiu"
+"""The kind of rows about whole critiques, which count critiques and have no raters."""
+BIASES = {"shown_first": "first_shown_preferred", "longer": "longer_preferred"}
 
 
-def figures(rows: Iterable[AlignmentRow], kind: str, criterion: str, *, firsts: bool) -> Figures:
-    """The rows of a kind and criterion by judge and group; first opinions only where they are wanted."""
-    found: Figures = {}
+def rows_by_judge(rows: Iterable[AlignmentRow], kind: str, criterion: str, *, include_first: bool) -> Figures:
+    """Return the rows of a kind and criterion by judge and group, with first opinions only on request."""
+    by_place: Figures = {}
     for row in rows:
-        if (row.kind, row.criterion) == (kind, criterion) and (firsts or FIRST not in row.judge):
-            found.setdefault((row.judge, row.group), {})[row.statistic] = row
-    return found
+        if (row.kind, row.criterion) == (kind, criterion) and (include_first or FIRST_OPINION not in row.judge):
+            by_place.setdefault((row.judge, row.group), {})[row.statistic] = row
+    return by_place
 
 
-def compared(found: Figures) -> bool:
-    """Whether anything that needs people has a value."""
-    return any(row.value is not None for rows in found.values() for name, row in rows.items() if name in CHOICES)
+def has_reference_values(by_place: Figures) -> bool:
+    """Whether any statistic that needs labels by people has a value."""
+    return any(row.value is not None for rows in by_place.values() for name, row in rows.items() if name in VIEWS)
 
 
-def offered(found: Figures) -> list[str]:
-    """The statistics that some judge has, in the order of `CHOICES`."""
-    there = {name for rows in found.values() for name in rows}
-    return [name for name in CHOICES if name in there]
+def available_statistics(by_place: Figures) -> list[str]:
+    """Return the statistics that at least one judge has, in the order of `VIEWS`."""
+    names = {name for rows in by_place.values() for name in rows}
+    return [name for name in VIEWS if name in names]
 
 
-def order(found: Figures, statistic: str) -> list[Place]:
-    """Judges, the best first and undefined ones last, each with its scenarios by name."""
-    sign = 1 if CHOICES[statistic].table is _DISTANCES else -1
+def sort_places(by_place: Figures, statistic: str) -> list[Place]:
+    """Return the judges, best first and undefined last, each followed by its scenarios in order of name."""
+    direction = 1 if VIEWS[statistic].table is _DISTANCE_COLUMNS else -1
 
-    def place(at: Place) -> tuple[bool, float, str, bool, str]:
-        judge, group = at
-        row = found.get((judge, ALL), {}).get(statistic)
+    def sort_key(place: Place) -> tuple[bool, float, str, bool, str]:
+        judge, group = place
+        row = by_place.get((judge, ALL), {}).get(statistic)
         value = None if row is None else row.value
-        return value is None, sign * (value or 0.0), judge, group != ALL, group
+        return value is None, direction * (value or 0.0), judge, group != ALL, group
 
-    return sorted(found, key=place)
-
-
-def as_point(row: AlignmentRow) -> Row:
-    """A row as charts draw it."""
-    return Row(**{field.name: getattr(row, field.name) for field in fields(Row)})
+    return sorted(by_place, key=sort_key)
 
 
-def points(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, Row]:
-    """The defined values of a statistic by the name that stands beside them."""
-    rows = {name: rows[statistic] for name, rows in found.items() if statistic in rows}
-    return {name: as_point(row) for name, row in rows.items() if row.value is not None}
+def to_row(row: AlignmentRow) -> AgreementRow:
+    """Return the row in the form that charts take."""
+    return AgreementRow(**{field.name: getattr(row, field.name) for field in fields(AgreementRow)})
 
 
-def noun(kind: str) -> str:
-    """What is counted of a kind."""
-    return {CRITIQUES: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, "item")
+def defined_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, AgreementRow]:
+    """Return the rows of a statistic that have a value, by their display name."""
+    rows = {name: rows[statistic] for name, rows in rows_by_name.items() if statistic in rows}
+    return {name: to_row(row) for name, row in rows.items() if row.value is not None}
 
 
-def details(rows: Mapping[str, AlignmentRow], statistic: str, cost: Cost | None) -> str:
-    """`24 items · 3 raters · no verdict 2.5 % · $1.20 per 1,000`."""
-    row, silent = rows[statistic], rows.get("no_verdict_rate")
-    parts = [numbers.count(row.items, noun(row.kind))]
-    parts += [numbers.count(row.raters, "rater")] if row.raters and row.kind != CRITIQUES else []
-    if silent is not None and silent.value is not None:
-        parts.append(f"no verdict {round(100 * silent.value, 1):g} %")
+def unit_name(kind: str) -> str:
+    """Return what the rows of a kind count."""
+    return {CRITIQUE_KIND: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, "item")
+
+
+def format_details(rows: Mapping[str, AlignmentRow], statistic: str, cost: JudgeCost | None) -> str:
+    """Return `24 items · 3 annotators · no verdict 2.5 % · $1.20 per 1,000`."""
+    row, no_verdict = rows[statistic], rows.get("no_verdict_rate")
+    parts = [numbers.format_count(row.items, unit_name(row.kind))]
+    parts += [numbers.format_count(row.raters, "annotator")] if row.raters and row.kind != CRITIQUE_KIND else []
+    if no_verdict is not None and no_verdict.value is not None:
+        parts.append(f"no verdict {round(100 * no_verdict.value, 1):g} %")
     if cost is not None and cost.per_thousand is not None:
-        parts.append(f"{numbers.dollars(cost.per_thousand)} per 1,000")
+        parts.append(f"{numbers.format_dollars(cost.per_thousand)} per 1,000")
     return " · ".join(parts)
 
 
-def undefined(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
-    """Why a statistic has no value -> the judges, or scenarios, of which that is so."""
-    why: dict[str, list[str]] = {}
-    for name, rows in found.items():
+def undefined_reasons(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return why a statistic is undefined -> the judges or scenarios for which it is."""
+    names_by_reason: dict[str, list[str]] = {}
+    for name, rows in rows_by_name.items():
         row = rows.get(statistic)
         if row is None or row.value is None:
             reason = row.reason if row else "its scores are means, which lie between the categories of the scale"
-            why.setdefault(reason, []).append(name)
-    return why
+            names_by_reason.setdefault(reason, []).append(name)
+    return names_by_reason
 
 
-def line(at: Place, rows: Mapping[str, AlignmentRow], statistic: str, cost: Cost | None, *, by_scenario: bool) -> Line:
-    """A judge as the table shows it."""
-    choice = CHOICES[statistic]
-    columns = dict(choice.table)
-    if choice.ceiling:
-        columns |= {choice.ceiling: "Human ceiling", choice.less: "Judge − ceiling"}
-        columns |= dict(zip(TEST, ("Advantage", "Winning rate"), strict=True))
+def table_line(
+    place: Place, rows: Mapping[str, AlignmentRow], statistic: str, cost: JudgeCost | None, *, by_scenario: bool
+) -> Line:
+    """Return the table row of a judge, or of a judge in one scenario."""
+    view = VIEWS[statistic]
+    columns = dict(view.table)
+    if view.ceiling:
+        columns |= {view.ceiling: "Human ceiling", view.difference: "Judge − ceiling"}
+        columns |= dict(zip(TEST_STATISTICS, ("Advantage", "Winning rate"), strict=True))
     columns |= {"no_verdict_rate": "No verdict"}
-    told: Line = {"Judge": at[0]}
+    line: Line = {"Judge": place[0]}
     if by_scenario:
-        told["Scenario"] = ALL if at[1] == ALL else agreement_rows.place(at[1])
-    of = rows.get(statistic)
-    if of is None or of.kind != CRITIQUES:
-        told |= {"Items": of.items if of else 0, "Raters": of.raters if of else 0}
+        line["Scenario"] = ALL if place[1] == ALL else agreement_rows.scenario_name(place[1])
+    row = rows.get(statistic)
+    if row is None or row.kind != CRITIQUE_KIND:
+        line |= {"Items": row.items if row else 0, "Annotators": row.raters if row else 0}
     else:
-        told |= {"Critiques": of.items}
-    told |= {title: _figure(rows.get(name)) for name, title in columns.items()}
-    return told | {"$ per 1,000": _price(cost), WHY: "; ".join(filter(None, (_why(columns, rows), _unpriced(cost))))}
+        line |= {"Critiques": row.items}
+    line |= {title: _format_row(rows.get(name)) for name, title in columns.items()}
+    return line | {
+        "$ per 1,000": _format_price(cost),
+        REASON_COLUMN: "; ".join(filter(None, (_undefined_by_reason(columns, rows), _price_reason(cost)))),
+    }
 
 
-def bare(found: Figures, prices: Mapping[str, Cost]) -> list[Line]:
-    """What can be told of judges without people."""
+def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -> list[Line]:
+    """Return table rows of judges with what needs no labels by people."""
     return [
         {
             "Judge": judge,
             "Items": rows["no_verdict_rate"].items,
-            "No verdict": _figure(rows["no_verdict_rate"]),
-            "$ per 1,000": _price(prices.get(judge)),
+            "No verdict": _format_row(rows["no_verdict_rate"]),
+            "$ per 1,000": _format_price(costs.get(judge)),
         }
-        for (judge, group), rows in sorted(found.items())
+        for (judge, group), rows in sorted(by_place.items())
         if group == ALL and "no_verdict_rate" in rows
     ]
 
 
-def _figure(row: AlignmentRow | None) -> str:
-    return "–" if row is None else numbers.estimate(row.value, row.low, row.high)
+def _format_row(row: AlignmentRow | None) -> str:
+    return "–" if row is None else numbers.format_estimate(row.value, row.low, row.high)
 
 
-def _price(cost: Cost | None) -> str:
-    return "–" if cost is None or cost.per_thousand is None else numbers.dollars(cost.per_thousand)
+def _format_price(cost: JudgeCost | None) -> str:
+    return "–" if cost is None or cost.per_thousand is None else numbers.format_dollars(cost.per_thousand)
 
 
-def _unpriced(cost: Cost | None) -> str:
-    """Why there is no price."""
+def _price_reason(cost: JudgeCost | None) -> str:
+    """Return why there is no price; empty where there is one."""
     if cost is None:
-        return "$: no calls of its own were recorded"
-    return f"$: the price of {numbers.count(cost.unpriced, 'call')} is not known" if cost.unpriced else ""
+        return "$: no calls were recorded"
+    return f"$: {numbers.format_count(cost.unpriced, 'call')} of unknown price" if cost.unpriced else ""
 
 
-def _why(columns: Mapping[str, str], rows: Mapping[str, AlignmentRow]) -> str:
-    """`Kappa: both used one and the same category`."""
-    why: dict[str, list[str]] = {}
+def _undefined_by_reason(columns: Mapping[str, str], rows: Mapping[str, AlignmentRow]) -> str:
+    """Return `Kappa: both used one and the same category` for the undefined columns."""
+    titles_by_reason: dict[str, list[str]] = {}
     for name, title in columns.items():
         row = rows.get(name)
         if row is not None and row.value is None:
-            why.setdefault(row.reason, []).append(title)
-    return "; ".join(f"{', '.join(titles)}: {reason}" for reason, titles in why.items())
+            titles_by_reason.setdefault(row.reason, []).append(title)
+    return "; ".join(f"{', '.join(titles)}: {reason}" for reason, titles in titles_by_reason.items())
 
 
-def against_ceiling(rows: Mapping[str, AlignmentRow], choice: Choice) -> str:
-    """How a judge stands to the human ceiling, in words; empty where that is not known."""
-    less = rows.get(choice.less)
-    if less is None or less.value is None:
+def compare_with_ceiling(rows: Mapping[str, AlignmentRow], view: StatisticView) -> str:
+    """Return how a judge compares with the human ceiling; empty where the difference is undefined."""
+    difference = rows.get(view.difference)
+    if difference is None or difference.value is None:
         return ""
-    figure = numbers.estimate(less.value, less.low, less.high)
-    if less.low is None or less.high is None:
-        return f"{figure} from the human ceiling"
-    if less.low > 0:
-        return f"above the human ceiling by {figure}"
-    if less.high < 0:
-        return f"below the human ceiling by {numbers.estimate(-less.value, -less.high, -less.low)}"
-    return f"not told apart from the human ceiling: {figure}"
+    estimate = numbers.format_estimate(difference.value, difference.low, difference.high)
+    if difference.low is None or difference.high is None:
+        return f"{estimate} from the human ceiling"
+    if difference.low > 0:
+        return f"above the human ceiling by {estimate}"
+    if difference.high < 0:
+        gap = numbers.format_estimate(-difference.value, -difference.high, -difference.low)
+        return f"below the human ceiling by {gap}"
+    return f"not distinguishable from the human ceiling: {estimate}"
 
 
-def reasons(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
-    """What is said of defined values, whole -> the judges of which that is so."""
-    said: dict[str, list[str]] = {}
-    for name, rows in found.items():
+def remarks_by_judge(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return the remarks on defined values -> the judges that they apply to."""
+    names_by_remark: dict[str, list[str]] = {}
+    for name, rows in rows_by_name.items():
         row = rows.get(statistic)
         if row is not None and row.value is not None and row.reason:
-            said.setdefault(row.reason, []).append(name)
-    return said
+            names_by_remark.setdefault(row.reason, []).append(name)
+    return names_by_remark
 
 
-def shaky(found: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
-    """What to mind of defined values -> the judges of which that is so."""
-    notes: dict[str, list[str]] = {}
-    for reason, names in reasons(found, statistic).items():
-        for note in reason.split("; "):
-            notes.setdefault(note, []).extend(names)
-    return notes
+def single_remarks(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return each single remark on defined values -> the judges that it applies to."""
+    names_by_remark: dict[str, list[str]] = {}
+    for remarks, names in remarks_by_judge(rows_by_name, statistic).items():
+        for remark in remarks.split("; "):
+            names_by_remark.setdefault(remark, []).extend(names)
+    return names_by_remark
 
 
-def values(kind: str, name: str) -> str:
-    """A value as a table of answers shows it."""
-    return {"1": "Response 1", "2": "Response 2", "0": "Neither"}.get(name, name) if kind == "preference" else name
+def value_name(kind: str, name: str) -> str:
+    """Return the display name of a value."""
+    names = {str(value): response for value, response in RESPONSE_NAMES.items()}
+    return names.get(name, name) if kind == "preference" else name
 
 
-def as_csv(rows: Sequence[AlignmentRow]) -> str:
-    """All rows, as the command line gives them; no name is run by a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([field.name for field in fields(AlignmentRow)])
-    writer.writerows(
-        [f"'{one}" if isinstance(one, str) and one.startswith(FORMULA) else one for one in astuple(row)] for row in rows
-    )
-    return text.getvalue()
+def to_csv(rows: Sequence[AlignmentRow]) -> str:
+    """Return all rows as CSV, as the command line writes them."""
+    return downloads.dataclass_csv(AlignmentRow, rows)

@@ -1,4 +1,4 @@
-"""The items behind a figure that was clicked: each with its labels, one click from the item and from its trace."""
+"""The items of a selected figure with their values, and links to each item and its trace."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,35 +7,38 @@ import streamlit as st
 
 from core.llm import images
 from pages.parts import items, numbers, resources, shell
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage import database
 from storage import items as stored_items
 from storage.reports import agreement_items
-from storage.reports.agreement_items import Judged, Wanted
+from storage.reports.agreement_items import ItemQuery, TargetValues
 from storage.studies import Study
 
-MOST = 500
-"""Rows that are drawn; the most divided come first."""
+MAX_ITEMS = 500
+"""Rows that are drawn; the items with the most disagreement come first."""
 PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
-"""What was clicked -> its name in the address."""
-HIDDEN = "hidden"
+"""What is selected -> its parameter in the address."""
+HIDDEN_TEXT = "hidden"
 
 
-def open(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
-    """From a click on a figure: show the items of this scenario, criterion or pair, and nothing clicked before."""
-    told = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
+def select(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
+    """Select the items of a scenario, criterion or pair in place of the last selection; for a click on a figure."""
+    selection = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
     st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {PARAMETERS[name]: value for name, value in told.items()} | {"item": None}
+    st.session_state["clicked"] = {PARAMETERS[name]: value for name, value in selection.items()} | {"item": None}
 
 
-def close() -> None:
-    """From a click elsewhere: forget what was clicked."""
-    open()
+def clear_selection() -> None:
+    """Deselect; for a click on something that changes the figures."""
+    select()
 
 
-def settle() -> None:
-    """Put what was clicked in the address; Streamlit loses what a callback puts there itself."""
+def apply_selection() -> None:
+    """Write the selection to the address.
+
+    Streamlit drops what a callback writes to `st.query_params` itself, so `select` leaves it in the session state.
+    """
     for name, value in st.session_state.pop("clicked", {}).items():
         if value is not None:
             st.query_params[name] = value
@@ -43,108 +46,117 @@ def settle() -> None:
             del st.query_params[name]
 
 
-def chosen(name: str) -> str | None:
-    """The scenario or criterion that was clicked."""
+def selected(name: str) -> str | None:
+    """Return the selected scenario or criterion."""
     return st.query_params.get(PARAMETERS[name])
 
 
-def chosen_raters() -> tuple[str, ...]:
-    """The two raters whose cell was clicked."""
-    told = st.query_params.get("raters")
-    return tuple(told.split(" × ", 1)) if told else ()
+def selected_raters() -> tuple[str, ...]:
+    """Return the two raters whose cell is selected."""
+    value = st.query_params.get("raters")
+    return tuple(value.split(" × ", 1)) if value else ()
 
 
-def show(study: Study, wanted: Wanted) -> None:
-    """The items of what was clicked, if anything was."""
-    scenario, criterion, raters = chosen("scenario"), chosen("criterion"), chosen_raters()
+def draw_selected_items(study: Study, query: ItemQuery) -> None:
+    """Draw the items of the selection, or how to select."""
+    scenario, criterion, raters = selected("scenario"), selected("criterion"), selected_raters()
     if scenario is None and criterion is None and not raters:
-        st.caption("Click a point, a cell or a row of the table to see the items behind it.")
+        st.caption("Click a point, a cell or a row of the table to list its items.")
         return
-    among = criterion or wanted.criterion
-    wanted = replace(wanted, criterion=None if among == "all" else among, scenario=scenario, raters=raters)
-    found = agreement_items.items(resources.engine(), study, wanted, shell.annotator())
+    selected_criterion = criterion or query.criterion
+    query = replace(
+        query, criterion=None if selected_criterion == "all" else selected_criterion, scenario=scenario, raters=raters
+    )
+    judged_items = agreement_items.find_items(resources.engine(), study, query, shell.current_annotator())
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Items behind what you clicked: {len(found):,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
-    parts = [agreement_rows.named(among or ""), scenario, " × ".join(raters)]
-    st.caption(" · ".join(plain(part) for part in parts if part))
-    if not found:
+        st.subheader(f"Selected items: {len(judged_items):,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
+    parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]
+    st.caption(" · ".join(escape_markdown(part) for part in parts if part))
+    if not judged_items:
         return
-    listed(found[:MOST])
-    if len(found) > MOST:
-        st.caption(f"The {MOST} most divided of {numbers.count(len(found), 'item')}.")
-    if any(one.blind for one in found):
-        st.caption(":material/visibility_off: What others said is hidden where you have not labelled yourself.")
-    one = next((one for one in found if one.target.item == st.query_params.get("item")), None)
-    if one is not None:
-        detail(study, one)
+    draw_table(judged_items[:MAX_ITEMS])
+    if len(judged_items) > MAX_ITEMS:
+        st.caption(
+            f"The {MAX_ITEMS} items with the most disagreement, of {numbers.format_count(len(judged_items), 'item')}."
+        )
+    if any(judged_item.blind for judged_item in judged_items):
+        st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
+    judged_item = next(
+        (judged_item for judged_item in judged_items if judged_item.target.item == st.query_params.get("item")), None
+    )
+    if judged_item is not None:
+        draw_detail(study, judged_item)
 
 
-def listed(found: list[Judged]) -> None:
-    """One line an item; its trace opens from the last column, the item from any other."""
-    raters = sorted({rater for one in found for rater in one.said})
-    several = len({one.target.criterion for one in found}) > 1
-    rows = [line(one, raters, several) for one in found]
+def draw_table(judged_items: list[TargetValues]) -> None:
+    """Draw one row an item; the last column opens its trace, any other column the item."""
+    raters = sorted({rater for judged_item in judged_items for rater in judged_item.values})
+    several_criteria = len({judged_item.target.criterion for judged_item in judged_items}) > 1
+    rows = [table_line(judged_item, raters, several_criteria) for judged_item in judged_items]
     names = list(rows[0])
-    key = f"behind_{st.session_state.get('opened', 0)}"
+    key = f"selected_items_{st.session_state.get('opened', 0)}"
     st.dataframe(
         rows,
         key=key,
-        on_select=lambda: _clicked(found, key),
+        on_select=lambda: _open_item(judged_items, key),
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(rows), 460),
         column_order=names,
     )
-    number = st.session_state.pop("open_trace", None)
-    if number is not None:
-        st.switch_page(shell.page("watch/traces.py"), query_params={"trace": str(number)})
+    trace_id = st.session_state.pop("open_trace", None)
+    if trace_id is not None:
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
 
 
-def line(one: Judged, raters: list[str], several: bool) -> dict[str, str]:
-    """An item as the table shows it."""
-    row = {"Item": one.target.item, "Scenario": one.scenario}
-    if several:
-        row["Criterion"] = one.target.criterion
-    if one.target.part:
-        row["Part"] = one.target.part
-    row |= {rater: HIDDEN if one.blind else said(one, rater) for rater in raters}
-    return row | ({"Trace": "open ›"} if one.trace is not None else {})
+def table_line(judged_item: TargetValues, raters: list[str], several_criteria: bool) -> dict[str, str]:
+    """Return the table row of an item."""
+    row = {"Item": judged_item.target.item, "Scenario": judged_item.scenario}
+    if several_criteria:
+        row["Criterion"] = judged_item.target.criterion
+    if judged_item.target.part:
+        row["Part"] = judged_item.target.part
+    row |= {rater: HIDDEN_TEXT if judged_item.blind else format_values(judged_item, rater) for rater in raters}
+    return row | ({"Trace": "open ›"} if judged_item.trace is not None else {})
 
 
-def said(one: Judged, rater: str) -> str:
-    """`1`, or `1 → 2` where a judge changed its mind; a mean keeps four digits."""
-    values = one.said.get(rater, ())
+def format_values(judged_item: TargetValues, rater: str) -> str:
+    """Return `1`, or `1 → 2` for a judge that changed its opinion; means have four significant digits."""
+    values = judged_item.values.get(rater, ())
     return " → ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values)
 
 
-def _clicked(found: list[Judged], key: str) -> None:
+def _open_item(judged_items: list[TargetValues], key: str) -> None:
     cells: Any = st.session_state[key].selection.cells
     if not cells:
         return
-    one = found[cells[0][0]]
-    if cells[0][1] == "Trace" and one.trace is not None:
-        st.session_state["open_trace"] = one.trace
+    judged_item = judged_items[cells[0][0]]
+    if cells[0][1] == "Trace" and judged_item.trace is not None:
+        st.session_state["open_trace"] = judged_item.trace
     else:
-        st.session_state["clicked"] = {"item": one.target.item}
+        st.session_state["clicked"] = {"item": judged_item.target.item}
 
 
-def detail(study: Study, one: Judged) -> None:
-    """The item itself, and what was said of it unless that would tell too early."""
+def draw_detail(study: Study, judged_item: TargetValues) -> None:
+    """Draw the item, with its values unless they must stay hidden from this annotator."""
     with database.reading(resources.engine()) as session:
-        item = stored_items.get(session, study.id, one.target.item)
+        item = stored_items.get(session, study.id, judged_item.target.item)
     with st.container(border=True, key="detail"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**Item {plain(one.target.item)}**", width="stretch")
-            if one.trace is not None:
+            st.markdown(f"**Item {escape_markdown(judged_item.target.item)}**", width="stretch")
+            if judged_item.trace is not None:
                 st.page_link(
-                    shell.page("watch/traces.py"),
+                    shell.page_path("watch/traces.py"),
                     label="Trace",
                     icon=":material/forum:",
-                    query_params={"trace": str(one.trace)},
+                    query_params={"trace": str(judged_item.trace)},
                 )
-        if one.blind:
-            st.caption(":material/visibility_off: Label it first: what others said of it is shown after that.")
+        if judged_item.blind:
+            st.caption(":material/visibility_off: Opinions on this item are shown after you have labelled it.")
         else:
-            st.markdown(" · ".join(f"{plain(rater)} **{plain(said(one, rater))}**" for rater in sorted(one.said)))
-        items.show(item, "behind", images.folder(study.name))
+            values = {rater: format_values(judged_item, rater) for rater in sorted(judged_item.values)}
+            st.markdown(
+                " · ".join(f"{escape_markdown(rater)} **{escape_markdown(text)}**" for rater, text in values.items())
+            )
+        items.draw_item(item, "selected", images.media_folder(study.name))

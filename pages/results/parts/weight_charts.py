@@ -1,4 +1,4 @@
-"""Charts of weights: how far each judge is from people, with the human line (Figure 5)."""
+"""A chart of the distance of each judge's weights from people's, with the distance between people (Figure 5)."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,84 +6,93 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.statistics.reports.weight_distances import PEOPLE, Compared
+from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
 from pages.parts import charts, colours, numbers
-from pages.parts.text import short
+from pages.parts.text import truncate
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROW = 40
-"""Pixels for a rater."""
+ROW_HEIGHT = 40
+"""Pixels for a judge."""
 
 
-def distances(rows: Sequence[Compared], human: Compared | None, axis: str, key: str) -> int | None:
-    """A point with its whiskers for each judge, in the order given, and a dashed line where people are.
+def draw_distances(rows: Sequence[RaterDistance], human: RaterDistance | None, axis: str, key: str) -> int | None:
+    """Draw a point with its interval for each judge, and the distance between people as a dashed line.
 
-    Returns the place in `rows` of the point that is clicked.
+    Returns the index in `rows` of the selected point.
     """
+    defined = [row for row in rows if row.distance.value is not None]
+    alt = f"{axis}: {', '.join(f'{row.rater_a} {row.distance.value:.2f}' for row in defined)}"
+    chart: Any = st.plotly_chart(
+        distance_figure(rows, human, axis),
+        key=key,
+        config=charts.CONFIG,
+        on_select="rerun",
+        selection_mode="points",
+        alt=alt,
+    )
+    points = chart.selection.points
+    return int(points[0]["customdata"]) if points else None
+
+
+def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, axis: str) -> "go.Figure":
+    """Return the figure, judges in the given order from the top; undefined distances are left out."""
     import plotly.graph_objects as go
 
-    there = [row for row in rows if row.distance.value is not None]
-    names = [escape(short(row.rater_a, 30), quote=False) for row in there]
-    values = [row.distance.value or 0.0 for row in there]
+    defined = [row for row in rows if row.distance.value is not None]
+    names = [escape(truncate(row.rater_a, 30), quote=False) for row in defined]
+    values = [row.distance.value or 0.0 for row in defined]
+    ends = [row.distance.high or row.distance.value or 0.0 for row in defined]
     figure = go.Figure(
         go.Scatter(
             x=values,
             y=names,
             mode="markers",
-            marker={"size": 12, "color": charts.accent()},
+            marker={"size": 12, "color": charts.accent_colour()},
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [(row.distance.high or value) - value for row, value in zip(there, values, strict=True)],
-                "arrayminus": [value - (row.distance.low or value) for row, value in zip(there, values, strict=True)],
-                "color": charts.accent(),
+                "array": [(row.distance.high or value) - value for row, value in zip(defined, values, strict=True)],
+                "arrayminus": [value - (row.distance.low or value) for row, value in zip(defined, values, strict=True)],
+                "color": charts.accent_colour(),
                 "thickness": 1.5,
                 "width": 4,
             },
-            hovertext=[_hover(row) for row in there],
+            hovertext=[_hover_text(row) for row in defined],
             hoverinfo="text",
-            customdata=[rows.index(row) for row in there],
+            customdata=[rows.index(row) for row in defined],
         )
     )
-    ends = [row.distance.high or row.distance.value or 0.0 for row in there]
     figure.add_trace(
         go.Scatter(
             x=ends,
             y=names,
             mode="text",
-            text=[f"  n {row.items - row.undefined:,}" for row in there],
+            text=[f"  n {row.units - row.undefined:,}" for row in defined],
             textposition="middle right",
             textfont={"size": 11},
             hoverinfo="skip",
         )
     )
     if human is not None and human.distance.value is not None:
-        _human(figure, human)
+        _add_human_line(figure, human)
         ends.append(human.distance.high or human.distance.value)
     figure.update_yaxes(autorange="reversed", fixedrange=True, automargin=True)
     figure.update_xaxes(title=axis, range=[0, max(ends, default=1) * 1.15], fixedrange=True, zeroline=True)
-    figure.update_layout(
+    return figure.update_layout(
         title={"text": "Distance of each judge's weights from people's", "x": 0, "xref": "paper", "font": {"size": 16}},
-        height=130 + ROW * len(there),
+        height=130 + ROW_HEIGHT * len(defined),
         margin={"l": 8, "r": 8, "t": 72, "b": 40},
         showlegend=False,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         dragmode=False,
     )
-    told = [f"{row.rater_a} {row.distance.value:.2f}" for row in there]
-    alt = f"{axis}: {', '.join(told)}"
-    picked: Any = st.plotly_chart(
-        figure, key=key, config=charts.CONFIG, on_select="rerun", selection_mode="points", alt=alt
-    )
-    points = picked.selection.points
-    return int(points[0]["customdata"]) if points else None
 
 
-def _human(figure: "go.Figure", human: Compared) -> None:
-    """The dashed line, and its interval as a band."""
+def _add_human_line(figure: "go.Figure", human: RaterDistance) -> None:
+    """Add a dashed line at the distance between people, and its interval as a band."""
     value, low, high = human.distance.value, human.distance.low, human.distance.high
     if low is not None and high is not None:
         figure.add_vrect(x0=low, x1=high, fillcolor=colours.RESPONSE[0], opacity=0.15, line_width=0)
@@ -94,7 +103,7 @@ def _human(figure: "go.Figure", human: Compared) -> None:
     )
 
 
-def _hover(row: Compared) -> str:
-    estimate = numbers.estimate(row.distance.value, row.distance.low, row.distance.high)
+def _hover_text(row: RaterDistance) -> str:
+    estimate = numbers.format_estimate(row.distance.value, row.distance.low, row.distance.high)
     undefined = f", {row.undefined} undefined" if row.undefined else ""
-    return f"<b>{escape(row.rater_a)}</b><br>{estimate}<br>{numbers.count(row.items, 'weighting')}{undefined}"
+    return f"<b>{escape(row.rater_a)}</b><br>{estimate}<br>{numbers.format_count(row.units, 'weighting')}{undefined}"

@@ -1,4 +1,4 @@
-"""Let a model draft evaluation guidelines from what people rated; the draft goes into a field, for a person to edit."""
+"""Drafts evaluation guidelines with a model from items that people rated, into a field that can be edited."""
 
 import asyncio
 
@@ -6,99 +6,103 @@ import streamlit as st
 from pydantic import ValidationError
 
 from core.items import Criterion
-from core.llm.client import available
+from core.llm import secrets
+from core.llm.client import available_models
 from core.problems import Problem
 from core.protocols import ratings
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
-from core.protocols.refer.auto_prompt import Rated
+from core.protocols.refer.auto_prompt import RatedItem
+from core.protocols.refer.settings import Reviewer, Settings
 from core.trace import Ask, Spec
 from pages.parts import numbers, resources
-from pages.parts.text import plain
-from pages.setup.parts import judges_form
+from pages.parts.text import escape_markdown
 from pages.setup.parts.settings_form import Draft
 from storage import database, studies
-from storage.reports import rated_items
+from storage.reports import peer_reviews
 
 
-def show(field: str, criterion: Draft, task: str, steps: str) -> None:
-    """The button beside the field whose key is `field`; what was drafted before is put into the field first."""
-    waiting = st.session_state.pop(f"{field}_draft", None)
-    if waiting is not None:
-        st.session_state[field], st.session_state[f"{field}_from"] = waiting
-    drafts = st.session_state.get(f"{field}_drafts", 0)  # another key closes what was open
-    with st.popover("Draft from rated examples", icon=":material/auto_awesome:", key=f"{field}_auto{drafts}"):
-        _ask(field, Criterion.model_validate(criterion), task, steps)
-    used = st.session_state.get(f"{field}_from")
-    if used:
-        st.caption(f"Drafted by {used}. Read it and change what is wrong: it is used as it stands here.")
+def draw_draft_button(field: str, criterion: Draft, task: str, steps: str) -> None:
+    """Draw the button for the field whose key is `field`; a finished draft is written to the field first.
+
+    Streamlit allows this only before the field's widget is created.
+    """
+    draft = st.session_state.pop(f"{field}_draft", None)
+    if draft is not None:
+        st.session_state[field], st.session_state[f"{field}_from"] = draft
+    draft_count = st.session_state.get(f"{field}_drafts", 0)  # a new key closes the popover
+    with st.popover("Draft from rated examples", icon=":material/auto_awesome:", key=f"{field}_auto{draft_count}"):
+        _draw_dialog(field, Criterion.model_validate(criterion), task, steps)
+    source = st.session_state.get(f"{field}_from")
+    if source:
+        st.caption(f"Drafted by {source}. Review it: the run uses the text as shown here.")
 
 
-def _ask(field: str, criterion: Criterion, task: str, steps: str) -> None:
-    if not ratings.numeric(criterion.scale):
-        st.caption("The criterion needs a scale of numbers first.")
+def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> None:
+    if not ratings.is_numeric(criterion.scale):
+        st.caption("The criterion needs a numeric scale.")
         return
-    there = _rated(criterion.name)
-    if len({one.value for one in there}) < 2:
-        st.caption(f"People have to rate a few items on {plain(criterion.name)} first, not all of them alike.")
+    rated = _load_ratings(criterion.name)
+    if len({rating.value for rating in rated}) < 2:
+        st.caption(f"Items with different ratings of {escape_markdown(criterion.name)} by people are needed.")
         return
     st.caption(
-        f"A model is shown some of {numbers.count(len(there), 'rated item')} and drafts when to give which score. "
-        "Leave the items that it is shown out when you compare judges with people."
+        f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts when to give which "
+        "score. Exclude these examples when you compare judges with people."
     )
-    offers = [offer.model for offer in available()]
-    model = st.selectbox("Model", offers, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")
-    few = (
-        st.slider("Examples", 2, min(20, len(there)), min(auto_prompt.FEW, len(there)), key=f"{field}_few")
-        if len(there) > 2
+    models = [offer.model for offer in available_models()]
+    model = st.selectbox("Model", models, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")
+    example_count = (
+        st.slider("Examples", 2, min(20, len(rated)), min(auto_prompt.DEFAULT_EXAMPLES, len(rated)), key=f"{field}_few")
+        if len(rated) > 2
         else 2
     )
-    chosen = auto_prompt.spread(there, int(few))
-    st.caption("Shown: " + ", ".join(plain(one.item.id) for one in chosen))
+    examples = auto_prompt.select_examples(rated, int(example_count))
+    st.caption("Examples: " + ", ".join(escape_markdown(rating.item.id) for rating in examples))
     if st.button("Draft", type="primary", key=f"{field}_go", disabled=not model):
         try:
             with st.spinner("The model reads the examples …"):
-                draft = _drafted(str(model), criterion, task, steps, chosen)
+                draft = _draft(str(model), criterion, task, steps, examples)
         except Problem as problem:
             st.error(str(problem), icon=":material/error:")
             return
-        source = f"{model} from {numbers.count(len(chosen), 'example')}"
-        st.session_state[f"{field}_draft"] = (draft.text, source if draft.whole else f"{source}, and cut off")
+        source = f"{model} from {numbers.format_count(len(examples), 'example')}"
+        st.session_state[f"{field}_draft"] = (draft.text, source if draft.complete else f"{source} (cut off)")
         st.session_state[f"{field}_drafts"] = st.session_state.get(f"{field}_drafts", 0) + 1
         st.rerun()
 
 
-def _rated(criterion: str) -> list[Rated]:
+def _load_ratings(criterion: str) -> list[RatedItem]:
     with database.reading(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
-        return rated_items.scored(session, study.id, criterion)
+        return peer_reviews.rated_items(session, study.id, criterion)
 
 
-def _drafted(model: str, criterion: Criterion, task: str, steps: str, chosen: list[Rated]) -> auto_prompt.Drafted:
-    """One call; raises Problem in a sentence."""
-    if trouble := judges_form.refusal(model, "", ""):
-        raise Problem(f"{model}: {trouble}")
+def _draft(model: str, criterion: Criterion, task: str, steps: str, examples: list[RatedItem]) -> auto_prompt.Draft:
+    """Return the draft that a model gives in one call; raises Problem."""
+    if problem := secrets.describe_problem(model, "", ""):
+        raise Problem(f"{model}: {problem}")
     with database.reading(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
     spec = Spec(model=model, max_tokens=800)
     try:
-        settings = refer.Settings(
-            peers=(refer.Reviewer(name="peer", spec=spec),),
-            chair=refer.Reviewer(name="chair", spec=spec),
+        settings = Settings(
+            peers=(Reviewer(name="peer", spec=spec),),
+            chair=Reviewer(name="chair", spec=spec),
             criterion=criterion,
             task=task,
             steps=steps,
         )
     except ValidationError as error:
         raise Problem(error.errors()[0]["msg"].removeprefix("Value error, ").capitalize() + ".") from None
-    structure = auto_prompt.structure(settings, study.templates(refer.NAME))
-    question = auto_prompt.ask(criterion, structure, chosen, spec)
-    return asyncio.run(_answer(question))
+    structure = auto_prompt.prompt_structure(settings, study.templates(refer.NAME))
+    ask = auto_prompt.draft_request(criterion, structure, examples, spec)
+    return asyncio.run(_request_draft(ask))
 
 
-async def _answer(question: Ask) -> auto_prompt.Drafted:
-    model = resources.model()
+async def _request_draft(ask: Ask) -> auto_prompt.Draft:
+    client = resources.model_client()
     try:
-        return await auto_prompt.drafted(model, question)
+        return await auto_prompt.draft_guidelines(client, ask)
     finally:
-        await model.close()
+        await client.close()

@@ -1,4 +1,4 @@
-"""The settings of a talk of personas: who they are, who hears whom, and what each turn asks for."""
+"""The settings form of ChatEval: the personas, what each of them reads, and what each turn asks for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,38 +9,39 @@ from core.protocols.chateval.settings import ROLES
 from pages.setup.parts import judges_form, panel_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
-OUTCOMES = {
+OUTCOME_NAMES = {
     "scores": "scores for two responses, averaged",
     "vote": "a vote between two responses, by majority",
     "rating": "a rating of one response, averaged",
 }
-STRATEGIES = {
-    "one by one": "one by one: each hears all before it",
-    "simultaneous": "all at once: each hears the turns before",
-    "simultaneous with summary": "all at once, with a summariser",
-    "alone": "alone: nobody hears anybody (ensemble)",
+STRATEGY_NAMES = {
+    "one by one": "one by one: each reads all earlier contributions",
+    "simultaneous": "simultaneous: each reads the earlier turns",
+    "simultaneous with summary": "simultaneous, with a summariser",
+    "alone": "independent: no discussion (ensemble)",
 }
-HEARING = {"everybody": "everybody who spoke before", "speakers before": "only those before it in the order"}
-FIRST = ("General Public", "Critic")
+HEARING_NAMES = {"everybody": "all earlier contributions", "speakers before": "only personas before it in the order"}
+DEFAULT_PERSONAS = ("General Public", "Critic")
 
 
 def render(form: SettingsForm) -> Draft:
-    """The settings as far as they are chosen."""
-    form = replace(form, start={"personas": _usual(), "criterion": _only(form), **form.start})
+    """Draw the form; returns the settings so far."""
+    form = replace(form, start={"personas": _default_personas(), "criterion": _only_criterion(form), **form.start})
     left, right = st.columns([2, 3], gap="large")
     with left:
-        draft: Draft = {"outcome": form.setting("outcome", "Each turn asks for", OUTCOMES)}
-        draft["criterion"] = form.criterion(needed=draft["outcome"] == "rating")
-        draft["strategy"] = form.setting("strategy", "They talk", STRATEGIES)
+        draft: Draft = {"outcome": form.setting("outcome", "Each turn asks for", OUTCOME_NAMES)}
+        draft["criterion"] = form.criterion(required=draft["outcome"] == "rating")
+        draft["strategy"] = form.setting("strategy", "Discussion", STRATEGY_NAMES)
         if draft["strategy"] != "alone":
             draft["turns"] = form.setting("turns", "Turns")
         if draft["outcome"] != "rating":
-            draft["both_orders"] = form.setting("both_orders", "In both orders of the responses")
+            draft["both_orders"] = form.setting("both_orders", "Use both orders of the responses")
     with right:
-        personas = _roles(form, panel_form.ask(form, "personas", "Personas", usual=len(FIRST)))
-        summing = []
+        models = panel_form.draw_models(form, "personas", "Personas", default_count=len(DEFAULT_PERSONAS))
+        personas = _draw_roles(form, models)
+        summarisers = []
         if draft["strategy"] == "simultaneous with summary":
-            summing = panel_form.ask(form, "summariser", "Summariser", least=0, most=1)
+            summarisers = panel_form.draw_models(form, "summariser", "Summariser", minimum=0, maximum=1)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
@@ -48,44 +49,44 @@ def render(form: SettingsForm) -> Draft:
                 draft["lowest"] = form.setting("lowest", "Worst score")
                 draft["highest"] = form.setting("highest", "Best score")
             if draft["strategy"] == "one by one":
-                draft["hearing"] = form.setting("hearing", "A persona hears", HEARING)
-            draft["words"] = form.setting("words", "Words in a contribution, at most")
+                draft["hearing"] = form.setting("hearing", "A persona reads", HEARING_NAMES)
+            draft["words"] = form.setting("words", "Maximum words in a contribution")
         with right:
-            shared = panel_form.asked(form)
-    draft["personas"] = panel_form.filled(personas, shared)
-    if summing:
-        (draft["summariser"],) = panel_form.filled(summing, shared)
+            shared = panel_form.draw_shared_settings(form)
+    draft["personas"] = panel_form.add_shared_settings(personas, shared)
+    if summarisers:
+        (draft["summariser"],) = panel_form.add_shared_settings(summarisers, shared)
     return draft
 
 
-def _usual() -> list[Draft]:
-    """The paper's two personas."""
-    models = judges_form.usual(len(FIRST), "persona")
-    return [{**model, "name": name} for model, name in zip(models, FIRST, strict=True)]
+def _default_personas() -> list[Draft]:
+    """Return the paper's two personas."""
+    models = judges_form.default_judges(len(DEFAULT_PERSONAS), "persona")
+    return [{**model, "name": name} for model, name in zip(models, DEFAULT_PERSONAS, strict=True)]
 
 
-def _only(form: SettingsForm) -> Draft | None:
-    """The study's criterion, where there is one alone: so that the talk meets the labels of people."""
+def _only_criterion(form: SettingsForm) -> Draft | None:
+    """Return the study's criterion if it has exactly one, so that verdicts and labels have the same target."""
     return form.criteria[0].model_dump(mode="json") if len(form.criteria) == 1 else None
 
 
-def _roles(form: SettingsForm, personas: Sequence[Draft]) -> list[Draft]:
-    """Who each persona is; one of the paper's names brings its role along."""
-    with st.expander("Their roles", key=form.key("roles")):
-        st.caption(f"{', '.join(ROLES)}: a persona of that name begins with the paper's role in our words.")
+def _draw_roles(form: SettingsForm, personas: Sequence[Draft]) -> list[Draft]:
+    """Draw the role of each persona; a name from the paper has the paper's role as its default."""
+    with st.expander("Roles", key=form.key("roles")):
+        st.caption(f"Personas with these names have default roles after the paper: {', '.join(ROLES)}.")
         return [
-            {**persona, "role": _role(form, place, persona["name"], persona.get("role"))}
-            for place, persona in enumerate(personas)
+            {**persona, "role": _draw_role(form, index, persona["name"], persona.get("role"))}
+            for index, persona in enumerate(personas)
         ]
 
 
-def _role(form: SettingsForm, place: int, name: str, role: str | None) -> str:
-    known = ROLES.get(name, "") if role is None else role
-    words = st.text_area(
-        f"Who {name or 'the next one'} is",
-        known,
+def _draw_role(form: SettingsForm, index: int, name: str, role: str | None) -> str:
+    default_role = ROLES.get(name, "") if role is None else role
+    text = st.text_area(
+        f"Role of {name or 'the next persona'}",
+        default_role,
         height=116,
-        key=form.key(f"role_{place}_{name}"),
-        placeholder="What this persona knows, cares for, and looks at. Empty: no role.",
+        key=form.key(f"role_{index}_{name}"),
+        placeholder="What this persona knows and attends to. Empty: no role.",
     )
-    return str(words).strip()
+    return str(text).strip()

@@ -1,67 +1,68 @@
-"""Choosing among a table's columns: the widgets from which a mapping is made."""
+"""Widgets that choose among a table's columns, for the form of a mapping."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from core.formats.mapping.mapping import several as listed
+from core.formats.mapping.mapping import as_tuple as listed
 
 ABSENT = "not in the file"
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """Columns, and what the keys of this form's widgets begin with."""
+    """The columns of a table, and the prefix of the widgets' keys."""
 
     columns: tuple[str, ...]
     prefix: str
 
-    def within(self, name: str) -> "Chooser":
-        """The same columns for a part of the form."""
+    def nested(self, name: str) -> "Chooser":
+        """Return a chooser of the same columns for a part of the form."""
         return Chooser(self.columns, f"{self.prefix}{name}_")
 
     def key(self, field: str) -> str:
-        """The key of a field's widget."""
+        """Return the key of a field's widget."""
         return f"{self.prefix}{field}"
 
-    def one(
+    def choose_column(
         self,
         label: str,
         field: str,
         value: str | None,
         *,
         help: str | None = None,
-        also: dict[str, str] | None = None,
-        new: bool = False,
-        empty: str = ABSENT,
+        other_options: dict[str, str] | None = None,
+        allow_new: bool = False,
+        placeholder: str = ABSENT,
     ) -> str | None:
-        """One column; `also` are other choices with their words, `new` lets a person type something else."""
-        words = also or {}
-        options = list(dict.fromkeys([*words, *self.columns, *([value] if value else [])]))
+        """Draw the choice of one column; `other_options` maps further options to their names."""
+        option_names = other_options or {}
+        options = list(dict.fromkeys([*option_names, *self.columns, *([value] if value else [])]))
         return st.selectbox(
             label,
             options,
             index=options.index(value) if value else None,
-            format_func=lambda option: words.get(option, option),
+            format_func=lambda option: option_names.get(option, option),
             key=self.key(field),
             help=help,
-            placeholder=empty,
-            accept_new_options=new,
+            placeholder=placeholder,
+            accept_new_options=allow_new,
             filter_mode="contains",
         )
 
-    def several(
+    def choose_columns(
         self,
         label: str,
         field: str,
         value: str | Sequence[str] | None,
         *,
         help: str | None = None,
-        new: bool = False,
-        empty: str = ABSENT,
+        allow_new: bool = False,
+        placeholder: str = ABSENT,
     ) -> list[str]:
-        """Any number of columns, in the order in which they are chosen."""
+        """Draw the choice of any number of columns, which are returned in the order of selection."""
         chosen = list(listed(value if value is None or isinstance(value, str) else tuple(value)))
         return st.multiselect(
             label,
@@ -69,25 +70,25 @@ class Chooser:
             default=chosen,
             key=self.key(field),
             help=help,
-            placeholder=empty,
-            accept_new_options=new,
+            placeholder=placeholder,
+            accept_new_options=allow_new,
         )
 
-    def text(self, label: str, field: str, value: str, *, help: str | None = None, placeholder: str = "") -> str:
-        """Something to type."""
+    def enter_text(self, label: str, field: str, value: str, *, help: str | None = None, placeholder: str = "") -> str:
+        """Draw a text field; the value is returned without surrounding spaces."""
         return st.text_input(label, value, key=self.key(field), help=help, placeholder=placeholder).strip()
 
 
-def single(chosen: Sequence[str]) -> str | list[str] | None:
-    """As a mapping writes it: nothing, one field, or a list of them."""
+def one_or_list(chosen: Sequence[str]) -> str | list[str] | None:
+    """Return None, one field or a list, as a mapping has it."""
     return None if not chosen else chosen[0] if len(chosen) == 1 else list(chosen)
 
 
-def told(draft: dict[str, object]) -> dict[str, object]:
-    """A draft without what was left open."""
+def drop_empty(draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a draft without its empty fields."""
     return {field: value for field, value in draft.items() if value not in (None, "", [], {})}
 
 
-def split(text: str) -> list[str]:
-    """What stands between commas."""
+def split_commas(text: str) -> list[str]:
+    """Return the parts of a text between commas, without empty parts."""
     return [part.strip() for part in text.split(",") if part.strip()]

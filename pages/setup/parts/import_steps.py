@@ -1,4 +1,4 @@
-"""Import in three steps: the file, what its columns mean, into which study."""
+"""Import in three steps: the file, the meaning of its columns, and the study."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,141 +6,142 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import formats
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
+from core.formats.registry import READERS, detect_format, read_records
 from core.items import Item
 from core.labels import Label
 from core.problems import FileRefused, Problem
 from pages.parts import items, resources
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
-from pages.setup.parts.upload import Given
+from pages.setup.parts.upload import FileSource
 from storage import database, studies
 from storage.transfer import imports
 
-FORMATS = {
+FORMAT_NAMES = {
     "tiebreak": "Tiebreak's own file, with everything a study holds",
     "scaleeval": "ScaleEval's released debates",
     "chateval": "ChatEval's released debates",
     "metacritique": "MetaCritique's critiques with their AIUs",
     "dna-weights": "DnA-Eval's human weights",
-    "table": "a table",
+    "table": "Table",
 }
-NEEDED = {"id": "the name of the item", "prompt": "the question or prompt", "responses": "a response"}
-NEW, EXISTING = "A new study", "One that is here"
-LOOK = 60
-"""Records that are read to show the first item."""
-LABELS = 9
-"""Labels of the first item that are shown."""
-TELL = 1000
-"""Records between two signs of progress while the file is read."""
+REQUIRED_FIELDS = {"id": "the item's name", "prompt": "the question or prompt", "responses": "a response"}
+NEW_STUDY, EXISTING_STUDY = "New study", "Existing study"
+PREVIEW_RECORDS = 60
+"""Records that are read for the preview of the first item."""
+PREVIEW_LABELS = 9
+"""Labels of the first item in its preview."""
+PROGRESS_STEP = 1000
+"""Records between two updates of the progress bar."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is read, and how."""
+class ImportPlan:
+    """A file with the way to read it."""
 
-    given: Given
+    source: FileSource
     format: str
     mapping: Mapping | None = None
 
     def records(self, path: Path) -> Iterator[Record]:
-        """Everything the file says."""
-        return formats.read(path, self.format, self.mapping)
+        """Yield the records of the file."""
+        return read_records(path, self.format, self.mapping)
 
 
-def show() -> None:
-    """One step after the other; each appears when the one before it is done."""
+def draw_import() -> None:
+    """Draw the steps; each appears when the previous one is complete."""
     st.subheader("1 · The file", anchor=False)
-    given = upload.ask("import")
-    if given is None:
-        return _what_goes()
-    plan = _planned(given)
+    source = upload.draw_upload("import")
+    if source is None:
+        return _draw_hint()
+    plan = _draw_format(source)
     if plan is not None:
-        last = "3" if plan.mapping else "2"
-        st.subheader(f"{last} · Check and import", anchor=False)
-        if _first_item(plan):
-            _into(plan)
+        step = "3" if plan.mapping else "2"
+        st.subheader(f"{step} · Check and import", anchor=False)
+        if _draw_first_item(plan):
+            _draw_target(plan)
 
 
-def _what_goes() -> None:
+def _draw_hint() -> None:
     st.caption(
-        "A table of items, with or without labels, in any shape: you say what its columns mean in the next step. "
-        "Or a file that Tiebreak wrote, or the folder of ScaleEval's released debates."
+        "A table of items, with or without labels, whose columns you choose in the next step; a file exported by "
+        "Tiebreak; or the files that the papers released."
     )
 
 
-def _planned(given: Given) -> Plan | None:
-    found, names = _recognised(given, given.key), list(formats.READERS)
-    chosen = st.selectbox(
-        "Read it as",
-        names,
-        index=names.index(found),
-        format_func=lambda name: FORMATS.get(name, name),
-        key=f"format_{given.key}",
+def _draw_format(source: FileSource) -> ImportPlan | None:
+    detected, format_names = _detect_format(source, source.key), list(READERS)
+    selected = st.selectbox(
+        "Format",
+        format_names,
+        index=format_names.index(detected),
+        format_func=lambda name: FORMAT_NAMES.get(name, name),
+        key=f"format_{source.key}",
         width=420,
     )
-    return _mapped(given) if chosen == "table" else Plan(given, chosen)
+    return _draw_mapping(source) if selected == "table" else ImportPlan(source, selected)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _recognised(_given: Given, key: str) -> str:
-    with _given.on_disk() as path:
-        return formats.detect(path)
+def _detect_format(_source: FileSource, key: str) -> str:
+    with _source.on_disk() as path:
+        return detect_format(path)
 
 
-def _mapped(given: Given) -> Plan | None:
-    """A table needs a mapping; None until it is whole."""
+def _draw_mapping(source: FileSource) -> ImportPlan | None:
+    """Draw the form of a table's mapping; returns None until the mapping is complete."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-        st.subheader("2 · What its columns mean", anchor=False, width="content")
-        beside = st.container(horizontal=True, width="content")
-    with beside, st.popover("Load a mapping", icon=":material/upload_file:"):
-        mapping_form.load(given)
-    draft = mapping_form.ask(given)
-    if open_fields := [words for field, words in NEEDED.items() if field not in draft]:
-        st.info(f"Still to choose: {', '.join(open_fields)}.", icon=":material/pending:")
+        st.subheader("2 · Columns", anchor=False, width="content")
+        actions = st.container(horizontal=True, width="content")
+    with actions, st.popover("Load a mapping", icon=":material/upload_file:"):
+        mapping_form.draw_upload(source)
+    draft = mapping_form.draw_mapping(source)
+    if missing := [description for field, description in REQUIRED_FIELDS.items() if field not in draft]:
+        st.info(f"Missing: {', '.join(missing)}.", icon=":material/pending:")
         return None
     try:
-        mapping = mappings.build(draft)
-    except FileRefused as lack:
-        st.info(f"Not whole yet: {lack}", icon=":material/pending:")
+        mapping = mappings.build_mapping(draft)
+    except FileRefused as problem:
+        st.info(f"Incomplete: {problem}", icon=":material/pending:")
         return None
-    with beside:
-        mapping_form.save(mapping, Path(given.name).stem)
-    return Plan(given, "table", mapping)
+    with actions:
+        mapping_form.draw_download(mapping, Path(source.name).stem)
+    return ImportPlan(source, "table", mapping)
 
 
-def _first_item(plan: Plan) -> bool:
-    """The first item as it will be: a wrong column shows here. False where the file is refused already."""
+def _draw_first_item(plan: ImportPlan) -> bool:
+    """Draw a preview of the first item, in which a wrong column shows; returns False where the file is refused."""
     try:
-        item, labels = _look(plan, plan.given.key, plan.format, plan.mapping and mappings.dump(plan.mapping))
-    except Problem as refusal:
-        st.error(f"This cannot be imported: {refusal}", icon=":material/error:")
+        mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
+        item, labels = _read_first_item(plan, plan.source.key, plan.format, mapping)
+    except Problem as problem:
+        st.error(f"The file cannot be imported: {problem}", icon=":material/error:")
         return False
     if item is None:
         return True
-    with st.expander(f"The first item as it will be: {plain(item.id)}", expanded=True):
-        items.show(item, key="first")
-        about = [f"scenario {plain(item.scenario)}" if item.scenario else "", items.systems(item)]
-        about += [_said(label) for label in labels[:LABELS]]
-        about.append(f"and {len(labels) - LABELS} more labels" if len(labels) > LABELS else "")
-        st.caption(" · ".join(part for part in about if part))
+    with st.expander(f"Preview of the first item: {escape_markdown(item.id)}", expanded=True):
+        items.draw_item(item, key="first")
+        details = [f"scenario {escape_markdown(item.scenario)}" if item.scenario else "", items.system_names(item)]
+        details += [_format_label(label) for label in labels[:PREVIEW_LABELS]]
+        details.append(f"and {len(labels) - PREVIEW_LABELS} more labels" if len(labels) > PREVIEW_LABELS else "")
+        st.caption(" · ".join(part for part in details if part))
     return True
 
 
-def _said(label: Label) -> str:
-    about = f" ({plain(label.target.criterion)})" if label.target.criterion else ""
-    return f"{plain(label.annotator)} says {plain(str(label.value))}{about}"
+def _format_label(label: Label) -> str:
+    criterion = f" ({escape_markdown(label.target.criterion)})" if label.target.criterion else ""
+    return f"{escape_markdown(label.annotator)}: {escape_markdown(str(label.value))}{criterion}"
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the first rows …")
-def _look(_plan: Plan, key: str, format: str, mapping: str | None) -> tuple[Item | None, list[Label]]:
+def _read_first_item(_plan: ImportPlan, key: str, format: str, mapping: str | None) -> tuple[Item | None, list[Label]]:
     item, labels = None, []
-    with _plan.given.on_disk() as path:
+    with _plan.source.on_disk() as path:
         for number, record in enumerate(_plan.records(path)):
-            if number > LOOK or (isinstance(record, ItemRecord) and item is not None):
+            if number > PREVIEW_RECORDS or (isinstance(record, ItemRecord) and item is not None):
                 break
             if isinstance(record, ItemRecord):
                 item = record.item
@@ -149,48 +150,51 @@ def _look(_plan: Plan, key: str, format: str, mapping: str | None) -> tuple[Item
     return item, labels
 
 
-def _into(plan: Plan) -> None:
-    """The study, and the button that does it."""
+def _draw_target(plan: ImportPlan) -> None:
+    """Draw the choice of a study, and the button that imports."""
     with database.reading(resources.engine()) as session:
         names = studies.names(session)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        way = st.segmented_control("Into", [NEW, EXISTING], default=NEW, required=True, key="into", disabled=not names)
-        if way == EXISTING and names:
+        options = [NEW_STUDY, EXISTING_STUDY]
+        target = st.segmented_control("Into", options, default=NEW_STUDY, required=True, key="into", disabled=not names)
+        if target == EXISTING_STUDY and names:
             name = st.selectbox("Study", names, key="into_study", filter_mode="contains", width=320)
         else:
-            stem = " ".join(Path(plan.given.name).stem.replace("_", " ").split())
-            name = st.text_input("Its name", stem, key=f"into_name_{plan.given.key}", width=320)
-        pressed = st.button("Import", type="primary", key="import", icon=":material/download_done:")
-    if pressed:
-        _import(plan, _name(name or "", names if way == NEW else []))
+            stem = " ".join(Path(plan.source.name).stem.replace("_", " ").split())
+            name = st.text_input("Name", stem, key=f"into_name_{plan.source.key}", width=320)
+        clicked = st.button("Import", type="primary", key="import", icon=":material/download_done:")
+    if clicked:
+        _run_import(plan, _validate_name(name or "", names if target == NEW_STUDY else []))
 
 
-def _name(name: str, taken: list[str]) -> str:
-    name = studies.name_of(name)
-    if name in taken:
-        raise Problem(f'There is a study called "{name}" already. Choose "{EXISTING}" to add to it, or another name.')
+def _validate_name(name: str, existing_names: list[str]) -> str:
+    name = studies.normalize_name(name)
+    if name in existing_names:
+        raise Problem(
+            f'A study named "{name}" exists already. Choose "{EXISTING_STUDY}" to add to it, or enter another name.'
+        )
     return name
 
 
-def _import(plan: Plan, study: str) -> None:
+def _run_import(plan: ImportPlan, study: str) -> None:
     bar = st.progress(0.0, "Reading the file …")
 
-    def tell(done: int, there: int) -> None:
-        bar.progress(min(done / max(there, 1), 1.0), f"{done:,} of {there:,} records are in")
+    def show_progress(done: int, total: int) -> None:
+        bar.progress(min(done / max(total, 1), 1.0), f"{done:,} of {total:,} records imported")
 
-    def counted(records: Iterator[Record]) -> Iterator[Record]:
+    def count_records(records: Iterator[Record]) -> Iterator[Record]:
         for number, record in enumerate(records, start=1):
-            if number % TELL == 0:
+            if number % PROGRESS_STEP == 0:
                 bar.progress(0.0, f"Reading the file: {number:,} records")
             yield record
 
     try:
-        with plan.given.on_disk() as path:
-            added = imports.load(resources.engine(), study, counted(plan.records(path)), tell)
-    except Problem as refusal:
+        with plan.source.on_disk() as path:
+            added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
+    except Problem as problem:
         bar.empty()
-        st.error(f"Nothing was imported: {refusal}", icon=":material/error:")
+        st.error(f"The import failed, nothing was changed: {problem}", icon=":material/error:")
         return
-    st.session_state["imported"] = (study, added.sentence())
+    st.session_state["imported"] = (study, added.summary())
     st.query_params.clear()
     st.rerun()

@@ -1,4 +1,4 @@
-"""Who judges: a name and a model a row. A key is never asked for, and never taken."""
+"""Rows of judges, each with a name and a model. API keys are neither requested nor accepted."""
 
 import os
 from collections.abc import Sequence
@@ -7,119 +7,123 @@ from typing import Any
 import streamlit as st
 
 from core.llm import local_server
-from core.llm.client import available
-from core.llm.secrets import VARIABLE, refusal
-from pages.parts.text import plain
-from pages.setup.parts.chooser import told
+from core.llm.client import available_models
+from core.llm.secrets import VARIABLE_NAME, describe_problem
+from pages.parts.text import escape_markdown
+from pages.setup.parts.chooser import drop_empty
 
 Draft = dict[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-OWN = ("temperature", "max_tokens", "timeout")
-"""What all judges share, unless one has its own."""
+MODEL_SETTINGS = ("temperature", "max_tokens", "timeout")
+"""Settings that all judges share unless one overrides them."""
 
 
-def ask(prefix: str, start: Sequence[Draft], troubles: list[str], least: int = 1, most: int = 20) -> list[Draft]:
-    """The judges as far as they are described; each has a name, and a spec without what all of them share.
+def draw_judges(
+    prefix: str, start: Sequence[Draft], problems: list[str], minimum: int = 1, maximum: int = 20
+) -> list[Draft]:
+    """Draw one row a judge; returns each with a name, and a spec that has only its own settings.
 
-    What cannot be taken is added to `troubles`, a sentence each.
+    Adds one sentence to `problems` for each value that is refused.
     """
     rows = st.session_state.setdefault(f"{prefix}judges", dict(enumerate(start)))
-    found = [_row(f"{prefix}judge{place}_", rows, place, troubles, least) for place in list(rows)]
-    if len(rows) < most and st.button(
-        "Another" if rows else "Add", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"
+    judges = [_draw_row(f"{prefix}judge{index}_", rows, index, problems, minimum) for index in list(rows)]
+    if len(rows) < maximum and st.button(
+        "Add another" if rows else "Add", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"
     ):
         number = max(rows, default=-1) + 1
-        rows[number] = {"name": f"{_noun(rows)} {number + 1}"}
+        rows[number] = {"name": f"{_judge_noun(rows)} {number + 1}"}
         st.rerun()
-    return found
+    return judges
 
 
-def usual(count: int, noun: str = "judge") -> list[Draft]:
-    """So many models: different ones where their keys are here, else the local one, which says the same each time
-    unless it is asked at different temperatures."""
-    paid = [offer for offer in available() if offer.model != local_server.NAME]
-    first = list({offer.note: offer.model for offer in reversed(paid)}.values())[::-1]
-    models = list(dict.fromkeys([*first, *(offer.model for offer in paid)]))
-    local = {"model": local_server.NAME, "max_tokens": 300}
-    heats = (0.2, 0.7, 1.0) if count > 1 else (0.0,)
+def default_judges(count: int, noun: str = "judge") -> list[Draft]:
+    """Return `count` judges: models of different providers whose keys are set, else the local model.
+
+    The local model has different temperatures, because at one temperature it would repeat itself.
+    """
+    remote_offers = [offer for offer in available_models() if offer.model != local_server.MODEL_NAME]
+    models_by_provider = list({offer.note: offer.model for offer in reversed(remote_offers)}.values())[::-1]
+    models = list(dict.fromkeys([*models_by_provider, *(offer.model for offer in remote_offers)]))
+    local = {"model": local_server.MODEL_NAME, "max_tokens": 300}
+    temperatures = (0.2, 0.7, 1.0) if count > 1 else (0.0,)
     return [
         {
-            "name": f"{noun} {LETTERS[place]}" if count > 1 else noun,
-            "spec": {"model": models[place % len(models)]}
+            "name": f"{noun} {LETTERS[index]}" if count > 1 else noun,
+            "spec": {"model": models[index % len(models)]}
             if models
-            else {**local, "temperature": heats[place % len(heats)]},
+            else {**local, "temperature": temperatures[index % len(temperatures)]},
         }
-        for place in range(count)
+        for index in range(count)
     ]
 
 
-def _noun(rows: dict[int, Draft]) -> str:
-    """What the others are called."""
+def _judge_noun(rows: dict[int, Draft]) -> str:
+    """Return the first word of the first judge's name, such as "peer"."""
     names = [row.get("name", "").split() for row in rows.values()]
     return names[0][0] if names and names[0] else "judge"
 
 
-def _row(key: str, rows: dict[int, Draft], place: int, troubles: list[str], least: int) -> Draft:
-    start = rows[place]
+def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str], minimum: int) -> Draft:
+    start = rows[index]
     spec = start.get("spec", {})
     left, right = st.columns([3, 7], gap="small", vertical_alignment="bottom")
     name = left.text_input(
         "Name", start.get("name", ""), key=f"{key}name", label_visibility="collapsed", placeholder="name"
     )
     with right, st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall"):
-        model = _model(key, spec.get("model"))
-        own = _more(key, spec)
-        if len(rows) > least and st.button(
-            "", icon=":material/close:", key=f"{key}remove", type="tertiary", help="Leave this judge out"
+        model = _draw_model(key, spec.get("model"))
+        settings = _draw_more(key, spec)
+        if len(rows) > minimum and st.button(
+            "", icon=":material/close:", key=f"{key}remove", type="tertiary", help="Remove"
         ):
-            del rows[place]
+            del rows[index]
             st.rerun()
-    found = refusal(model or "", own.get("address", ""), own.get("key_variable", ""))
-    if found:
-        troubles.append(f"{name.strip() or 'A judge'}: {found}")
-    return {**start, "name": name.strip(), "spec": told({"model": model, **own})}
+    problem = describe_problem(model or "", settings.get("address", ""), settings.get("key_variable", ""))
+    if problem:
+        problems.append(f"{name.strip() or 'A judge'}: {problem}")
+    return {**start, "name": name.strip(), "spec": drop_empty({"model": model, **settings})}
 
 
-def _model(key: str, value: str | None) -> str | None:
-    options = list(dict.fromkeys([*(offer.model for offer in available()), *([value] if value else [])]))
+def _draw_model(key: str, value: str | None) -> str | None:
+    options = list(dict.fromkeys([*(offer.model for offer in available_models()), *([value] if value else [])]))
     return st.selectbox(
         "Model",
         options,
         index=options.index(value) if value else None,
-        format_func=lambda model: f"{model} (weak, needs no key)" if model == local_server.NAME else model,
+        format_func=lambda model: f"{model} (weak, needs no key)" if model == local_server.MODEL_NAME else model,
         accept_new_options=True,
         key=f"{key}model",
-        placeholder="choose, or type any litellm name",
+        placeholder="choose, or enter any litellm name",
         label_visibility="collapsed",
     )
 
 
-def _more(key: str, spec: Draft) -> Draft:
-    """A server of one's own, and what this judge alone has."""
-    with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, temperature, length"):
+def _draw_more(key: str, spec: Draft) -> Draft:
+    """Draw the server of a judge, and the settings that it overrides."""
+    with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, temperature, reply length"):
         address = st.text_input(
             "Address of an OpenAI-compatible server",
             spec.get("address") or "",
             key=f"{key}address",
             placeholder="http://127.0.0.1:11434/v1",
-            help="vLLM, Ollama, llama.cpp. Leave it empty for a provider that litellm knows by the model's name.",
+            help="vLLM, Ollama, llama.cpp. Leave it empty for providers that litellm knows.",
         ).strip()
         variable = st.text_input(
-            "Environment variable with its key",
+            "Environment variable with the API key",
             spec.get("key_variable") or "",
             key=f"{key}variable",
             placeholder="MY_SERVER_API_KEY",
-            help="The name of the variable, never the key. Leave it empty where the server wants none.",
+            help="The name of the variable, not the key. Leave it empty if the server needs no key.",
         ).strip()
-        if VARIABLE.fullmatch(variable) and variable not in os.environ:
-            st.caption(f":material/warning: {plain(variable)} is not set where Tiebreak runs.")
-        own = {name: _own(key, name, spec) for name in OWN}
-    return told({"address": address, "key_variable": variable, **own})
+        if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
+            st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
+        settings = {name: _draw_setting(key, name, spec) for name in MODEL_SETTINGS}
+    return drop_empty({"address": address, "key_variable": variable, **settings})
 
 
-def _own(key: str, name: str, spec: Draft) -> Any:
-    words = {"temperature": "Temperature", "max_tokens": "Longest reply, tokens", "timeout": "Time-out, seconds"}
-    whole = name == "max_tokens"
+def _draw_setting(key: str, name: str, spec: Draft) -> Any:
+    labels = {"temperature": "Temperature", "max_tokens": "Maximum reply length, tokens", "timeout": "Timeout, seconds"}
+    is_integer = name == "max_tokens"
     return st.number_input(
-        words[name], 0 if whole else 0.0, value=spec.get(name), key=f"{key}{name}", placeholder="as for all judges"
+        labels[name], 0 if is_integer else 0.0, value=spec.get(name), key=f"{key}{name}", placeholder="shared setting"
     )

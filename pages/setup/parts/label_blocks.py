@@ -1,132 +1,139 @@
-"""Where labels stand in a table: one row a label, one column an annotator, or a list in a cell."""
+"""The labels in a table: one column an annotator, one row a label, or a list in a cell."""
 
 import streamlit as st
 
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form
-from pages.setup.parts.chooser import Chooser, split, told
+from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
 
 Blocks = dict[int, Draft]
-LAYOUTS = {"wide": "One column an annotator", "long": "One row a label", "list": "A list in a cell"}
-KINDS = {
-    "preference": "which is better",
-    "score": "a score",
-    "likert": "a rating in steps",
-    "aspect_quality": "how good an aspect is",
-    "answer": "an answer",
+LAYOUT_NAMES = {"wide": "One column an annotator", "long": "One row a label", "list": "A list in a cell"}
+KIND_NAMES = {
+    "preference": "preference",
+    "score": "score",
+    "likert": "rating in steps",
+    "aspect_quality": "quality of an aspect",
+    "answer": "answer",
 }
 
 
-def ask(choose: Chooser, blocks: Blocks, look: Preview) -> list[Draft]:
-    """Every block of labels, as far as it is made."""
-    found = []
-    for place in list(blocks):
-        block = _block(choose.within(f"labels{place}"), blocks[place], look, place, blocks)
-        found.append(block)
-    words = "More labels" if blocks else "The table holds labels"
-    if st.button(words, key=choose.key("more_labels"), icon=":material/add:", type="tertiary"):
+def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview) -> list[Draft]:
+    """Draw every block of labels; returns the blocks so far."""
+    drafts = []
+    for index in list(blocks):
+        block = _draw_block(chooser.nested(f"labels{index}"), blocks[index], preview, index, blocks)
+        drafts.append(block)
+    if st.button("Add labels", key=chooser.key("more_labels"), icon=":material/add:", type="tertiary"):
         blocks[max(blocks, default=-1) + 1] = {}
         st.rerun()
-    return found
+    return drafts
 
 
-def _block(choose: Chooser, start: Draft, look: Preview, place: int, blocks: Blocks) -> Draft:
-    name = st.session_state.get(choose.key("criterion"), start.get("criterion", ""))
-    title = f"Labels: {plain(name)}" if name else "Labels"
-    with st.expander(title, expanded=len(blocks) < 3, key=choose.key("fold")):
+def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, blocks: Blocks) -> Draft:
+    name = st.session_state.get(chooser.key("criterion"), start.get("criterion", ""))
+    title = f"Labels: {escape_markdown(name)}" if name else "Labels"
+    with st.expander(title, expanded=len(blocks) < 3, key=chooser.key("fold")):
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             layout = st.segmented_control(
-                "How they stand",
-                list(LAYOUTS),
+                "Layout",
+                list(LAYOUT_NAMES),
                 default=start.get("layout", "wide"),
                 required=True,
-                format_func=LAYOUTS.__getitem__,
-                key=choose.key("layout"),
+                format_func=LAYOUT_NAMES.__getitem__,
+                key=chooser.key("layout"),
             )
-            if st.button("Leave out", key=choose.key("remove"), icon=":material/close:", type="tertiary"):
-                del blocks[place]
+            if st.button("Remove", key=chooser.key("remove"), icon=":material/close:", type="tertiary"):
+                del blocks[index]
                 st.rerun()
-        about = _about(choose, start)
-        where = WHERE[str(layout)](choose, start)
-        scale = scale_form.scale(choose, start, about["kind"])
-        seen = scale_form.words(look, str(layout), where)
-        values = scale_form.values(choose, start, seen, about["kind"], scale)
-    return told({"layout": layout, **about, **where, "scale": scale, "values": values})
+        target = _draw_target(chooser, start)
+        columns = LAYOUT_FORMS[str(layout)](chooser, start)
+        scale = scale_form.draw_scale(chooser, start, target["kind"])
+        file_values = scale_form.distinct_values(preview, str(layout), columns)
+        values = scale_form.draw_values(chooser, start, file_values, target["kind"], scale)
+    return drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
 
 
-def _about(choose: Chooser, start: Draft) -> Draft:
+def _draw_target(chooser: Chooser, start: Draft) -> Draft:
     left, middle, right = st.columns([4, 4, 7], gap="medium")
     with left:
-        kinds = list(KINDS)
+        kinds = list(KIND_NAMES)
         kind = st.selectbox(
-            "They say",
+            "Kind",
             kinds,
             index=kinds.index(start.get("kind", "preference")),
-            format_func=KINDS.__getitem__,
-            key=choose.key("kind"),
+            format_func=KIND_NAMES.__getitem__,
+            key=chooser.key("kind"),
         )
     with middle:
-        criterion = choose.text(
-            "By which criterion", "criterion", start.get("criterion", ""), placeholder="overall quality"
+        criterion = chooser.enter_text(
+            "Criterion", "criterion", start.get("criterion", ""), placeholder="overall quality"
         )
     with right:
-        definition = choose.text(
-            "What it means", "definition", start.get("definition", ""), placeholder="Shown to people and judges"
+        definition = chooser.enter_text(
+            "Definition", "definition", start.get("definition", ""), placeholder="Shown to people and judges"
         )
     return {"kind": kind, "criterion": criterion, "definition": definition}
 
 
-def _wide(choose: Chooser, start: Draft) -> Draft:
-    named: dict[str, str] = dict(start.get("annotators", {})) if start.get("layout", "wide") == "wide" else {}
-    chosen = choose.several("One column for each annotator", "annotators", list(named), empty="choose")
-    names = choose.text(
-        "Their names",
-        "names",
-        ", ".join(named.values()) if any(name != column for column, name in named.items()) else "",
-        placeholder="as the columns are called",
-        help="In the order of the columns, with commas between.",
+def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
+    names_by_column: dict[str, str] = dict(start.get("annotators", {})) if start.get("layout", "wide") == "wide" else {}
+    columns = chooser.choose_columns(
+        "One column for each annotator", "annotators", list(names_by_column), placeholder="choose"
     )
-    given = split(names) or chosen
-    if len(given) != len(chosen):
-        st.warning(f"There are {len(chosen)} columns and {len(given)} names.")
+    names = chooser.enter_text(
+        "Names of the annotators",
+        "names",
+        ", ".join(names_by_column.values()) if any(name != column for column, name in names_by_column.items()) else "",
+        placeholder="the column names",
+        help="In the order of the columns, separated by commas.",
+    )
+    annotators = split_commas(names) or columns
+    if len(annotators) != len(columns):
+        st.warning(f"{len(columns)} columns are chosen, but {len(annotators)} names entered.")
         return {"annotators": {}}
-    return {"annotators": dict(zip(chosen, given, strict=True))}
+    return {"annotators": dict(zip(columns, annotators, strict=True))}
 
 
-def _long(choose: Chooser, start: Draft) -> Draft:
+def _draw_long(chooser: Chooser, start: Draft) -> Draft:
     columns = st.columns(4, gap="medium")
     fields = ("annotator", "value", "criterion_field", "reason")
-    words = ("Who said it", "What they said", "Column of the criterion", "Why")
-    found: Draft = {"seconds": start.get("seconds")}
-    for column, field, label in zip(columns, fields, words, strict=True):
+    labels = ("Annotator", "Value", "Criterion column", "Reason")
+    draft: Draft = {"seconds": start.get("seconds")}
+    for column, field, label in zip(columns, fields, labels, strict=True):
         with column:
             empty = "choose" if field in ("annotator", "value") else "not in the file"
-            found[field] = choose.one(label, field, start.get(field), empty=empty)
-    return found
+            draft[field] = chooser.choose_column(label, field, start.get(field), placeholder=empty)
+    return draft
 
 
-def _list(choose: Chooser, start: Draft) -> Draft:
+def _draw_list(chooser: Chooser, start: Draft) -> Draft:
     left, middle, right = st.columns([1, 2, 1], gap="medium")
     with left:
-        value = choose.one("The list of values", "value", start.get("value"), empty="choose")
+        value = chooser.choose_column("List of values", "value", start.get("value"), placeholder="choose")
     with middle:
-        given = start.get("annotators", []) if start.get("layout") == "list" else []
-        who = choose.one(
-            "Who gave them",
+        start_names = start.get("annotators", []) if start.get("layout") == "list" else []
+        annotators = chooser.choose_column(
+            "Annotators",
             "who",
-            start.get("annotators_field") or ", ".join(given) or None,
-            new=True,
-            empty="a column, or names with commas",
-            help="The column with the list of names; or the names, in the order of the values.",
+            start.get("annotators_field") or ", ".join(start_names) or None,
+            allow_new=True,
+            placeholder="a column, or names separated by commas",
+            help="A column with a list of names, or the names in the order of the values.",
         )
     with right:
-        separator = choose.text(
-            "Separator", "separator", start.get("separator") or "", placeholder="JSON", help="Where the list is text."
+        separator = chooser.enter_text(
+            "Separator",
+            "separator",
+            start.get("separator") or "",
+            placeholder="JSON",
+            help="For lists written as text.",
         )
-    named: Draft = {"annotators_field": who} if who in choose.columns else {"annotators": split(who or "")}
-    return {"value": value, "separator": separator, **named}
+    annotator_fields: Draft = {"annotators": split_commas(annotators or "")}
+    if annotators in chooser.columns:
+        annotator_fields = {"annotators_field": annotators}
+    return {"value": value, "separator": separator, **annotator_fields}
 
 
-WHERE = {"wide": _wide, "long": _long, "list": _list}
+LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list}

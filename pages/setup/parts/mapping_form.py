@@ -1,191 +1,198 @@
-"""What a table's columns mean: a mapping, made by choosing columns beside the table's first rows."""
+"""The form of a mapping: which columns of a table hold what, chosen below the table's first rows."""
 
 from typing import Any
 
 import streamlit as st
 
 from core.formats.mapping import mapping as mappings
-from core.formats.mapping.guess import Draft, suggest
+from core.formats.mapping.guess import Draft, suggest_mapping
 from core.formats.mapping.mapping import Mapping
-from core.formats.mapping.preview import Preview, preview
+from core.formats.mapping.preview import Preview, preview_table
 from pages.setup.parts import label_blocks, upload
-from pages.setup.parts.chooser import Chooser, single, told
-from pages.setup.parts.upload import Given
+from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
+from pages.setup.parts.upload import FileSource
 
-LOOKED_AT = 200
-"""Rows in which values and columns are looked for."""
-SHOWN = 5
-ROW_NUMBERS = {"{row}": "the row's number", "{row}-{element}": "row and element number"}
-
-
-def ask(given: Given) -> Draft:
-    """The mapping as far as it is made; `build` says what it lacks."""
-    start = _start(given)
-    look = _look(given, given.key, start["draft"].get("explode"))
-    _first_rows(look)
-    choose = Chooser(look.columns, f"map{start['number']}_")
-    draft = start["draft"]
-    explode = _explode(given, look, choose, draft)
-    fields = _item(choose, draft)
-    labels = label_blocks.ask(choose, start["blocks"], look)
-    return told({"explode": explode, **fields, "labels": labels})
+PREVIEW_ROWS = 200
+"""Rows that are searched for columns and values."""
+TABLE_ROWS = 5
+ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
 
 
-def load(given: Given) -> None:
-    """Take the mapping from a file in place of what was chosen."""
-    fields = upload.yaml("A mapping, as YAML", f"map_{given.key}")
+def draw_mapping(source: FileSource) -> Draft:
+    """Draw the form; returns the mapping so far, for `build_mapping` to check."""
+    state = _form_state(source)
+    preview = _load_preview(source, source.key, state["draft"].get("explode"))
+    _draw_first_rows(preview)
+    chooser = Chooser(preview.columns, f"map{state['number']}_")
+    draft = state["draft"]
+    explode = _draw_explode(source, preview, chooser, draft)
+    fields = _draw_item(chooser, draft)
+    labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
+    return drop_empty({"explode": explode, **fields, "labels": labels})
+
+
+def draw_upload(source: FileSource) -> None:
+    """Draw the upload of a mapping, which replaces the choices in the form."""
+    fields = upload.draw_yaml_upload("Mapping in YAML", f"map_{source.key}")
     if fields is not None:
-        found = mappings.build(fields)
-        begin(given, found.model_dump(mode="json", exclude_defaults=True))
+        mapping = mappings.build_mapping(fields)
+        reset_form(source, mapping.model_dump(mode="json", exclude_defaults=True))
         st.rerun()
 
 
-def save(mapping: Mapping, name: str) -> None:
-    """The mapping to keep, and for `cli.py import --map`."""
+def draw_download(mapping: Mapping, name: str) -> None:
+    """Draw the download of the mapping, for later imports and for `cli.py import --map`."""
     st.download_button(
-        "Mapping as YAML",
-        mappings.dump(mapping),
+        "Save mapping",
+        mappings.dump_mapping(mapping),
         file_name=f"{name}.yaml",
         mime="application/yaml",
         key="save_mapping",
         icon=":material/download:",
         on_click="ignore",
-        help="Use it again here, or with `python cli.py import PATH --map FILE.yaml`.",
+        help="Load it here again, or use it with `python cli.py import PATH --map FILE.yaml`.",
     )
 
 
-def _start(given: Given) -> dict[str, Any]:
-    """What the form's widgets begin with; made anew for another file."""
-    held = st.session_state.get("mapping")
-    if held is None or held["file"] != given.key:
-        look = _look(given, given.key, None)
-        held = begin(given, suggest(look.columns))
-    return held  # type: ignore[no-any-return]
+def _form_state(source: FileSource) -> dict[str, Any]:
+    """Return the initial values of the widgets; another file resets them."""
+    state: dict[str, Any] | None = st.session_state.get("mapping")
+    if state is None or state["file"] != source.key:
+        preview = _load_preview(source, source.key, None)
+        state = reset_form(source, suggest_mapping(preview.columns))
+    return state
 
 
-def begin(given: Given, draft: Draft) -> dict[str, Any]:
-    """Widgets take their values when they are made: another draft needs new ones."""
+def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
+    """Start the form with another draft; widgets keep their first value, so the number in their keys changes."""
     number = st.session_state.get("mapping", {}).get("number", 0) + 1
-    blocks = {place: block for place, block in enumerate(draft.get("labels", []))}
-    st.session_state["mapping"] = {"file": given.key, "number": number, "draft": draft, "blocks": blocks}
-    return st.session_state["mapping"]  # type: ignore[no-any-return]
+    blocks = {index: block for index, block in enumerate(draft.get("labels", []))}
+    state = {"file": source.key, "number": number, "draft": draft, "blocks": blocks}
+    st.session_state["mapping"] = state
+    return state
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking at the file …")
-def _look(_given: Given, key: str, explode: str | None) -> Preview:
-    with _given.on_disk() as path:
-        return preview(path, LOOKED_AT, explode)
+@st.cache_data(max_entries=8, show_spinner="Reading the file …")
+def _load_preview(_source: FileSource, key: str, explode: str | None) -> Preview:
+    with _source.on_disk() as path:
+        return preview_table(path, PREVIEW_ROWS, explode)
 
 
-def _first_rows(look: Preview) -> None:
-    rows = look.rows[:SHOWN]
+def _draw_first_rows(preview: Preview) -> None:
+    rows = preview.rows[:TABLE_ROWS]
     st.dataframe(
-        [{column: row.get(column, "") for column in look.columns} for row in rows],
+        [{column: row.get(column, "") for column in preview.columns} for row in rows],
         hide_index=True,
         key="first_rows",
         row_height=28,
     )
 
 
-def _explode(given: Given, look: Preview, choose: Chooser, draft: Draft) -> str | None:
-    """A list whose elements are the items; another choice means other columns, so the form begins again."""
-    now = draft.get("explode")
-    if not look.lists and now is None:
+def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | None:
+    """Draw the choice of a list whose elements are items; another list has other columns, so the form is reset."""
+    current = draft.get("explode")
+    if not preview.lists and current is None:
         return None
-    options = list(dict.fromkeys([*look.lists, *([now] if now else [])]))
-    chosen = st.selectbox(
-        "Each element of this list is an item",
+    options = list(dict.fromkeys([*preview.lists, *([current] if current else [])]))
+    selected = st.selectbox(
+        "Items are the elements of",
         options,
-        index=options.index(now) if now else None,
-        key=choose.key("explode"),
-        placeholder="no: each row is an item",
+        index=options.index(current) if current else None,
+        key=chooser.key("explode"),
+        placeholder="none: each row is an item",
     )
-    if chosen != now:
-        columns = _look(given, given.key, chosen).columns
-        begin(given, suggest(columns, chosen))
+    if selected != current:
+        columns = _load_preview(source, source.key, selected).columns
+        reset_form(source, suggest_mapping(columns, selected))
         st.rerun()
-    return chosen
+    return selected
 
 
-def _item(choose: Chooser, draft: Draft) -> Draft:
+def _draw_item(chooser: Chooser, draft: Draft) -> Draft:
     left, right = st.columns(2, gap="medium")
     with left:
-        name = choose.one(
+        name = chooser.choose_column(
             "Name of the item",
             "id",
             draft.get("id"),
-            also=ROW_NUMBERS,
-            new=True,
-            empty="choose",
-            help="Must be different for each item. Or put it together, such as {dialogue}-{element}.",
+            other_options=ROW_NUMBERS,
+            allow_new=True,
+            placeholder="choose",
+            help="Unique for each item. Columns can be combined, such as {dialogue}-{element}.",
         )
     with right:
-        prompt = choose.several(
+        prompt = chooser.choose_columns(
             "Question or prompt",
             "prompt",
             draft.get("prompt"),
-            empty="choose",
-            help="Several columns are joined, a blank line between them.",
+            placeholder="choose",
+            help="Several columns are joined with blank lines.",
         )
-    responses = _responses(choose.within("response"), draft.get("responses") or [{}])
-    more = _more(choose, draft)
-    return {"id": name, "prompt": single(prompt), "responses": responses, **more}
+    responses = _draw_responses(chooser.nested("response"), draft.get("responses") or [{}])
+    more = _draw_more(chooser, draft)
+    return {"id": name, "prompt": one_or_list(prompt), "responses": responses, **more}
 
 
-def _responses(choose: Chooser, start: list[Draft]) -> list[Draft]:
-    count_key = choose.key("count")
+def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
+    count_key = chooser.key("count")
     count = st.session_state.setdefault(count_key, len(start))
-    found = []
+    responses = []
     for number in range(count):
-        found.append(_response(choose, number, start[number] if number < len(start) else {}))
+        responses.append(_draw_response(chooser, number, start[number] if number < len(start) else {}))
     with st.container(horizontal=True):
-        if st.button("Another response", key=choose.key("add"), icon=":material/add:", type="tertiary"):
+        if st.button("Add a response", key=chooser.key("add"), icon=":material/add:", type="tertiary"):
             st.session_state[count_key] = count + 1
             st.rerun()
-        if count > 1 and st.button("One less", key=choose.key("less"), icon=":material/remove:", type="tertiary"):
+        if count > 1 and st.button(
+            "Remove a response", key=chooser.key("less"), icon=":material/remove:", type="tertiary"
+        ):
             st.session_state[count_key] = count - 1
             st.rerun()
-    return [response for response in found if response.get("text")]
+    return [response for response in responses if response.get("text")]
 
 
-def _response(choose: Chooser, number: int, start: Draft) -> Draft:
+def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
     left, right = st.columns(2, gap="medium")
     with left:
-        text = choose.one(f"Response {number + 1}", f"text{number}", start.get("text"), empty="choose")
+        text = chooser.choose_column(f"Response {number + 1}", f"text{number}", start.get("text"), placeholder="choose")
     with right:
-        system = choose.one(
-            "The system that wrote it",
+        system = chooser.choose_column(
+            "System",
             f"system{number}",
             start.get("system") or start.get("name"),
-            new=True,
-            empty="not known",
-            help="The column that names it, or the name itself where it is the same in every row.",
+            allow_new=True,
+            placeholder="unknown",
+            help="The column with the system's name, or the name if all rows have the same.",
         )
-    named: Draft = {"system": system} if system in choose.columns else {"name": system}
-    kept = {field: start[field] for field in ("image", "optional") if field in start}
-    return told({"text": text, **named, **kept})
+    system_field: Draft = {"system": system} if system in chooser.columns else {"name": system}
+    other_fields: Draft = {field: start[field] for field in ("image", "optional") if field in start}
+    return drop_empty({"text": text, **system_field, **other_fields})
 
 
-def _more(choose: Chooser, draft: Draft) -> Draft:
+def _draw_more(chooser: Chooser, draft: Draft) -> Draft:
     with st.expander("Context, reference answer, scenario, group"):
         left, right = st.columns(2, gap="medium")
         with left:
-            context = choose.several("Context", "context", draft.get("context"))
-            scenario = choose.one(
-                "Scenario", "scenario", draft.get("scenario"), new=True, help="Results are shown for each scenario."
+            context = chooser.choose_columns("Context", "context", draft.get("context"))
+            scenario = chooser.choose_column(
+                "Scenario",
+                "scenario",
+                draft.get("scenario"),
+                allow_new=True,
+                help="Results are also reported by scenario.",
             )
         with right:
-            reference = choose.several("Reference answer", "reference", draft.get("reference"))
-            group = choose.several(
+            reference = chooser.choose_columns("Reference answer", "reference", draft.get("reference"))
+            group = chooser.choose_columns(
                 "Group",
                 "group",
                 draft.get("group"),
-                new=True,
-                help="The dialogue or document. Items of one group are not independent, and intervals take that in.",
+                allow_new=True,
+                help="The dialogue or document. Items of a group are not independent, which intervals account for.",
             )
     return {
-        "context": single(context),
-        "reference": single(reference),
+        "context": one_or_list(context),
+        "reference": one_or_list(reference),
         "scenario": scenario,
-        "group": single(group),
+        "group": one_or_list(group),
     }

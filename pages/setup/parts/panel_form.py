@@ -1,4 +1,4 @@
-"""The models of a run: judges, peers, a chair. What all of them share stands once, and each may have its own."""
+"""The models of a run, such as judges or peers: their shared settings are drawn once, each can override them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,72 +11,85 @@ from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 
-def ask(
-    form: SettingsForm, name: str, label: str, *, least: int = 1, most: int = 20, usual: int | None = None
+def draw_models(
+    form: SettingsForm, name: str, label: str, *, minimum: int = 1, maximum: int = 20, default_count: int | None = None
 ) -> list[Draft]:
-    """Who fills the setting `name`, without what all models share; `filled` adds it."""
+    """Draw the models of the setting `name`; their shared settings are left out, see `add_shared_settings`."""
     st.markdown(label, help=form.help(name))
-    shared = _shared(form.start)
+    shared_settings = _shared_settings(form.start)
     start = [
-        {**model, "spec": {field: value for field, value in model["spec"].items() if shared.get(field) != value}}
-        for model in _listed(form.start.get(name))
+        {**model, "spec": {key: value for key, value in model["spec"].items() if shared_settings.get(key) != value}}
+        for model in _as_models(form.start.get(name))
     ]
     prefix = form.prefix if name == "judges" else form.key(f"{name}_")
-    begin = start or judges_form.usual(least if usual is None else usual, label.removesuffix("s").lower())
-    found = judges_form.ask(prefix, begin, form.troubles, least, most)
-    if local_server.WEAK not in form.notes and any(one["spec"].get("model") == local_server.NAME for one in found):
-        form.notes.append(local_server.WEAK)
-        st.caption(f":material/info: **local**: {local_server.WEAK}")
-    return found
+    count = minimum if default_count is None else default_count
+    initial = start or judges_form.default_judges(count, label.removesuffix("s").lower())
+    models = judges_form.draw_judges(prefix, initial, form.problems, minimum, maximum)
+    if local_server.DESCRIPTION not in form.notes and any(
+        model["spec"].get("model") == local_server.MODEL_NAME for model in models
+    ):
+        form.notes.append(local_server.DESCRIPTION)
+        st.caption(f":material/info: **local**: {local_server.DESCRIPTION}")
+    return models
 
 
-def asked(form: SettingsForm) -> Draft:
-    """How every model is asked that has nothing else of its own."""
-    start = Spec(**{"model": "", **_shared(form.start)})
+def draw_shared_settings(form: SettingsForm) -> Draft:
+    """Draw the settings of all models that do not override them."""
+    start = Spec(**{"model": "", **_shared_settings(form.start)})
     temperature = st.number_input(
         "Temperature",
         0.0,
         value=start.temperature,
         step=0.1,
         key=form.key("temperature"),
-        help="0 asks for the likeliest reply. A judge may have its own.",
+        help="0 gives the most likely reply. A judge can override it.",
     )
     tokens = st.number_input(
-        "Longest reply, tokens",
+        "Maximum reply length, tokens",
         1,
         value=start.max_tokens,
         key=form.key("max_tokens"),
-        help="A reply that is cut off is no verdict. Models that think before they answer need more.",
+        help="A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
     )
     timeout = st.number_input(
-        "Time-out, seconds",
+        "Timeout, seconds",
         0.1,
         value=start.timeout,
         step=10.0,
         key=form.key("timeout"),
-        help="A call that takes longer is tried again.",
+        help="A call that takes longer is retried.",
     )
     return {"temperature": temperature, "max_tokens": tokens, "timeout": timeout}
 
 
-def filled(models: Sequence[Draft], shared: Draft) -> list[Draft]:
-    """Each model with what it shares with the others."""
+def add_shared_settings(models: Sequence[Draft], shared: Draft) -> list[Draft]:
+    """Return each model with the shared settings that it does not override."""
     return [{**model, "spec": {**shared, **model["spec"]}} for model in models]
 
 
-def every(draft: Draft) -> Iterator[Draft]:
-    """Each judge, peer or chair in some settings."""
+def with_sampling_temperature(model: Draft, samples: int) -> Draft:
+    """Return a model that is sampled more than once with temperature 1, as in the papers, unless it has its own."""
+    if samples == 1 or model["spec"].get("temperature"):
+        return model
+    return {**model, "spec": {**model["spec"], "temperature": 1.0}}
+
+
+def iter_models(draft: Draft) -> Iterator[Draft]:
+    """Yield every model in some settings."""
     for value in draft.values():
-        yield from _listed(value)
+        yield from _as_models(value)
 
 
-def _listed(value: Any) -> list[Draft]:
-    several = value if isinstance(value, list | tuple) else [value]
-    return [one for one in several if isinstance(one, dict) and "spec" in one]
+def _as_models(value: Any) -> list[Draft]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [value for value in values if isinstance(value, dict) and "spec" in value]
 
 
-def _shared(start: Draft) -> Draft:
-    """What all models have in common."""
-    usual = Spec(model="")
-    told = [{name: one["spec"].get(name, getattr(usual, name)) for name in judges_form.OWN} for one in every(start)]
-    return {name: value for name, value in told[0].items() if all(one[name] == value for one in told)} if told else {}
+def _shared_settings(start: Draft) -> Draft:
+    """Return the settings that are the same for all models."""
+    defaults = Spec(model="")
+    names = judges_form.MODEL_SETTINGS
+    specs = [{name: model["spec"].get(name, getattr(defaults, name)) for name in names} for model in iter_models(start)]
+    if not specs:
+        return {}
+    return {name: value for name, value in specs[0].items() if all(spec[name] == value for spec in specs)}

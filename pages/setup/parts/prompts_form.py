@@ -1,4 +1,4 @@
-"""The prompts of a protocol, which a study may put in its own words."""
+"""The prompts of a protocol, which a study can replace."""
 
 from string import Template
 
@@ -12,59 +12,63 @@ from storage import database, studies
 from storage.studies import Study
 
 
-def show(study: Study, protocol: str) -> None:
-    """One template after the other: ours, or the study's own text."""
-    ours = registry.get(protocol).prompts
-    own = [name for name in ours if f"{protocol}/{name}" in study.prompts]
-    title = f"Prompts ({len(own)} of {len(ours)} in this study's own words)" if own else "Prompts"
+def draw_prompts(study: Study, protocol: str) -> None:
+    """Draw the choice of a prompt template, and its text: the default or the study's replacement."""
+    default_templates = registry.get(protocol).prompts
+    replaced = [name for name in default_templates if f"{protocol}/{name}" in study.prompts]
+    title = f"Prompts ({len(replaced)} of {len(default_templates)} replaced)" if replaced else "Prompts"
     with st.expander(title, key=f"prompts_{protocol}"):
-        st.caption("A study can put any prompt in its own words. The text that was used is stored with each run.")
-        names = sorted(ours, key=lambda name: (name == "again", name))
+        st.caption("A study can replace any prompt. The text that was used is stored with each run.")
+        names = sorted(default_templates, key=lambda name: (name == "again", name))
         name = st.segmented_control(
             "Prompt",
             names,
             default=names[0],
             required=True,
-            format_func=lambda name: f"{name} (own)" if name in own else name,
+            format_func=lambda name: f"{name} (replaced)" if name in replaced else name,
             key=f"prompt_of_{protocol}",
             label_visibility="collapsed",
         )
-        _editor(study, protocol, str(name), ours[str(name)])
+        _draw_editor(study, protocol, str(name), default_templates[str(name)])
 
 
-def _editor(study: Study, protocol: str, name: str, ours: str) -> None:
-    kept = study.prompts.get(f"{protocol}/{name}")
+def _draw_editor(study: Study, protocol: str, name: str, default: str) -> None:
+    replacement = study.prompts.get(f"{protocol}/{name}")
     key = f"prompt_{study.id}_{protocol}_{name}"
     text = st.text_area(
-        "Text", kept or ours, height="content", key=f"{key}_{kept is None}", label_visibility="collapsed"
+        "Text",
+        replacement or default,
+        height="content",
+        key=f"{key}_{replacement is None}",
+        label_visibility="collapsed",
     )
-    blanks = ", ".join(f"`${blank}`" for blank in sorted(Template(ours).get_identifiers()))
-    st.caption(f"Blanks that have to stand in it: {blanks}. Write `$$` for a dollar sign.")
+    blanks = ", ".join(f"`${blank}`" for blank in sorted(Template(default).get_identifiers()))
+    st.caption(f"Required placeholders: {blanks}. Write `$$` for a dollar sign.")
     with st.container(horizontal=True):
-        if st.button("Keep for this study", key=f"{key}_keep", disabled=text == (kept or ours)):
-            _try(study, protocol, name, text, ours)
-        if kept is not None and st.button("Back to ours", key=f"{key}_back", icon=":material/undo:"):
-            _keep(study, {other: words for other, words in study.prompts.items() if other != f"{protocol}/{name}"})
+        if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
+            _save_checked(study, protocol, name, text, default)
+        if replacement is not None and st.button("Restore the default", key=f"{key}_back", icon=":material/undo:"):
+            _save(study, {other: text for other, text in study.prompts.items() if other != f"{protocol}/{name}"})
 
 
-def _try(study: Study, protocol: str, name: str, text: str, ours: str) -> None:
-    """Keep a text that can be filled in; else say why not, with the text still there."""
+def _save_checked(study: Study, protocol: str, name: str, text: str, default: str) -> None:
+    """Save a valid template; otherwise draw the problem and leave the text in the editor."""
     try:
-        check(name, text, ours)
+        check_template(name, text, default)
     except Problem as problem:
         st.error(str(problem), icon=":material/error:")
         return
-    _keep(study, {**study.prompts, f"{protocol}/{name}": text})
+    _save(study, {**study.prompts, f"{protocol}/{name}": text})
 
 
-def check(name: str, text: str, ours: str) -> None:
-    """Refuse a text that leaves out a blank of ours, or has one that nothing fills."""
-    render({name: text}, name, **{blank: "" for blank in Template(ours).get_identifiers()})
+def check_template(name: str, text: str, default: str) -> None:
+    """Raise Problem for a template that is empty, lacks a placeholder of the default, or has an unknown one."""
+    render({name: text}, name, **{blank: "" for blank in Template(default).get_identifiers()})
     if not text.strip():
         raise Problem(f'The prompt "{name}" is empty.')
 
 
-def _keep(study: Study, prompts: dict[str, str]) -> None:
+def _save(study: Study, prompts: dict[str, str]) -> None:
     with database.writing(resources.engine()) as session:
-        studies.change_prompts(session, study.id, prompts)
+        studies.update_prompts(session, study.id, prompts)
     st.rerun()

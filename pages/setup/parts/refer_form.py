@@ -1,4 +1,4 @@
-"""The settings of a peer review: who reviews, who decides and how often, and the parts of the prompting schema."""
+"""The settings form of ReFeR: peers, area chair, samples, and the parts of the prompting schema."""
 
 import streamlit as st
 
@@ -7,78 +7,76 @@ from core.protocols.registry import PROTOCOLS
 from pages.setup.parts import auto_prompt, panel_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
-VERDICTS = {"score": "a score for the response", "option": "an answer: one of several options", "number": "a number"}
-TOLD = {"scores": "their scores alone", "comments": "their comments alone", "both": "scores and comments"}
-LITE, TURBO, OTHER = "Once (Lite)", "20 times (Turbo)", "Other"
+VERDICT_NAMES = {"score": "a score of the response", "option": "one of several options", "number": "a number"}
+SHARED_NAMES = {"scores": "scores only", "comments": "comments only", "both": "scores and comments"}
+LITE, TURBO, OTHER = "1 (Lite)", "20 (Turbo)", "Other"
 
 
 def render(form: SettingsForm) -> Draft:
-    """The settings as far as they are chosen."""
+    """Draw the form; returns the settings so far."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        draft: Draft = {"verdict": form.setting("verdict", "The review concludes", VERDICTS)}
+        draft: Draft = {"verdict": form.setting("verdict", "Verdict", VERDICT_NAMES)}
         if draft["verdict"] == "score":
             draft["criterion"] = form.criterion()
         if draft["verdict"] == "option":
-            draft["letters"] = form.setting("letters", "Options, a letter each")
-        draft["samples"] = _samples(form)
-        draft["told"] = form.setting("told", "The chair is told of the peers", TOLD)
+            draft["letters"] = form.setting("letters", "Options, one letter each")
+        draft["samples"] = _draw_samples(form)
+        draft["shared_with_chair"] = form.setting("shared_with_chair", "Shared with the chair", SHARED_NAMES)
     with right:
-        peers = panel_form.ask(form, "peers", "Peers", usual=3)
-        chair = panel_form.ask(form, "chair", "Area chair", most=1)
-    with st.expander("The prompt: task, steps, guidelines", key=form.key("schema")):
-        draft |= _schema(form, draft)
+        peers = panel_form.draw_models(form, "peers", "Peers", default_count=3)
+        chair = panel_form.draw_models(form, "chair", "Area chair", maximum=1)
+    with st.expander("Prompt: task, steps, guidelines", key=form.key("schema")):
+        draft |= _draw_schema(form, draft)
     with st.expander("More settings", key=form.key("more")):
-        shared = panel_form.asked(form)
-    (decides,) = panel_form.filled(chair, shared)
-    return draft | {"peers": panel_form.filled(peers, shared), "chair": _warm(decides, int(draft["samples"]))}
+        shared = panel_form.draw_shared_settings(form)
+    (chair_model,) = panel_form.add_shared_settings(chair, shared)
+    return draft | {
+        "peers": panel_form.add_shared_settings(peers, shared),
+        "chair": panel_form.with_sampling_temperature(chair_model, int(draft["samples"])),
+    }
 
 
-def _samples(form: SettingsForm) -> int:
-    """Lite, Turbo, or any number."""
+def _draw_samples(form: SettingsForm) -> int:
+    """Draw the number of samples: Lite, Turbo, or any other."""
     start = int(form.start.get("samples", 1))
-    ways = {1: LITE, 20: TURBO}
-    way = st.segmented_control(
-        "The chair is asked",
+    variants = {1: LITE, 20: TURBO}
+    variant = st.segmented_control(
+        "Samples of the chair",
         [LITE, TURBO, OTHER],
-        default=ways.get(start, OTHER),
+        default=variants.get(start, OTHER),
         required=True,
         key=form.key("variant"),
         help=form.help("samples"),
     )
-    if way == OTHER:
-        return int(st.number_input("Times", 1, 200, start if start not in ways else 5, key=form.key("samples")))
-    return 1 if way == LITE else 20
+    if variant == OTHER:
+        return int(
+            st.number_input("Number of samples", 1, 200, start if start not in variants else 5, key=form.key("samples"))
+        )
+    return 1 if variant == LITE else 20
 
 
-def _warm(chair: Draft, samples: int) -> Draft:
-    """A chair that is asked more than once is asked at temperature 1, as in the paper, unless it has its own."""
-    if samples == 1 or chair["spec"].get("temperature"):
-        return chair
-    return {**chair, "spec": {**chair["spec"], "temperature": 1.0}}
-
-
-def _schema(form: SettingsForm, draft: Draft) -> Draft:
-    """The schema's parts; empty ones are ours."""
+def _draw_schema(form: SettingsForm, draft: Draft) -> Draft:
+    """Draw the parts of the schema; an empty part stands for the default."""
     left, right = st.columns(2, gap="large")
     with left:
-        found = {name: _text(form, name, label, 110) for name, label in (("task", "Task"), ("steps", "Steps"))}
+        texts = {name: _draw_text(form, name, label, 110) for name, label in (("task", "Task"), ("steps", "Steps"))}
     criterion = draft.get("criterion") or {}
     if criterion.get("name"):
         with right:
-            auto_prompt.show(form.key("guidelines"), criterion, found["task"], found["steps"])
+            auto_prompt.draw_draft_button(form.key("guidelines"), criterion, texts["task"], texts["steps"])
     with right:
-        found["guidelines"] = _text(form, "guidelines", "Evaluation guidelines: when to give which score", 260)
-    return found
+        texts["guidelines"] = _draw_text(form, "guidelines", "Evaluation guidelines: when to give which score", 260)
+    return texts
 
 
-def _text(form: SettingsForm, name: str, label: str, height: int) -> str:
+def _draw_text(form: SettingsForm, name: str, label: str, height: int) -> str:
     key = form.key(name)
     if key not in st.session_state:
         st.session_state[key] = str(form.start.get(name, ""))
-    return st.text_area(label, key=key, height=height, help=form.help(name), placeholder=_ours(name))
+    return st.text_area(label, key=key, height=height, help=form.help(name), placeholder=_placeholder(name))
 
 
-def _ours(name: str) -> str:
-    """The general words that stand where nothing is written."""
+def _placeholder(name: str) -> str:
+    """Return the default text of a part."""
     return "none" if name == "guidelines" else PROTOCOLS[refer.NAME].prompts[f"{name}_score"].replace("$criterion", "…")

@@ -1,4 +1,4 @@
-"""Runs as people watch them: how far, what came of it, what it took; and the ways to stop one and to go on."""
+"""Cards of runs: state, progress, outcomes and usage, with buttons to cancel and resume."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,13 @@ import yaml
 
 from core.protocols.registry import PROTOCOLS
 from pages.parts import colours, numbers, resources, shell
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from storage import database, runs
 from storage.runs import Progress, Run
 from storage.studies import Study
 
 ACTIVE = ("requested", "cancelling")
-ENDED = {
+FINAL_STATES = {
     "sample": ("Sample", ":material/info:", "gray"),
     "imported": ("Imported", ":material/download_done:", "gray"),
     "cancelling": ("Stopping", ":material/pending:", "gray"),
@@ -22,145 +22,150 @@ ENDED = {
     "stopped": ("Stopped", ":material/error:", "red"),
     "finished": ("Finished", ":material/check_circle:", "green"),
 }
-WORDS = {"agreed": "agreed", "disputed": "need a person", "no_verdict": "no verdict", "failed": "failed"}
+OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no verdict", "failed": "failed"}
 
 
-def show(study: Study, every: Sequence[Run]) -> None:
-    """The runs that are on their way, which keep themselves up to date, then those that ended."""
-    active = [run.id for run in every if run.state in ACTIVE]
+def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
+    """Draw the active runs, which refresh every second, then the others."""
+    active = [run.id for run in runs_on_page if run.state in ACTIVE]
     if active:
-        _live(study, active)
-    for run in every:
+        _draw_active(study, active)
+    for run in runs_on_page:
         if run.id not in active:
-            _card(study, run)
+            _draw_card(study, run)
 
 
-def _live(study: Study, active: Sequence[int]) -> None:
+def _draw_active(study: Study, active: Sequence[int]) -> None:
     @st.fragment(run_every=1.0)
-    def growing() -> None:
+    def refresh() -> None:
         with database.reading(resources.engine()) as session:
-            now = [runs.get(session, number) for number in active]
-        if any(run.state not in ACTIVE for run in now):
+            current_runs = [runs.get(session, number) for number in active]
+        if any(run.state not in ACTIVE for run in current_runs):
             st.rerun()
-        for run in now:
-            _card(study, run)
+        for run in current_runs:
+            _draw_card(study, run)
 
-    growing()
+    refresh()
 
 
-def _card(study: Study, run: Run) -> None:
+def _draw_card(study: Study, run: Run) -> None:
     with database.reading(resources.engine()) as session:
         progress = runs.progress(session, run.id)
     with st.container(border=True, key=f"run-{run.id}"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            _head(run, progress)
-            _ways(study, run, progress)
-        if run.state in ACTIVE or _share(progress) < 1:
-            st.progress(_share(progress), _so_far(progress))
+            _draw_heading(run, progress)
+            _draw_actions(study, run, progress)
+        if run.state in ACTIVE or _done_share(progress) < 1:
+            st.progress(_done_share(progress), _describe_progress(progress))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(" ".join(_outcomes(progress)), width="content")
-            st.caption(" · ".join(_took(progress)), width="content")
+            st.markdown(" ".join(_outcome_badges(progress)), width="content")
+            st.caption(" · ".join(_usage_parts(progress)), width="content")
         if run.problem:
-            st.warning(plain(run.problem), icon=":material/error:")
+            st.warning(escape_markdown(run.problem), icon=":material/error:")
 
 
-def _head(run: Run, progress: Progress) -> None:
-    word, icon, colour = state(run, progress)
-    protocol = PROTOCOLS[run.protocol].title if run.protocol in PROTOCOLS else plain(run.protocol)
-    about = " · ".join(part for part in (protocol, plain(run.criterion)) if part)
-    st.markdown(f"**{plain(run.name)}** :{colour}-badge[{icon} {word}]  \n:small[{about}]", width="content")
+def _draw_heading(run: Run, progress: Progress) -> None:
+    name, icon, colour = describe_state(run, progress)
+    protocol = PROTOCOLS[run.protocol].title if run.protocol in PROTOCOLS else escape_markdown(run.protocol)
+    details = " · ".join(part for part in (protocol, escape_markdown(run.criterion)) if part)
+    st.markdown(f"**{escape_markdown(run.name)}** :{colour}-badge[{icon} {name}]  \n:small[{details}]", width="content")
 
 
-def state(run: Run, progress: Progress) -> tuple[str, str, str]:
-    """A run's state in words, with its sign and its colour."""
-    if run.state == "requested" and run.alive:
+def describe_state(run: Run, progress: Progress) -> tuple[str, str, str]:
+    """Return the display name, icon and colour of a run's state."""
+    if run.state == "requested" and run.active:
         return "Running", ":material/sync:", "blue"
     if run.state == "requested":
-        return "Goes on in a moment" if progress.done else "Starts in a moment", ":material/schedule:", "gray"
+        return "Resuming…" if progress.done else "Starting…", ":material/schedule:", "gray"
     if run.state == "finished" and progress.failed:
-        return "Finished, but for some", ":material/error:", "orange"
-    return ENDED.get(run.source) or ENDED.get(run.state) or (plain(run.state), ":material/help:", "gray")
+        return "Finished with errors", ":material/error:", "orange"
+    unknown = (escape_markdown(run.state), ":material/help:", "gray")
+    return FINAL_STATES.get(run.source) or FINAL_STATES.get(run.state) or unknown
 
 
-def _ways(study: Study, run: Run, progress: Progress) -> None:
-    """What can be done with a run."""
+def _draw_actions(study: Study, run: Run, progress: Progress) -> None:
+    """Draw the buttons and links of a run."""
     with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
         if run.state == "requested" and st.button("Cancel", key=f"cancel_{run.id}", icon=":material/stop:"):
-            _do(runs.cancel, run)
+            _apply(runs.cancel, run)
         if can_resume(run, progress) and st.button("Resume", key=f"resume_{run.id}", icon=":material/play_arrow:"):
-            _do(runs.resume, run)
+            _apply(runs.resume, run)
         st.page_link(
-            shell.page("watch/traces.py"),
+            shell.page_path("watch/traces.py"),
             label="Traces",
             icon=":material/forum:",
             query_params={"study": study.name, "run": run.name},
         )
         with st.popover("Settings", type="tertiary", icon=":material/tune:", key=f"settings_{run.id}"):
-            _settings(run)
+            _draw_settings(run)
 
 
 def can_resume(run: Run, progress: Progress) -> bool:
-    """Whether something of the run is left to do, and can be done here."""
+    """Whether the run has unfinished traces and can be executed here."""
     return run.source == "live" and run.state not in ACTIVE and progress.done < progress.traces
 
 
-def _do(what: Any, run: Run) -> None:
+def _apply(operation: Any, run: Run) -> None:
     with database.writing(resources.engine()) as session:
-        what(session, run.id)
+        operation(session, run.id)
     st.rerun()
 
 
-def _settings(run: Run) -> None:
+def _draw_settings(run: Run) -> None:
     if run.settings:
-        st.code(yaml.safe_dump(_said(run.settings), sort_keys=False, allow_unicode=True), language="yaml", height=320)
+        text = yaml.safe_dump(_drop_empty(run.settings), sort_keys=False, allow_unicode=True)
+        st.code(text, language="yaml", height=320)
     else:
-        st.caption("The file did not say.")
+        st.caption("The imported file has no settings.")
     if run.protocol in PROTOCOLS and run.source == "live":
-        if st.button("A new run with these", key=f"again_{run.id}", icon=":material/content_copy:"):
+        if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
             from pages.setup.parts import run_form
 
-            run_form.begin_with(run.settings)
+            run_form.prefill(run.settings)
             st.query_params["view"] = "new"
             st.rerun(scope="app")
-        st.caption(f"Seed {run.seed} · {run.parallel} calls at once")
+        st.caption(f"Random seed {run.seed} · {run.parallel} parallel calls")
 
 
-def _said(settings: Any) -> Any:
-    """Without what says nothing."""
+def _drop_empty(settings: Any) -> Any:
+    """Return settings without empty values."""
     if isinstance(settings, list):
-        return [_said(one) for one in settings]
+        return [_drop_empty(value) for value in settings]
     if not isinstance(settings, dict):
         return settings
-    return {name: _said(value) for name, value in settings.items() if value not in (None, "", [], {})}
+    return {name: _drop_empty(value) for name, value in settings.items() if value not in (None, "", [], {})}
 
 
-def _share(progress: Progress) -> float:
+def _done_share(progress: Progress) -> float:
     return progress.done / progress.traces if progress.traces else 0.0
 
 
-def _so_far(progress: Progress) -> str:
-    return f"{progress.done:,} of {numbers.count(progress.traces, 'trace')} done"
+def _describe_progress(progress: Progress) -> str:
+    return f"{progress.done:,} of {numbers.format_count(progress.traces, 'trace')} done"
 
 
-def _outcomes(progress: Progress) -> list[str]:
-    """How many traces came to which end; none is left out, so that the eye finds it in the same place."""
+def _outcome_badges(progress: Progress) -> list[str]:
+    """Return a badge with the number of traces for each outcome, zeros included so that positions are stable."""
     counts = {"agreed": progress.agreed, "disputed": progress.disputed, "no_verdict": progress.no_verdict}
     if progress.failed:
         counts["failed"] = progress.failed
     return [
-        f":{colours.STATUS[status][2]}-badge[{colours.STATUS[status][1]} {count:,} {WORDS[status]}]"
+        f":{colours.STATUS[status][2]}-badge[{colours.STATUS[status][1]} {count:,} {OUTCOME_NAMES[status]}]"
         for status, count in counts.items()
     ]
 
 
-def _took(progress: Progress) -> list[str]:
-    took = progress.totals
-    if not took.calls and not took.errors:
-        return ["no call yet" if progress.done < progress.traces else "no calls on record"]
-    tokens = took.prompt_tokens + took.completion_tokens
-    parts = [numbers.count(took.calls, "call")]
+def _usage_parts(progress: Progress) -> list[str]:
+    totals = progress.totals
+    if not totals.calls and not totals.errors:
+        return ["no calls yet" if progress.done < progress.traces else "no calls recorded"]
+    tokens = totals.prompt_tokens + totals.completion_tokens
+    parts = [numbers.format_count(totals.calls, "call")]
     if tokens:
-        parts += [numbers.count(tokens, "token"), numbers.dollars(took.dollars, took.unpriced).replace("$", r"\$")]
-    if took.errors:
-        parts.append(numbers.count(took.errors, "failed try", "failed tries"))
+        parts += [
+            numbers.format_count(tokens, "token"),
+            numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"),
+        ]
+    if totals.errors:
+        parts.append(numbers.format_count(totals.errors, "failed attempt"))
     return parts

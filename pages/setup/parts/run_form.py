@@ -1,33 +1,31 @@
-"""A new run: what judges, how, over which items, and what it will take before it starts."""
+"""The form of a new run: protocol, settings, prompts, items and limits, with an estimate of calls and cost."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 import yaml
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.formats.records import CriterionRecord
 from core.frozen import Frozen
 from core.items import Criterion
 from core.problems import Problem
-from core.protocols import settings_file
-from core.protocols.protocol import Protocol
+from core.protocols import Protocol, settings_file
 from core.protocols.registry import PROTOCOLS
 from pages.parts import numbers, resources
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.setup.parts import panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage import database, items, studies
 from storage.studies import Study
-from storage.worker import launch
-from storage.worker.launch import Order
+from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run
 
-ALL, FIRST, SCENARIO = "All", "The first", "One scenario"
+ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 
 
 @dataclass(frozen=True)
-class Extent:
-    """Over which items, how fast, and for how much."""
+class RunExtent:
+    """The items of a run, its parallel calls, cost limit and random seed."""
 
     limit: int | None
     scenario: str | None
@@ -36,55 +34,58 @@ class Extent:
     seed: int
 
 
-def show(study: Study) -> int | None:
-    """The form; the number of the run once it was started."""
+def draw_form(study: Study) -> int | None:
+    """Draw the form; returns the id of the run after it was started."""
     with database.reading(resources.engine()) as session:
         criteria = studies.criteria(session, study.id)
         scenarios = items.scenarios(session, study.id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        protocol = PROTOCOLS[st.selectbox("Protocol", list(PROTOCOLS), format_func=_title, key="protocol", width=260)]
+        protocol_name = st.selectbox(
+            "Protocol", list(PROTOCOLS), format_func=_protocol_title, key="protocol", width=260
+        )
+        protocol = PROTOCOLS[protocol_name]
         name = st.text_input("Name of the run", placeholder=protocol.name, key="run_name", width=320)
-        _load(protocol, criteria)
-        beside = st.container(width="content")
+        _draw_load(protocol, criteria)
+        actions = st.container(width="content")
     st.caption(f"{protocol.description} {protocol.paper}.")
-    form = SettingsForm(protocol.settings, *_start(protocol), criteria)
+    form = SettingsForm(protocol.settings, *_form_start(protocol), criteria)
     draft = protocol_forms.render(protocol.name, form)
-    prompts_form.show(study, protocol.name)
-    extent = _extent(scenarios)
-    order = _order(study, protocol, draft, form.troubles, name or protocol.name, extent)
-    if order is None:
+    prompts_form.draw_prompts(study, protocol.name)
+    extent = _draw_extent(scenarios)
+    request = _build_request(study, protocol, draft, form.problems, name or protocol.name, extent)
+    if request is None:
         return None
-    with beside:
-        _save(order.settings, order.name)
-    return _begin(order, criteria) if _expected(order) else None
+    with actions:
+        _draw_save(request.settings, request.name)
+    return _draw_start(request, criteria) if _draw_estimate(request) else None
 
 
-def begin_with(settings: Draft) -> None:
-    """Let the form begin with other settings: widgets take their values when they are made."""
+def prefill(settings: Draft) -> None:
+    """Start the form with other settings; widgets keep their first value, so the number in their keys changes."""
     number = st.session_state.get("run_settings", {}).get("number", 0) + 1
     st.session_state["run_settings"] = {"number": number, "draft": settings}
 
 
-def _start(protocol: Protocol) -> tuple[Draft, str]:
-    held = st.session_state.get("run_settings", {"number": 0, "draft": {}})
-    return held["draft"], f"{protocol.name}{held['number']}_"
+def _form_start(protocol: Protocol) -> tuple[Draft, str]:
+    state = st.session_state.get("run_settings", {"number": 0, "draft": {}})
+    return state["draft"], f"{protocol.name}{state['number']}_"
 
 
-def _title(name: str) -> str:
+def _protocol_title(name: str) -> str:
     return PROTOCOLS[name].title
 
 
-def _load(protocol: Protocol, criteria: list[Criterion]) -> None:
-    """Settings from a file or from the clipboard."""
+def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
+    """Draw the upload of settings from a file or from pasted text."""
     with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
         with st.form("settings_text", border=False):
-            text = st.text_area("Settings as YAML", height=220, key="settings_yaml", placeholder="rounds: 3\njudges: …")
-            file = st.file_uploader("Or a file", type=["yaml", "yml", "json"], key="settings_upload")
-            if not st.form_submit_button("Use these", type="primary"):
+            text = st.text_area("Settings in YAML", height=220, key="settings_yaml", placeholder="rounds: 3\njudges: …")
+            file = st.file_uploader("Or upload a file", type=["yaml", "yml", "json"], key="settings_upload")
+            if not st.form_submit_button("Load", type="primary"):
                 return
         try:
-            told = file.getvalue().decode("utf-8-sig") if file else text  # type: ignore[union-attr]
-            begin_with(settings_file.parse(told, protocol, criteria).model_dump(mode="json"))
+            content = file.getvalue().decode("utf-8-sig") if isinstance(file, UploadedFile) else text
+            prefill(settings_file.parse_settings(content, protocol, criteria).model_dump(mode="json"))
         except UnicodeDecodeError:
             st.error("The file is not text in UTF-8.", icon=":material/error:")
             return
@@ -94,7 +95,7 @@ def _load(protocol: Protocol, criteria: list[Criterion]) -> None:
     st.rerun()
 
 
-def _save(settings: Frozen, name: str) -> None:
+def _draw_save(settings: Frozen, name: str) -> None:
     st.download_button(
         "Save settings",
         yaml.safe_dump(
@@ -109,52 +110,52 @@ def _save(settings: Frozen, name: str) -> None:
     )
 
 
-def _extent(scenarios: list[str]) -> Extent:
+def _draw_extent(scenarios: list[str]) -> RunExtent:
     first, second, third, fourth = st.columns([5, 2, 2, 2], gap="medium", vertical_alignment="bottom")
     with first:
-        limit, scenario = _items(scenarios)
+        limit, scenario = _draw_items(scenarios)
     parallel = second.number_input(
-        "Calls at once", 1, 1000, 8, key="parallel", help="To each model. More is faster, until the provider objects."
+        "Parallel calls", 1, 1000, 8, key="parallel", help="For each model. Providers limit the rate of calls."
     )
     ceiling = third.number_input(
-        "Ceiling, dollars",
+        "Cost limit, dollars",
         0.0,
         value=None,
         step=1.0,
         key="ceiling",
         placeholder="none",
-        help="No call starts that could take the run beyond it. Calls of unknown price are not counted.",
+        help="No call starts that could exceed the limit. Calls of unknown price are not counted.",
     )
     seed = fourth.number_input(
-        "Seed", 0, value=0, key="seed", help="Everything drawn by lot follows from it and from the item."
+        "Random seed", 0, value=0, key="seed", help="Determines all random choices, together with the item."
     )
-    return Extent(limit, scenario, parallel, ceiling, seed)
+    return RunExtent(limit, scenario, parallel, ceiling, seed)
 
 
-def _items(scenarios: list[str]) -> tuple[int | None, str | None]:
-    """Which items; the ways that make sense for this study."""
+def _draw_items(scenarios: list[str]) -> tuple[int | None, str | None]:
+    """Draw the choice of items; returns the limit and the scenario, None for all."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ways = [ALL, FIRST, *([SCENARIO] if scenarios else [])]
-        way = st.segmented_control("Items", ways, default=ALL, required=True, key="run_items")
-        if way == FIRST:
-            return st.number_input("How many", 1, value=10, key="run_limit", width=140), None
-        if way == SCENARIO:
+        options = [ALL_ITEMS, FIRST_ITEMS, *([ONE_SCENARIO] if scenarios else [])]
+        selected = st.segmented_control("Items", options, default=ALL_ITEMS, required=True, key="run_items")
+        if selected == FIRST_ITEMS:
+            return st.number_input("Number of items", 1, value=10, key="run_limit", width=140), None
+        if selected == ONE_SCENARIO:
             return None, st.selectbox("Scenario", scenarios, key="run_scenario", width=240)
     return None, None
 
 
-def _order(
-    study: Study, protocol: Protocol, draft: Draft, troubles: list[str], name: str, extent: Extent
-) -> Order | None:
-    """The run that is asked for; None, with a sentence, while something is wrong."""
+def _build_request(
+    study: Study, protocol: Protocol, draft: Draft, problems: list[str], name: str, extent: RunExtent
+) -> RunRequest | None:
+    """Return the requested run; draw the problem and return None while the settings are invalid."""
     try:
-        if troubles:
-            raise Problem(troubles[0])
-        settings = settings_file.checked(_whole(draft), protocol)
+        if problems:
+            raise Problem(problems[0])
+        settings = settings_file.validate_settings(_check_complete(draft), protocol)
     except Problem as problem:
-        st.warning(_upper(str(problem).removeprefix("field 'the settings': ")), icon=":material/pending:")
+        st.warning(_capitalize(str(problem).removeprefix("field 'the settings': ")), icon=":material/pending:")
         return None
-    return Order(
+    return RunRequest(
         study,
         protocol,
         settings,
@@ -167,11 +168,11 @@ def _order(
     )
 
 
-def _whole(draft: Draft) -> Draft:
-    """What only a form can leave open."""
-    for judge in panel_form.every(draft):
+def _check_complete(draft: Draft) -> Draft:
+    """Raise Problem for what is missing in the form but would be reported less clearly by the settings class."""
+    for judge in panel_form.iter_models(draft):
         if not judge["name"]:
-            raise Problem("Everybody who is asked needs a name.")
+            raise Problem("Every model needs a name.")
         if not judge["spec"].get("model"):
             raise Problem(f"Choose a model for {judge['name']}.")
     if draft.get("criterion") is not None and not draft["criterion"].get("name"):
@@ -179,44 +180,45 @@ def _whole(draft: Draft) -> Draft:
     return draft
 
 
-def _expected(order: Order) -> bool:
-    """What the run will take, in words; False where it could not even begin."""
+def _draw_estimate(request: RunRequest) -> bool:
+    """Draw the estimated calls, tokens and cost; returns False where the run cannot start."""
     try:
-        found = launch.estimate(resources.engine(), order)
+        estimate = estimate_run(resources.engine(), request)
     except Problem as problem:
-        st.warning(_upper(str(problem)), icon=":material/error:")
+        st.warning(_capitalize(str(problem)), icon=":material/error:")
         return False
-    if not found.items:
-        st.warning("There are no items to run over; import some first.", icon=":material/error:")
+    if not estimate.items:
+        st.warning("There are no items. Import some first.", icon=":material/error:")
         return False
-    money = _money(found.dollars)
-    tokens = numbers.count(round(found.prompt_tokens + found.completion_tokens, -2), "token")
+    cost = _format_cost(estimate.dollars)
+    item_count = numbers.format_count(estimate.items, "item")
+    calls = numbers.format_count(estimate.calls_at_most, "call")
+    tokens = numbers.format_count(round(estimate.prompt_tokens + estimate.completion_tokens, -2), "token")
     st.markdown(
-        f"**{numbers.count(found.items, 'item')}: at most {numbers.count(found.calls_at_most, 'call')}, "
-        f"about {tokens}, {plain(money)}**",
-        help=f"At least {found.calls_at_least:,} calls, where the judges agree at once. Replies that cannot be read "
-        "are asked for once more, and calls that fail are tried again: they come on top.",
+        f"**{item_count}: at most {calls}, about {tokens}, {escape_markdown(cost)}**",
+        help=f"At least {estimate.calls_at_least:,} calls, if the judges agree from the start. Retries after "
+        "unreadable replies and failed calls are not included.",
     )
-    if warning := launch.not_held(order, found):
+    if warning := ceiling_warning(request, estimate):
         st.warning(warning, icon=":material/payments:")
     return True
 
 
-def _money(dollars: float | None) -> str:
+def _format_cost(dollars: float | None) -> str:
     if dollars is None:
         return "price unknown"
-    return f"about {numbers.dollars(dollars)}" if dollars else "free of charge"
+    return f"about {numbers.format_dollars(dollars)}" if dollars else "free"
 
 
-def _begin(order: Order, criteria: list[Criterion]) -> int | None:
+def _draw_start(request: RunRequest, criteria: list[Criterion]) -> int | None:
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start"):
         return None
-    criterion: Any = getattr(order.settings, "criterion", None)
-    if criterion is not None and criterion not in criteria:
-        with database.writing(resources.engine()) as session:
-            studies.add_criterion(session, order.study.id, CriterionRecord(criterion=criterion))
-    return launch.make(resources.engine(), order)
+    for criterion in request.protocol.criteria(request.settings):
+        if criterion not in criteria:
+            with database.writing(resources.engine()) as session:
+                studies.add_criterion(session, request.study.id, CriterionRecord(criterion=criterion))
+    return create_run(resources.engine(), request)
 
 
-def _upper(sentence: str) -> str:
+def _capitalize(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]

@@ -1,4 +1,4 @@
-"""The values that labels may have, and what a file's own words mean on that scale."""
+"""The scale of labels, and the translation of a file's values to that scale."""
 
 import zlib
 from typing import Any
@@ -6,138 +6,151 @@ from typing import Any
 import streamlit as st
 from pydantic import ValidationError
 
-from core.formats.mapping.cells import items, number, on_scale, word
+from core.formats.mapping.cells import format_value, parse_label, parse_list, parse_number
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.labels import PREFERENCE, Scale, Value
 from core.problems import FileRefused
-from pages.setup.parts.chooser import Chooser, split, told
+from pages.parts.values import RESPONSE_NAMES
+from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
 
-LEVELS = {"nominal": "names without an order", "ordinal": "steps in an order", "interval": "numbers at equal distances"}
-PREFERENCES = {"1": "Response 1", "2": "Response 2", "0": "Neither"}
-NOTHING = "no label"
-SAYS, MEANS = "The file says", "It means"
-MOST_WORDS = 30
-"""Foreign words that are offered for translation."""
+LEVEL_NAMES = {"nominal": "nominal: unordered", "ordinal": "ordinal: ordered", "interval": "interval: numeric"}
+PREFERENCE_NAMES = {str(value): name for value, name in RESPONSE_NAMES.items()}
+NO_LABEL = "no label"
+FILE_COLUMN, VALUE_COLUMN = "Value in the file", "Value on the scale"
+MAX_FOREIGN_VALUES = 30
+"""Values that are offered for translation."""
 Meanings = dict[str, Value | None]
 
 
-def scale(choose: Chooser, start: Draft, kind: str) -> Draft | None:
-    """The values that may occur; a preference has its own."""
+def draw_scale(chooser: Chooser, start: Draft, kind: str) -> Draft | None:
+    """Draw the scale of a kind of labels; returns None for preferences, whose scale is fixed."""
     if kind == "preference":
         return None
-    given = start.get("scale", {})
+    initial = start.get("scale", {})
     left, right = st.columns([1, 2], gap="medium")
     with left:
-        levels = list(LEVELS)
+        levels = list(LEVEL_NAMES)
         level = st.selectbox(
-            "The values are",
+            "Level of measurement",
             levels,
-            index=levels.index(given.get("level", "ordinal")),
-            format_func=LEVELS.__getitem__,
-            key=choose.key("level"),
-            help="Every statistic is told this, so that it knows how far apart two values are.",
+            index=levels.index(initial.get("level", "ordinal")),
+            format_func=LEVEL_NAMES.__getitem__,
+            key=chooser.key("level"),
+            help="Determines which statistics are used, and the distance between two values.",
         )
     with right:
-        written = choose.text(
-            "All values, lowest first",
+        categories_text = chooser.enter_text(
+            "Values, lowest first",
             "categories",
-            ", ".join(word(category) for category in given.get("categories", [])),
-            placeholder="1, 2, 3, 4, 5; leave empty for any number between two ends",
+            ", ".join(format_value(category) for category in initial.get("categories", [])),
+            placeholder="1, 2, 3, 4, 5; empty for a continuous scale",
         )
-    if written:
-        return {"level": level, "categories": [_value(text) for text in split(written)]}
+    if categories_text:
+        return {"level": level, "categories": [_parse_value(text) for text in split_commas(categories_text)]}
     low, high = st.columns(2, gap="medium")
-    return told(
+    return drop_empty(
         {
             "level": level,
-            "low": low.number_input("Lowest", value=given.get("low"), key=choose.key("low")),
-            "high": high.number_input("Highest", value=given.get("high"), key=choose.key("high")),
+            "low": low.number_input("Lowest", value=initial.get("low"), key=chooser.key("low")),
+            "high": high.number_input("Highest", value=initial.get("high"), key=chooser.key("high")),
         }
     )
 
 
-def of_a_score(prefix: str, known: Scale | None) -> Scale | None:
-    """The scale of a criterion's scores; None where nothing is said of one."""
-    st.caption("Where it is scored: the values that a score may have. A comparison of two responses needs none.")
-    start = known.model_dump(mode="json", exclude_defaults=True) if known else {}
-    given = scale(Chooser((), prefix), {"scale": start}, "score") or {}
-    return _declared(given) if len(given) > 1 else None
+def draw_score_scale(prefix: str, current: Scale | None) -> Scale | None:
+    """Draw the scale of a criterion's scores; returns None where none is entered."""
+    st.caption("Scale of scores. It is not needed for comparisons of two responses.")
+    start = current.model_dump(mode="json", exclude_defaults=True) if current else {}
+    draft = draw_scale(Chooser((), prefix), {"scale": start}, "score") or {}
+    return _validated_scale(draft) if len(draft) > 1 else None
 
 
-def values(choose: Chooser, start: Draft, seen: list[str], kind: str, scale: Draft | None) -> Meanings:
-    """What the file's words mean; asked for as soon as one of them is not on the scale."""
-    declared = PREFERENCE if kind == "preference" else _declared(scale)
-    if declared is None:
+def draw_values(chooser: Chooser, start: Draft, file_values: list[str], kind: str, scale: Draft | None) -> Meanings:
+    """Return the translations of a file's values; draws them where a value is not on the scale."""
+    valid_scale = PREFERENCE if kind == "preference" else _validated_scale(scale)
+    if valid_scale is None:
         return {}
-    known: Meanings = dict(start.get("values", {}))
-    foreign = [said for said in seen if said not in known and not _holds(declared, said)][:MOST_WORDS]
-    if not foreign and all(value is not None and word(value) == said for said, value in known.items()):
-        return known
-    meanings: Meanings = {word(category): category for category in declared.categories}
-    rows = [{SAYS: said, MEANS: NOTHING if value is None else word(value)} for said, value in known.items()]
-    rows += [{SAYS: said, MEANS: None} for said in foreign]
+    translations: Meanings = dict(start.get("values", {}))
+    foreign = [text for text in file_values if text not in translations and not _is_on_scale(valid_scale, text)]
+    if not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
+        return translations
+    meanings: Meanings = {format_value(category): category for category in valid_scale.categories}
+    rows: list[Draft] = [
+        {FILE_COLUMN: text, VALUE_COLUMN: NO_LABEL if value is None else format_value(value)}
+        for text, value in translations.items()
+    ]
+    rows += [{FILE_COLUMN: text, VALUE_COLUMN: None} for text in foreign[:MAX_FOREIGN_VALUES]]
     return {
-        said: None if means == NOTHING else _value(means, meanings) for said, means in _table(choose, rows, meanings)
+        text: None if meaning == NO_LABEL else _parse_value(meaning, meanings)
+        for text, meaning in _draw_translations(chooser, rows, meanings)
     }
 
 
-def _table(choose: Chooser, rows: list[Draft], meanings: Meanings) -> list[tuple[str, str]]:
-    """(what the file says, what it means) as far as it is filled in; other rows make another table."""
-    st.caption("Some words in the file are not values of the scale. What do they mean?")
-    found = st.data_editor(
+def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings) -> list[tuple[str, str]]:
+    """Draw a table of translations; returns (value in the file, value on the scale) of the filled rows.
+
+    The key depends on the rows, because a data editor keeps its edits for one key.
+    """
+    st.caption("Some values in the file are not on the scale. Translate them:")
+    edited = st.data_editor(
         rows,
         num_rows="dynamic",
         hide_index=True,
         width=480,
-        key=choose.key(f"values_{zlib.crc32(repr(rows).encode())}"),
-        column_config={MEANS: _meaning([*meanings, NOTHING] if meanings else [])},
+        key=chooser.key(f"values_{zlib.crc32(repr(rows).encode())}"),
+        column_config={VALUE_COLUMN: _value_column([*meanings, NO_LABEL] if meanings else [])},
     )
-    filled = [row for row in found if row.get(SAYS) and row.get(MEANS)]
-    return [(str(row[SAYS]).strip(), row[MEANS]) for row in filled]
+    filled = [row for row in edited if row.get(FILE_COLUMN) and row.get(VALUE_COLUMN)]
+    return [(str(row[FILE_COLUMN]).strip(), row[VALUE_COLUMN]) for row in filled]
 
 
-def _meaning(options: list[str]) -> Any:
+def _value_column(options: list[str]) -> Any:
     if not options:
-        return st.column_config.TextColumn(help=f'A number, or "{NOTHING}"')
-    return st.column_config.SelectboxColumn(options=options, format_func=lambda text: PREFERENCES.get(text, text))
+        return st.column_config.TextColumn(help=f'A number, or "{NO_LABEL}"')
+    return st.column_config.SelectboxColumn(
+        options=options, format_func=lambda text: PREFERENCE_NAMES.get(str(text), str(text))
+    )
 
 
-def words(look: Preview, layout: str, where: Draft) -> list[str]:
-    """The different values in the rows that were looked at."""
-    columns = list(where.get("annotators", {})) if layout == "wide" else [where.get("value")]
-    cells = [row[column] for row in look.rows for column in columns if row.get(column)]
+def distinct_values(preview: Preview, layout: str, columns_draft: Draft) -> list[str]:
+    """Return the distinct values of the labels in the preview."""
+    columns: list[str] = list(columns_draft.get("annotators", {}))
+    if layout != "wide":
+        columns = [columns_draft.get("value") or ""]
+    cells = [row[column] for row in preview.rows for column in columns if row.get(column)]
     if layout == "list":
-        cells = [word(one) for cell in cells for one in _listed(cell, where.get("separator"))]
+        separator = columns_draft.get("separator")
+        cells = [format_value(element) for cell in cells for element in _split_cell(cell, separator)]
     return list(dict.fromkeys(cell.strip() for cell in cells))
 
 
-def _listed(cell: str, separator: str | None) -> list[Any]:
+def _split_cell(cell: str, separator: str | None) -> list[Any]:
     try:
-        return items(cell, 0, "", separator or None)
+        return parse_list(cell, 0, "", separator or None)
     except FileRefused:
         return []
 
 
-def _holds(scale: Scale, said: str) -> bool:
+def _is_on_scale(scale: Scale, text: str) -> bool:
     try:
-        return on_scale(said, scale, {}, 0, "") is not None
+        return parse_label(text, scale, {}, 0, "") is not None
     except FileRefused:
         return False
 
 
-def _declared(scale: Draft | None) -> Scale | None:
+def _validated_scale(scale: Draft | None) -> Scale | None:
     try:
         return Scale.model_validate(scale)
     except ValidationError:
         return None
 
 
-def _value(text: str, meanings: Meanings | None = None) -> Value | None:
-    """A word as the value that it spells: a number, true or false, else text."""
+def _parse_value(text: str, meanings: Meanings | None = None) -> Value | None:
+    """Return a text as the value that it denotes: a number, true or false, else the text."""
     if meanings and text in meanings:
         return meanings[text]
     if text in ("true", "false"):
         return text == "true"
-    counted = number(text, 0, "")
-    return text if counted is None else counted
+    parsed = parse_number(text, 0, "")
+    return text if parsed is None else parsed

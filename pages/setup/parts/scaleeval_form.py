@@ -1,39 +1,39 @@
-"""The settings of a ScaleEval debate."""
+"""The settings form of ScaleEval."""
 
 import streamlit as st
 
 from pages.setup.parts import panel_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
-FORMATS = {
-    "general": "as it stands",
-    "shortened": "shortened: without the levels' names",
-    "gibberish": "gibberish: symbols for letters",
-    "shuffled": "shuffled: words in another order",
-    "flipped": "flipped: words backwards",
-    "masked": 'masked: "_" for letters',
+FORMAT_NAMES = {
+    "general": "unchanged",
+    "shortened": "shortened: without the names of the levels",
+    "gibberish": "gibberish: letters replaced by symbols",
+    "shuffled": "shuffled: words in random order",
+    "flipped": "flipped: words reversed",
+    "masked": 'masked: letters replaced by "_"',
 }
 
 
 def render(form: SettingsForm) -> Draft:
-    """Ask for the judges, the criterion and the rules of the debate."""
+    """Draw the form; returns the settings so far."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
         draft["rounds"] = form.setting("rounds", "Rounds")
-        words = {"unanimity": "all judges are of one mind", "majority": "more than half are of one mind"}
-        draft["stopping"] = form.setting("stopping", "The debate ends when", words)
+        stopping_names = {"unanimity": "all judges agree", "majority": "more than half of the judges agree"}
+        draft["stopping"] = form.setting("stopping", "The debate ends when", stopping_names)
     with right:
-        judges = panel_form.ask(form, "judges", "Judges", least=2, usual=3)
+        judges = panel_form.draw_models(form, "judges", "Judges", minimum=2, default_count=3)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
-            draft["format"] = form.setting("format", "How the criterion is written", FORMATS)
-            heard = {"at once": "the round before", "in turn": "also who spoke before it in the round"}
-            draft["speaking"] = form.setting("speaking", "A judge hears", heard)
-            draft["words"] = form.setting("words", "Words in an explanation, at most")
-            draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle which response is read first")
-            draft["shuffle_speakers"] = form.setting("shuffle_speakers", "Shuffle who speaks first")
+            draft["format"] = form.setting("format", "Format of the criterion", FORMAT_NAMES)
+            speaking_names = {"at once": "the previous round", "in turn": "also earlier opinions of the same round"}
+            draft["speaking"] = form.setting("speaking", "A judge reads", speaking_names)
+            draft["words"] = form.setting("words", "Maximum words of an explanation")
+            draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
+            draft["shuffle_speakers"] = form.setting("shuffle_speakers", "Shuffle the order of the judges")
         with right:
-            shared = panel_form.asked(form)
-    return draft | {"judges": panel_form.filled(judges, shared)}
+            shared = panel_form.draw_shared_settings(form)
+    return draft | {"judges": panel_form.add_shared_settings(judges, shared)}

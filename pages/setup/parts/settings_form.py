@@ -1,4 +1,4 @@
-"""The settings of a protocol as widgets: limits, defaults and help come from the class of the settings itself."""
+"""Widgets for the settings of a protocol; limits, defaults and help texts come from the settings class."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,127 +10,136 @@ from pydantic.fields import FieldInfo
 
 from core.frozen import Frozen
 from core.items import Criterion
-from pages.parts.text import safe
+from pages.parts.text import sanitize_markdown
 
 Draft = dict[str, Any]
-"""Settings as they would stand in YAML, perhaps with parts still missing or wrong."""
-ANOTHER, NONE = "another one …", "none"
+"""Settings as in YAML, possibly incomplete or invalid."""
+NEW_CRITERION, NO_CRITERION = "new criterion …", "none"
 
 
 @dataclass(frozen=True)
 class SettingsForm:
-    """What a protocol's form is made with."""
+    """The context of a protocol's form: settings class, initial values and the study's criteria."""
 
     settings: type[Frozen]
     start: Draft
-    """What the widgets begin with."""
+    """The initial values of the widgets."""
     prefix: str
-    """What the keys of the widgets begin with."""
+    """The prefix of the widgets' keys."""
     criteria: Sequence[Criterion]
-    """Those of the study."""
-    troubles: list[str] = field(default_factory=list)
-    """What is wrong beside what the class of the settings finds itself, a sentence each."""
+    """The criteria of the study."""
+    problems: list[str] = field(default_factory=list)
+    """Problems that the settings class does not detect, one sentence each."""
     notes: list[str] = field(default_factory=list)
-    """What has been said on the form already, and need not be said again."""
+    """Notes that the form already shows, so that none is repeated."""
 
     def key(self, name: str) -> str:
-        """The key of a widget."""
+        """Return the key of a widget."""
         return f"{self.prefix}{name}"
 
     def help(self, name: str) -> str:
-        """What a setting is for, and its usual value."""
+        """Return the description of a setting and its default."""
         info = self.settings.model_fields[name]
-        words = " ".join((info.description or "").split())
-        usual = "" if info.is_required() else _shown(info.get_default())
-        return f"{words} Usually: {usual}." if usual else words
+        description = " ".join((info.description or "").split())
+        default = "" if info.is_required() else _format_default(info.get_default())
+        return f"{description} Default: {default}." if default else description
 
-    def setting(self, name: str, label: str, words: Mapping[Any, str] | None = None) -> Any:
-        """One setting as the widget of its type; `words` are what its options are called."""
+    def setting(self, name: str, label: str, option_names: Mapping[Any, str] | None = None) -> Any:
+        """Draw the widget for the type of a setting; `option_names` are the display names of its options."""
         info = self.settings.model_fields[name]
         value = self.start.get(name, info.get_default())
-        shown = {"label": label, "key": self.key(name), "help": self.help(name)}
+        widget_options: Draft = {"label": label, "key": self.key(name), "help": self.help(name)}
         if get_origin(info.annotation) is Literal:
-            return _choice(shown, get_args(info.annotation), value, words or {})
+            return _draw_choice(widget_options, get_args(info.annotation), value, option_names or {})
         if info.annotation is bool:
-            return st.toggle(value=bool(value), **shown)
+            return st.toggle(value=bool(value), **widget_options)
         if info.annotation is int:
-            return st.number_input(value=int(value), step=1, **_limits(info), **shown)
-        return (st.text_input if info.get_default() else st.text_area)(value=str(value), **shown)
+            return st.number_input(value=int(value), step=1, **_number_limits(info), **widget_options)
+        return (st.text_input if info.get_default() else st.text_area)(value=str(value), **widget_options)
 
-    def criterion(self, name: str = "criterion", label: str = "Criterion", needed: bool = True) -> Draft | None:
-        """One of the study's criteria, or another that is written here; none where none is needed."""
+    def criterion(self, name: str = "criterion", label: str = "Criterion", required: bool = True) -> Draft | None:
+        """Draw the choice of a criterion: one of the study's, a new one, or none where it is optional."""
         start = self.start.get(name) or {}
         names = [criterion.name for criterion in self.criteria]
-        options = [*([] if needed else [NONE]), *names, ANOTHER]
-        begin = start["name"] if start.get("name") in names else ANOTHER if start.get("name") else options[0]
-        chosen = st.selectbox(label, options, index=options.index(begin), key=self.key(name), help=self.help(name))
-        if chosen == ANOTHER:
-            return self._written(name, start)
-        if chosen == NONE:
+        options = [*([] if required else [NO_CRITERION]), *names, NEW_CRITERION]
+        initial = start["name"] if start.get("name") in names else NEW_CRITERION if start.get("name") else options[0]
+        selected = st.selectbox(label, options, index=options.index(initial), key=self.key(name), help=self.help(name))
+        if selected == NEW_CRITERION:
+            return self._draw_new_criterion(name, start)
+        if selected == NO_CRITERION:
             return None
-        criterion = self.criteria[names.index(str(chosen))]
-        _words_of(criterion)
+        criterion = self.criteria[names.index(str(selected))]
+        _draw_criterion_text(criterion)
         return criterion.model_dump(mode="json")
 
-    def several(self, name: str, label: str) -> list[Draft]:
-        """Some of the study's criteria; others stay as they were loaded."""
-        known = {criterion.name: criterion.model_dump(mode="json") for criterion in self.criteria}
-        known |= {criterion["name"]: criterion for criterion in self.start.get(name, ())}
-        begin = [criterion["name"] for criterion in self.start.get(name, ())]
-        chosen = st.multiselect(label, list(known), begin, key=self.key(name), help=self.help(name), placeholder="none")
-        return [known[criterion] for criterion in chosen]
+    def criteria_list(self, name: str, label: str) -> list[Draft]:
+        """Draw the choice of several criteria: any of the study's, those of loaded settings, and new ones."""
+        criteria = {criterion.name: criterion.model_dump(mode="json") for criterion in self.criteria}
+        criteria |= {criterion["name"]: criterion for criterion in self.start.get(name, ())}
+        initial = [criterion["name"] for criterion in self.start.get(name, ())]
+        selected = st.multiselect(
+            label, list(criteria), initial, key=self.key(name), help=self.help(name), placeholder="none"
+        )
+        drafts = [criteria[criterion] for criterion in selected]
+        count_key = self.key(f"{name}_new_count")
+        for index in range(st.session_state.get(count_key, 0)):
+            draft = self._draw_new_criterion(f"{name}_new{index}", {})
+            drafts += [draft] if draft["name"] else []
+        if st.button("New criterion", key=self.key(f"{name}_new"), icon=":material/add:", type="tertiary"):
+            st.session_state[count_key] = st.session_state.get(count_key, 0) + 1
+            st.rerun()
+        return drafts
 
-    def _written(self, name: str, start: Draft) -> Draft:
+    def _draw_new_criterion(self, name: str, start: Draft) -> Draft:
+        """Draw the fields of a criterion that the study does not have yet."""
         title = st.text_input(
-            "Its name", start.get("name", ""), key=self.key(f"{name}_name"), placeholder="helpfulness"
+            "Name of the criterion", start.get("name", ""), key=self.key(f"{name}_name"), placeholder="helpfulness"
         )
         definition = st.text_area("Definition", start.get("definition", ""), height=80, key=self.key(f"{name}_text"))
         rubric = st.text_area(
-            "Rubric, one level a line, the lowest first",
+            "Rubric, one level a line, lowest first",
             "\n".join(start.get("rubric", ())),
             height=140,
             key=self.key(f"{name}_rubric"),
-            placeholder="Not helpful - The response misses what was asked.",
+            placeholder="Not helpful - The response misses the question.",
         )
         lines = [line.strip() for line in rubric.splitlines() if line.strip()]
-        told = {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
-        return told | ({"scale": start["scale"]} if start.get("scale") else {})
+        draft = {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
+        return draft | ({"scale": start["scale"]} if start.get("scale") else {})
 
 
-def _choice(shown: Draft, options: Sequence[Any], value: Any, words: Mapping[Any, str]) -> Any:
+def _draw_choice(widget_options: Draft, options: Sequence[Any], value: Any, option_names: Mapping[Any, str]) -> Any:
     return st.selectbox(
         options=options,
         index=options.index(value) if value in options else 0,
-        format_func=lambda option: words.get(option, str(option)),
-        **shown,
+        format_func=lambda option: option_names.get(option, str(option)),
+        **widget_options,
     )
 
 
-def _limits(info: FieldInfo) -> dict[str, int]:
-    """The least and the most that the class allows."""
-    found: dict[str, Any] = {}
+def _number_limits(info: FieldInfo) -> Draft:
+    """Return the smallest and the largest value that the settings class allows."""
+    limits: Draft = {}
     for limit in info.metadata:
         match limit:
-            case annotated_types.Ge(ge=least):
-                found["min_value"] = least
-            case annotated_types.Le(le=most):
-                found["max_value"] = most
-    return found
+            case annotated_types.Ge(ge=minimum):
+                limits["min_value"] = minimum
+            case annotated_types.Le(le=maximum):
+                limits["max_value"] = maximum
+    return limits
 
 
-def _shown(value: Any) -> str:
+def _format_default(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, int | str) else ""
 
 
-def _words_of(criterion: Criterion) -> None:
-    """A criterion without words leaves the judges to guess: say so."""
+def _draw_criterion_text(criterion: Criterion) -> None:
+    """Draw the definition of a criterion, or a warning that it has only a name."""
     if criterion.definition:
-        st.caption(safe(criterion.definition))
+        st.caption(sanitize_markdown(criterion.definition))
     if criterion.rubric:
         st.caption(f"Rubric of {len(criterion.rubric)} levels.")
     if not criterion.definition and not criterion.rubric:
-        st.caption(
-            ":material/warning: Only a name: the judges are told no more. Add a definition or rubric under Studies."
-        )
+        st.caption(":material/warning: This criterion has no definition or rubric. Add one under Studies.")

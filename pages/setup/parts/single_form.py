@@ -1,66 +1,59 @@
-"""The settings of a single judge: on a pair, or on one response."""
+"""The settings forms of a single judge: for a pair, and for one response."""
 
 import streamlit as st
 
 from pages.setup.parts import panel_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
-DIFFERING = {"a person decides": "there is no verdict: a person decides", "neither": "it counts as neither (a tie)"}
-WAYS = {
-    "analyse, then rate": "analyses first, then rates (Analyze-Rate)",
-    "score only": "gives the score alone (G-Eval)",
+DIFFERING_NAMES = {"a person decides": "no verdict: a person decides", "neither": "a tie"}
+WAY_NAMES = {
+    "analyse, then rate": "analyses, then rates (Analyze-Rate)",
+    "score only": "gives only the score (G-Eval)",
 }
 
 
 def render_pair(form: SettingsForm) -> Draft:
-    """A judge that says which of two responses is better."""
+    """Draw the form of a judge that compares two responses."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
-        draft["reasons"] = form.setting("reasons", "Reasons before it chooses (chain of thought)")
+        draft["reasons"] = form.setting("reasons", "Chain of thought before the choice")
         draft["both_orders"] = form.setting("both_orders", "Ask in both orders of the responses")
         if draft["both_orders"]:
-            draft["differing"] = form.setting("differing", "Where the orders differ", DIFFERING)
+            draft["differing"] = form.setting("differing", "If the orders differ", DIFFERING_NAMES)
         else:
-            draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle which response is read first")
+            draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
     with right:
-        judge = panel_form.ask(form, "judge", "Judge", most=1)
+        judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
-            draft["format"] = form.setting("format", "How the criterion is written")
-            draft["words"] = form.setting("words", "Words in its reasons, at most")
+            draft["format"] = form.setting("format", "Format of the criterion")
+            draft["words"] = form.setting("words", "Maximum words of reasoning")
         with right:
-            shared = panel_form.asked(form)
-    (draft["judge"],) = panel_form.filled(judge, shared)
+            shared = panel_form.draw_shared_settings(form)
+    (draft["judge"],) = panel_form.add_shared_settings(judge, shared)
     return draft
 
 
 def render_score(form: SettingsForm) -> Draft:
-    """A judge that scores one response."""
+    """Draw the form of a judge that scores one response."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
-        draft["way"] = form.setting("way", "The judge", WAYS)
-        draft["samples"] = form.setting("samples", "Ratings averaged")
+        draft["way"] = form.setting("way", "Method", WAY_NAMES)
+        draft["samples"] = form.setting("samples", "Number of ratings averaged")
     with right:
-        judge = panel_form.ask(form, "judge", "Judge", most=1)
-    with st.expander("The prompt: task and steps", key=form.key("schema")):
-        draft["task"] = form.setting("task", "The task in a few sentences")
+        judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
+    with st.expander("Prompt: task and steps", key=form.key("schema")):
+        draft["task"] = form.setting("task", "Task")
         draft["steps"] = form.setting("steps", "Evaluation steps, one a line")
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
-            draft["words"] = form.setting("words", "Words in its analysis, at most")
+            draft["words"] = form.setting("words", "Maximum words of analysis")
         with right:
-            shared = panel_form.asked(form)
-    (alone,) = panel_form.filled(judge, shared)
-    draft["judge"] = _warm(alone, int(draft["samples"]))
+            shared = panel_form.draw_shared_settings(form)
+    (model,) = panel_form.add_shared_settings(judge, shared)
+    draft["judge"] = panel_form.with_sampling_temperature(model, int(draft["samples"]))
     return draft
-
-
-def _warm(judge: Draft, samples: int) -> Draft:
-    """A judge that is asked more than once is asked at temperature 1, as in the papers, unless it has its own."""
-    if samples == 1 or judge["spec"].get("temperature"):
-        return judge
-    return {**judge, "spec": {**judge["spec"], "temperature": 1.0}}

@@ -1,4 +1,4 @@
-"""A file that somebody gives: uploaded, or named by its path on this machine. It is kept no longer than it is read."""
+"""A file to import: an upload, or a path on this machine. Uploads are on disk only while they are read."""
 
 import re
 from collections.abc import Iterator
@@ -11,75 +11,82 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.formats.mapping.fields import Row
-from core.formats.plain_yaml import fields_of
+from core.formats.plain_yaml import parse_fields
 from core.problems import FileRefused
 
-UPLOAD, PATH = "Upload a file", "A path on this machine"
+UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
 
 
 @dataclass(frozen=True)
-class Given:
-    """What was given, wherever it is."""
+class FileSource:
+    """An upload in memory, or a path."""
 
     name: str
     key: str
-    """Another one for another file."""
-    held: UploadedFile | Path
+    """Different for every file, for caches and widget keys."""
+    content: UploadedFile | Path
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """Where a reader finds it; an upload lies there only so long."""
-        if isinstance(self.held, Path):
-            yield self.held
+        """The path to read from; an upload is written to a temporary folder for the duration."""
+        if isinstance(self.content, Path):
+            yield self.content
             return
         with TemporaryDirectory(prefix="tiebreak-") as folder:
             path = Path(folder) / (re.sub(r"[/\\\x00]", "_", self.name).lstrip(".")[-120:] or "file")
-            path.write_bytes(self.held.getbuffer())
+            path.write_bytes(self.content.getbuffer())
             yield path
 
 
-def ask(key: str) -> Given | None:
-    """A file, or a folder by its path; None while nothing is given."""
-    way = st.segmented_control(
-        "Where it is", [UPLOAD, PATH], default=UPLOAD, required=True, key=f"{key}_way", label_visibility="collapsed"
+def draw_upload(key: str) -> FileSource | None:
+    """Draw the choice of a file or folder; returns None until there is one."""
+    selected = st.segmented_control(
+        "Source",
+        [UPLOAD_OPTION, PATH_OPTION],
+        default=UPLOAD_OPTION,
+        required=True,
+        key=f"{key}_way",
+        label_visibility="collapsed",
     )
-    return _path(key) if way == PATH else _uploaded(key)
+    return _draw_path(key) if selected == PATH_OPTION else _draw_uploader(key)
 
 
-def _uploaded(key: str) -> Given | None:
-    found = st.file_uploader(
-        "CSV, TSV, JSON, JSON lines or Parquet", key=f"{key}_file", help="Kept in memory until this page is left."
+def _draw_uploader(key: str) -> FileSource | None:
+    upload = st.file_uploader(
+        "CSV, TSV, JSON, JSON lines or Parquet",
+        key=f"{key}_file",
+        help="The file stays in memory until you leave this page.",
     )
-    if found is None or isinstance(found, list):
+    if upload is None or isinstance(upload, list):
         return None
-    return Given(name=found.name, key=found.file_id, held=found)
+    return FileSource(name=upload.name, key=upload.file_id, content=upload)
 
 
-def _path(key: str) -> Given | None:
-    """The server can only be reached from this machine, so whoever asks could open the file anyway."""
+def _draw_path(key: str) -> FileSource | None:
+    """Draw the field for a path. Only this machine can reach the server, so a path reveals no other user's files."""
     text = st.text_input(
         "Path of a file or folder",
         key=f"{key}_path",
         placeholder="/home/me/scaleeval/results/gpt3.5_vs_claude",
-        help="A folder is for released results such as ScaleEval's, with its responses beside it.",
+        help="Folders are for released results such as ScaleEval's, with the responses beside them.",
     ).strip()
     if not text:
         return None
     path = Path(text).expanduser()
     if not path.exists():
-        raise FileRefused(f"there is no file or folder {text}")
-    changed = path.stat().st_mtime_ns
-    return Given(name=path.name, key=f"{path}:{changed}", held=path)
+        raise FileRefused(f"file or folder not found: {text}")
+    modified = path.stat().st_mtime_ns
+    return FileSource(name=path.name, key=f"{path}:{modified}", content=path)
 
 
-def yaml(label: str, key: str) -> Row | None:
-    """The named fields of a YAML file that was just uploaded; each upload is handed out once."""
-    found = st.file_uploader(label, type=["yaml", "yml", "json"], key=f"{key}_yaml")
-    if found is None or isinstance(found, list) or st.session_state.get(f"{key}_read") == found.file_id:
+def draw_yaml_upload(label: str, key: str) -> Row | None:
+    """Draw the upload of a YAML file; returns its fields once for each upload, then None."""
+    upload = st.file_uploader(label, type=["yaml", "yml", "json"], key=f"{key}_yaml")
+    if upload is None or isinstance(upload, list) or st.session_state.get(f"{key}_read") == upload.file_id:
         return None
-    st.session_state[f"{key}_read"] = found.file_id
+    st.session_state[f"{key}_read"] = upload.file_id
     try:
-        text = found.getvalue().decode("utf-8-sig")
+        text = upload.getvalue().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileRefused("expected text in UTF-8") from None
-    return fields_of(text)
+    return parse_fields(text)

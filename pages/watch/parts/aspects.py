@@ -1,6 +1,6 @@
-"""Scoring by aspect as people watch it: the weighted sums, the weight that would turn them, whose weights are whose.
+"""The view of scoring by aspect: the weighted sums, the weights that would change the verdict, and people's weights.
 
-Everything is put together from the turns by the protocol's own functions, so nothing here asks a model.
+The judgements are computed from the stored turns by the protocol's own functions; no model is called.
 """
 
 from collections.abc import Sequence
@@ -8,22 +8,23 @@ from typing import Any
 
 import streamlit as st
 
-from core import aspects as sums
+from core import aspects as aspect_math
 from core.items import Item
 from core.labels import Target
 from core.protocols.dna_baselines import protocol as dna_baselines
+from core.protocols.dna_baselines.settings import Settings as BaselineSettings
 from core.protocols.dna_eval import verdicts
-from core.protocols.dna_eval.settings import Scoring, Settings
+from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.protocols.dna_eval.verdicts import Judgement
 from core.protocols.registry import PROTOCOLS
-from core.protocols.settings_file import checked
-from core.statistics.reports.weight_distances import kendall
-from core.trace import Event, Turn, TurnTaken, Verdict, VerdictReached
+from core.protocols.settings_file import validate_settings
+from core.statistics.reports.weight_distances import rank_distance
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import numbers, resources, shell
-from pages.parts.text import plain, short
+from pages.parts.text import escape_markdown, truncate
+from pages.parts.values import aspect_letter
 from pages.watch.parts import aspect_charts, turns
-from pages.watch.parts.aspect_charts import letter
-from storage import aspects as stored
+from storage import aspects as stored_aspects
 from storage import database, labels
 from storage.traces import Trace
 
@@ -37,191 +38,207 @@ STEPS = {
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Each judge's sums in turn; `live` while more is to come."""
-    told = checked(settings, PROTOCOLS[trace.protocol])
-    taken = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnTaken))
-    said = [turn for _, _, turn in taken]
-    judged = judgements(said, told, len(item.responses))
+    """Draw the verdict, the selected judge's scores and weights, and on request the replies."""
+    run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
+    completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
+    completed_turns = [turn for _, _, turn in completed]
+    judgements = compute_judgements(completed_turns, run_settings, len(item.responses))
     for _, event in events:
         if isinstance(event, VerdictReached):
-            st.markdown(f"**{plain(concluded(event.verdict))}**")
-        elif not isinstance(event, TurnTaken):
-            turns.trouble(event, "scoring")
-    one = chosen(trace.id, judged)
-    if one is not None and isinstance(told, Scoring):
-        judge(trace, one, told, live)
-    replies(trace.id, [(seq, turn) for _, seq, turn in taken], judged)
+            st.markdown(f"**{escape_markdown(format_verdict(event.verdict))}**")
+        elif not isinstance(event, TurnCompleted):
+            turns.draw_problem(event, "scoring")
+    judgement = choose_judge(trace.id, judgements)
+    if judgement is not None and isinstance(run_settings, ScoringSettings):
+        draw_judge(trace, judgement, run_settings, live)
+    draw_replies(trace.id, [(seq, turn) for _, seq, turn in completed], judgements)
 
 
-def concluded(verdict: Verdict) -> str:
-    """The outcome as a sentence begins; one that begins with a judge's name is left alone."""
+def format_verdict(verdict: Verdict) -> str:
+    """Return the reason as a sentence; one without a verdict begins with a judge's name, which stays as it is."""
     reason = verdict.reason
     return reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
 
 
-def judgements(said: Sequence[Turn], settings: object, responses: int) -> list[Judgement]:
-    """What the turns come to, by whichever protocol they were taken."""
-    if isinstance(settings, dna_baselines.Settings):
-        return dna_baselines.judgements(said, settings, responses)
-    return verdicts.judgements(said, settings, responses) if isinstance(settings, Settings) else []
+def compute_judgements(completed_turns: Sequence[Turn], settings: object, responses: int) -> list[Judgement]:
+    """Return the judgements that follow from the turns, by the protocol that the settings belong to."""
+    if isinstance(settings, BaselineSettings):
+        return dna_baselines.collect_judgements(completed_turns, settings, responses)
+    return verdicts.collect_judgements(completed_turns, settings, responses) if isinstance(settings, Settings) else []
 
 
-def chosen(trace_id: int, judged: Sequence[Judgement]) -> Judgement | None:
-    """The judge to look at; what each came to stands in the choice."""
-    if len(judged) < 2:
-        return next(iter(judged), None)
-    names = {one.judge: one for one in judged}
+def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | None:
+    """Draw the choice of a judge, each with its overall scores; returns the chosen judgement, None without judges."""
+    if len(judgements) < 2:
+        return next(iter(judgements), None)
+    by_judge = {judgement.judge: judgement for judgement in judgements}
     name = st.segmented_control(
         "Judge",
-        list(names),
-        format_func=lambda name: " · ".join(filter(None, (name, outcome(names[name])))),
-        default=judged[0].judge,
+        list(by_judge),
+        format_func=lambda name: " · ".join(filter(None, (name, format_overalls(by_judge[name])))),
+        default=judgements[0].judge,
         required=True,
         key=f"judge-{trace_id}",
     )
-    return names.get(str(name), judged[0])
+    return by_judge.get(str(name), judgements[0])
 
 
-def outcome(judged: Judgement) -> str:
-    """`8.05 to 7.80`, or nothing while there is nothing."""
-    return " to ".join(f"{value:.2f}" for value in judged.overalls or ())
+def format_overalls(judgement: Judgement) -> str:
+    """Return `8.05 to 7.80`; empty while there are no overall scores."""
+    return " to ".join(f"{value:.2f}" for value in judgement.overalls or ())
 
 
-def judge(trace: Trace, judged: Judgement, settings: Scoring, live: bool) -> None:
-    """One judge: the bars with the slider beside them, the table, and people's weights."""
-    if judged.problem and judged.scores:
-        word = "is at work" if live else f"has no verdict: {judged.problem}"
-        st.caption(f":material/{'sync' if live else 'help'}: {plain(judged.judge)} {plain(word)}")
-    key = f"{trace.id}-{judged.judge}"
-    weights = judged.weights
-    if weights is not None and judged.complete and judged.scores:
+def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, live: bool) -> None:
+    """Draw one judge: the bars with the slider beside them, the table, and people's weights."""
+    if judgement.problem and judgement.scores:
+        status = "is running" if live else f"has no verdict: {judgement.problem}"
+        st.caption(
+            f":material/{'sync' if live else 'help'}: {escape_markdown(judgement.judge)} {escape_markdown(status)}"
+        )
+    key = f"{trace.id}-{judgement.judge}"
+    weights = judgement.weights
+    if weights is not None and judgement.complete and judgement.scores:
         left, right = st.columns([3, 2], gap="large")
         with right:
-            tried = slider(weights, judged, key)
+            current_weights = draw_weight_slider(weights, judgement, key)
         with left:
-            aspect_charts.sums(tried, judged.scores, settings.highest, f"sums-{key}")
-    elif judged.overalls:
-        aspect_charts.overalls(judged.overalls, settings.highest, f"overalls-{key}")
-    if judged.aspects:
-        people = weights_of_people(trace, judged)
-        table(judged, people)
+            aspect_charts.draw_sums(current_weights, judgement.scores, settings.highest, f"sums-{key}")
+    elif judgement.overalls:
+        aspect_charts.draw_overalls(judgement.overalls, settings.highest, f"overalls-{key}")
+    if judgement.aspects:
+        people_weights = load_people_weights(trace, judgement)
+        draw_table(judgement, people_weights)
         if weights is not None:
-            beside(judged, weights, people, key)
+            draw_comparison(judgement, weights, people_weights, key)
 
 
-def slider(weights: sums.Weights, judged: Judgement, key: str) -> sums.Weights:
-    """Another weight for one aspect, the others in proportion; says where that turns the verdict."""
+def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: str) -> aspect_math.Weights:
+    """Draw a slider for the weight of one aspect; returns the weights with the others scaled in proportion."""
     names = list(weights)
-    place = st.pills(
-        "Another weight for",
+    index = st.pills(
+        "Change the weight of",
         range(len(names)),
-        format_func=letter,
-        default=heaviest(weights),
+        format_func=aspect_letter,
+        default=heaviest_aspect(weights),
         required=True,
         key=f"aspect-{key}",
     )
-    aspect = names[int(place or 0)]
+    aspect = names[int(index or 0)]
     percent = st.slider(
-        f"{plain(short(aspect, 60))}: weight in %",
+        f"{escape_markdown(truncate(aspect, 60))}: weight in %",
         0.0,
         100.0,
         float(round(weights[aspect], 1)),
         0.5,
         format="%.1f",
-        key=f"weight-{key}-{place}",
+        key=f"weight-{key}-{index}",
     )
-    st.markdown(turning(weights, judged, aspect))
+    st.markdown(describe_flips(weights, judgement, aspect))
     if abs(percent - weights[aspect]) < 0.05:
-        st.caption("The bars are as the judge weighed. Move the slider to see others; nothing is asked or kept.")
+        st.caption("The bars show the judge's weights. Move the slider to try others; nothing is saved.")
         return weights
-    tried = sums.reweighted(weights, aspect, percent)
-    winner = sums.preferred([sums.overall(tried, one) for one in judged.scores])
-    ahead = f"response {winner} is ahead" if winner else "the best are equal"
-    st.caption(f":material/tune: At {percent:g} % {ahead}. The judge gave {weights[aspect]:.3g} %.")
-    return tried
+    adjusted = aspect_math.set_weight(weights, aspect, percent)
+    winner = aspect_math.preferred_response(
+        [aspect_math.overall_score(adjusted, scores) for scores in judgement.scores]
+    )
+    leader = f"response {winner} is ahead" if winner else "the best responses are equal"
+    st.caption(f":material/tune: At {percent:g} % {leader}. The judge's weight is {weights[aspect]:.3g} %.")
+    return adjusted
 
 
-def heaviest(weights: sums.Weights) -> int:
-    """The place of the aspect that weighs most."""
-    return max(range(len(weights)), key=lambda place: list(weights.values())[place])
+def heaviest_aspect(weights: aspect_math.Weights) -> int:
+    """Return the index of the aspect with the highest weight."""
+    return max(range(len(weights)), key=list(weights.values()).__getitem__)
 
 
-def turning(weights: sums.Weights, judged: Judgement, aspect: str) -> str:
-    """`Under 14.3 % response 2 would be ahead.`"""
-    found = sums.flips(weights, judged.scores, aspect)
-    if found:
+def describe_flips(weights: aspect_math.Weights, judgement: Judgement, aspect: str) -> str:
+    """Return `Under 14.3 % response 2 would be ahead.` in Markdown."""
+    flips = aspect_math.find_flips(weights, judgement.scores, aspect)
+    if flips:
         return " ".join(
-            f"**{one.side.capitalize()} {one.at:.3g} %** response {one.to} would be ahead." for one in found
+            f"**{flip.side.capitalize()} {flip.at:.3g} %** response {flip.to} would be ahead." for flip in flips
         )
-    if not sums.preferred(judged.overalls or (0.0, 0.0)):
-        return "The best responses are equal: more or less weight where they differ turns it."
-    return "No weight of this aspect would turn the verdict."
+    if not aspect_math.preferred_response(judgement.overalls or (0.0, 0.0)):
+        return "The best responses are equal: any change of weight on which they differ decides the verdict."
+    return "No weight of this aspect would change the verdict."
 
 
-def weights_of_people(trace: Trace, judged: Judgement) -> dict[str, sums.Weights]:
-    """People's weights, for whoever gave their own or labels nothing here; who looks now has seen the judge's."""
-    target = Target(item=trace.item, kind="aspect_weights", part=sums.part(judged.aspects))
-    name = shell.annotator()
+def load_people_weights(trace: Trace, judgement: Judgement) -> dict[str, aspect_math.Weights]:
+    """Return people's weights by annotator; none for an annotator who has not given their own.
+
+    Records that this annotator has seen the judge's weights.
+    """
+    target = Target(item=trace.item, kind="aspect_weights", part=aspect_math.aspect_set_id(judgement.aspects))
+    annotator = shell.current_annotator()
     with database.writing(resources.engine()) as session:
-        if name is not None and judged.weights is not None and not labels.own(session, trace.study_id, target, name):
-            labels.see(session, trace.study_id, target, name)
+        if (
+            annotator is not None
+            and judgement.weights is not None
+            and not labels.current(session, trace.study_id, target, annotator)
+        ):
+            labels.record_view(session, trace.study_id, target, annotator)
             st.caption(
-                ":material/visibility: You have seen the judge's weights now: weights you give later are kept as not "
-                "blind. Other people's show after your own."
+                ":material/visibility: You have seen the judge's weights. Weights that you give from now on are "
+                "recorded as not blind. Other people's weights are shown after your own."
             )
             return {}
-        return stored.weights_of_people(session, trace.study_id, target)
+        return stored_aspects.annotator_weights(session, trace.study_id, target)
 
 
-def table(judged: Judgement, people: dict[str, sums.Weights]) -> None:
-    """The aspects by their letters: weights, and each response's score."""
-    average = sums.mean(list(people.values()))
-    heads = ["", "Aspect", *(["Weight"] if judged.weights else []), *(["People"] if people else [])]
-    heads += [f"R{number}" for number in range(1, len(judged.scores) + 1)]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(heads) - 2)]
-    for place, aspect in enumerate(judged.aspects):
-        cells = [f"**{letter(place)}**", plain(aspect)]
-        cells += [f"{judged.weights[aspect]:.3g} %"] if judged.weights else []
-        cells += [f"{average[aspect]:.3g} %"] if people else []
-        cells += [f"{scores[aspect]:g}" if aspect in scores else "–" for scores in judged.scores]
+def draw_table(judgement: Judgement, people_weights: dict[str, aspect_math.Weights]) -> None:
+    """Draw the aspects as a table with the weights and each response's scores."""
+    average = aspect_math.mean_weights(list(people_weights.values()))
+    headings = ["", "Aspect", *(["Weight"] if judgement.weights else []), *(["People"] if people_weights else [])]
+    headings += [f"R{number}" for number in range(1, len(judgement.scores) + 1)]
+    lines = ["| " + " | ".join(headings) + " |", "|---|---|" + "---:|" * (len(headings) - 2)]
+    for index, aspect in enumerate(judgement.aspects):
+        cells = [f"**{aspect_letter(index)}**", escape_markdown(aspect)]
+        cells += [f"{judgement.weights[aspect]:.3g} %"] if judgement.weights else []
+        cells += [f"{average[aspect]:.3g} %"] if people_weights else []
+        cells += [f"{scores[aspect]:g}" if aspect in scores else "–" for scores in judgement.scores]
         lines.append("| " + " | ".join(cells) + " |")
     st.markdown("\n".join(lines))
 
 
-def beside(judged: Judgement, weights: sums.Weights, people: dict[str, sums.Weights], key: str) -> None:
-    """The judge's weights beside people's, with their distance by rank."""
-    if not people:
+def draw_comparison(
+    judgement: Judgement, weights: aspect_math.Weights, people_weights: dict[str, aspect_math.Weights], key: str
+) -> None:
+    """Draw the judge's weights beside people's, with their rank distances."""
+    if not people_weights:
         return
-    aspect_charts.whose(judged.judge, weights, people, f"whose-{key}")
-    told = [(name, kendall(weights, given)) for name, given in people.items()]
+    aspect_charts.draw_weights(judgement.judge, weights, people_weights, f"weights-{key}")
+    distances = [(name, rank_distance(weights, person_weights)) for name, person_weights in people_weights.items()]
     parts = [
-        f"{plain(name)}: {'undefined (all weights equal)' if value is None else f'{value:.2f}'}" for name, value in told
+        f"{escape_markdown(name)}: {'undefined (all weights equal)' if value is None else f'{value:.2f}'}"
+        for name, value in distances
     ]
     st.caption(
-        f"Distance by rank from {plain(judged.judge)} to {', '.join(parts)} "
-        "(Kendall's with ties: 0 the same order, 1 the opposite)."
+        f"Rank distance from {escape_markdown(judgement.judge)} to {', '.join(parts)} "
+        "(Kendall's tau-b, scaled: 0 is the same order, 1 the opposite)."
     )
 
 
-def replies(trace_id: int, taken: Sequence[tuple[int, Turn]], judged: Sequence[Judgement]) -> None:
-    """Every ask with its reply, when somebody wants them."""
-    if not taken or not st.toggle(
-        f"Show {numbers.count(len(taken), 'ask with its reply', 'asks with their replies')}", key=f"replies-{trace_id}"
+def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judgements: Sequence[Judgement]) -> None:
+    """Draw every reply with its prompt, where the toggle is on."""
+    if not numbered_turns or not st.toggle(
+        f"Show {numbers.format_count(len(numbered_turns), 'reply', 'replies')}",
+        key=f"replies-{trace_id}",
     ):
         return
-    names = {one.judge: one.aspects for one in judged}
-    for seq, turn in taken:
+    aspects_by_judge = {judgement.judge: judgement.aspects for judgement in judgements}
+    for seq, turn in numbered_turns:
         with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
             with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-                wrong = f" · no reading: {plain(turn.problem)}" if turn.problem else ""
-                st.markdown(f"**{plain(turn.speaker)}** · {asked_for(turn, names.get(turn.speaker, ()))}{wrong}")
-                st.caption(turns.cost(turn.usage), width="content")
-            st.code(turn.reply or "(an empty reply)", language=None, wrap_lines=True)
-            turns.prompt(trace_id, seq)
+                problem = f" · no reading: {escape_markdown(turn.problem)}" if turn.problem else ""
+                step = describe_ask(turn, aspects_by_judge.get(turn.speaker, ()))
+                st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
+                st.caption(turns.format_usage(turn.usage), width="content")
+            st.code(turn.reply or "(empty reply)", language=None, wrap_lines=True)
+            turns.draw_prompt(trace_id, seq)
 
 
-def asked_for(turn: Turn, aspects: Sequence[str]) -> str:
-    """What an ask was for."""
+def describe_ask(turn: Turn, aspects: Sequence[str]) -> str:
+    """Return what an ask requested."""
     if turn.step == "score" and turn.round <= len(aspects):
-        return f"scores on {letter(turn.round - 1)} {plain(short(aspects[turn.round - 1], 60))}"
-    return STEPS.get(turn.step, plain(turn.step))
+        return f"scores on {aspect_letter(turn.round - 1)} {escape_markdown(truncate(aspects[turn.round - 1], 60))}"
+    return STEPS.get(turn.step, escape_markdown(turn.step))

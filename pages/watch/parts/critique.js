@@ -1,68 +1,92 @@
-// One critique as its judges see it: the text with its AIUs, what is factual, and what it covers of the reference.
-const NAMES = { aiu_precision: { true: "factual", false: "not factual" }, aiu_recall: { true: "covered", false: "not covered" } };
+// One critique as its judges see it: the text with its AIUs highlighted, and for each AIU the judgements with their
+// rationales. `marked.js`, which defines element, marked, chip and rationale, is loaded before this file.
+const VALUE_NAMES = {
+  aiu_precision: { true: "factual", false: "not factual" },
+  aiu_recall: { true: "covered", false: "not covered" },
+};
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const kept = (parentElement.__kept = parentElement.__kept?.name === data.name ? parentElement.__kept : { name: data.name, open: null });
+  // Streamlit calls this function again whenever the data change; the open row must survive that.
+  if (parentElement.__view?.name !== data.name) parentElement.__view = { name: data.name, open: null };
+  const view = parentElement.__view;
 
-  const pick = (row) => {
-    kept.open = kept.open === row.key ? null : row.key;
+  const toggle = (row) => {
+    view.open = view.open === row.key ? null : row.key;
     draw();
-    if (kept.open) root.querySelector(`[data-key="${CSS.escape(kept.open)}"]`)?.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    if (view.open) rowNode(view.open)?.scrollIntoView({ block: "nearest", behavior: "smooth" });
   };
 
-  const entry = (row, names) => {
+  const rowNode = (key) => root.querySelector(`[data-key="${CSS.escape(key)}"]`);
+
+  const judgeChip = (judge, names) => {
+    const missing = judge.pending ? "waiting for the reply" : `no judgement: ${judge.problem}`;
+    const node = chip(judge.value, `${judge.name}: ${judge.value === null ? missing : names[String(judge.value)]}`);
+    if (judge.pending) node.classList.add("pending");
+    return node;
+  };
+
+  const promptButton = (seq) => {
+    const button = element("button", "link", "Prompt");
+    button.type = "button";
+    button.onclick = () => setTriggerValue("prompt", { seq });
+    return button;
+  };
+
+  const drawRow = (row, names) => {
     const box = element("div", "entry");
     box.dataset.key = row.key;
+    const open = view.open === row.key;
     const line = element("button", "line");
     line.type = "button";
-    line.setAttribute("aria-expanded", String(kept.open === row.key));
+    line.setAttribute("aria-expanded", String(open));
     const chips = element("span", "chips");
-    row.judges.forEach((judge) => {
-      const said = judge.value === null ? (judge.asked ? "is being asked" : `no judgement: ${judge.problem}`) : names[String(judge.value)];
-      const one = chip(judge.value, `${judge.name}: ${said}`);
-      if (judge.asked) one.classList.add("asked");
-      chips.append(one);
-    });
-    line.append(element("span", "place", String(row.number)), element("span", "words", row.text), chips, element("span", "why", kept.open === row.key ? "▾ why" : "▸ why"));
-    line.onclick = () => pick(row);
+    chips.append(...row.judges.map((judge) => judgeChip(judge, names)));
+    line.append(
+      element("span", "place", String(row.number)),
+      element("span", "words", row.text),
+      chips,
+      element("span", "why", open ? "▾ why" : "▸ why"),
+    );
+    line.onclick = () => toggle(row);
     box.append(line);
-    if (kept.open === row.key) {
-      const more = element("div", "more");
+    if (open) {
+      const rationales = element("div", "more");
       row.judges.forEach((judge) => {
-        const why = rationale(judge, names);
-        if (judge.seq !== null) {
-          const prompt = element("button", "link", "Prompt");
-          prompt.type = "button";
-          prompt.onclick = () => setTriggerValue("prompt", { seq: judge.seq });
-          why.append(prompt);
-        }
-        more.append(why);
+        const node = rationale(judge, names);
+        if (judge.seq !== null) node.append(promptButton(judge.seq));
+        rationales.append(node);
       });
-      box.append(more);
+      box.append(rationales);
     }
     return box;
   };
 
-  const part = (told) => {
-    const names = NAMES[told.kind];
-    const box = element("section", "part");
+  const drawPart = (part) => {
+    const names = VALUE_NAMES[part.kind];
+    const section = element("section", "part");
     const left = element("div", "card");
-    left.append(element("div", "heading", told.title), told.segments.length ? marked(told.segments, told.rows, kept.open, pick) : element("div", "none", told.nothing));
+    left.append(
+      element("div", "heading", part.title),
+      part.segments.length
+        ? marked(part.segments, part.rows, view.open, toggle)
+        : element("div", "none", part.placeholder),
+    );
     const right = element("div");
-    const heading = element("div", "heading", told.question);
-    heading.append(element("div", "sub", told.counts));
+    const heading = element("div", "heading", part.question);
+    heading.append(element("div", "sub", part.counts));
     const list = element("div", "list");
-    told.rows.forEach((row) => list.append(entry(row, names)));
+    list.append(...part.rows.map((row) => drawRow(row, names)));
     right.append(heading, list);
-    box.append(left, right);
-    return box;
+    section.append(left, right);
+    return section;
   };
 
   const draw = () => {
+    // Replacing the nodes drops the keyboard focus, so it is set again on the same row.
     const focused = parentElement.activeElement?.closest?.("[data-key]")?.dataset.key;
-    root.replaceChildren(...data.parts.map(part));
-    if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"] .line`)?.focus();
+    root.replaceChildren(...data.parts.map(drawPart));
+    if (focused) rowNode(focused)?.querySelector(".line")?.focus();
   };
   draw();
 }

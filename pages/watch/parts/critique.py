@@ -1,33 +1,34 @@
-"""A critique of a critique: the text with its AIUs marked in place, each judgement with its evidence and rationale."""
+"""The view of a critique evaluation: the critique with its AIUs highlighted, and each judgement with its rationale."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.aiu_spans import places, segments
-from core.critiques import Critique, Score
+from core.aiu_spans import locate_aius, split_text
+from core.critiques import Critique, CritiqueScore
 from core.items import Item
 from core.labels import Kind
 from core.protocols.metacritique import protocol as metacritique
-from core.protocols.metacritique.progress import WRITING, Job, Judgement, judgements
-from core.protocols.metacritique.protocol import Replay, Settings
-from core.trace import Event, TurnTaken
-from pages.parts import assets, resources
-from pages.parts.text import plain, safe
+from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Job, collect_judgements
+from core.protocols.metacritique.protocol import Replay
+from core.protocols.metacritique.settings import Settings
+from core.trace import Event, TurnCompleted
+from pages.parts import assets, resources, shell
+from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import turns
 from storage import aius, database, traces
 from storage.traces import Trace
 
-Events = Sequence[tuple[int, Event]]
-WRITTEN = {
+NumberedEvents = Sequence[tuple[int, Event]]
+TEXT_TITLES = {
     "reference_answer": "Reference answer",
     "reference_critique": "Reference critique",
     "extract": "AIUs extracted from",
 }
 
 
-_critique = st.components.v2.component(
+_critique_component = st.components.v2.component(
     "critique",
     html='<div class="root"></div>',
     css=assets.read("parts/marked.css", "watch/parts/critique.css"),
@@ -35,132 +36,148 @@ _critique = st.components.v2.component(
 )
 
 
-def render(trace: Trace, item: Item, events: Events, settings: dict[str, Any], live: bool) -> None:
-    """What was written first, then one critique at a time with its scores."""
-    chosen = Settings.model_validate(settings)
-    taken = {event.ask: event.turn for _, event in events if isinstance(event, TurnTaken)}
-    replay = metacritique.replayed(item, chosen, taken)
-    seq = {event.ask: number for number, event in events if isinstance(event, TurnTaken)}
-    numbers = {job: seq[number] for job, number in replay.numbers.items() if number in seq}
-    looked_at(trace, replay)
-    prepared(trace, replay, numbers)
+def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str, Any], live: bool) -> None:
+    """Draw the texts that the trace wrote, then one critique with its scores and judgements."""
+    run_settings = Settings.model_validate(settings)
+    turns_by_ask = {event.ask: event.turn for _, event in events if isinstance(event, TurnCompleted)}
+    replay = metacritique.replay_turns(item, run_settings, turns_by_ask)
+    seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
+    seq_by_job = {job: seq_by_ask[number] for job, number in replay.ask_numbers.items() if number in seq_by_ask}
+    record_view(trace, replay)
+    draw_written_texts(trace, replay, seq_by_job)
     for _, event in events:
-        turns.trouble(event, "evaluation")
-    critique = which(replay)
+        turns.draw_problem(event, "evaluation")
+    critique = choose_critique(replay)
     if critique is not None:
-        scored(replay, critique)
-        drawn(trace, replay, critique, numbers, live)
-    for problem in metacritique.missing(replay.case):
-        st.caption(f":material/help: {plain(problem)}")
+        draw_scores(replay, critique)
+        draw_critique(trace, replay, critique, seq_by_job, live)
+    for problem in metacritique.missing_inputs(replay.evaluation):
+        st.caption(f":material/help: {escape_markdown(problem)}")
 
 
-def looked_at(trace: Trace, replay: Replay) -> None:
-    """A label given after looking is not blind: keep that in mind, and say it."""
-    from pages.parts import shell
-
-    name = shell.annotator()
-    if name is None:
+def record_view(trace: Trace, replay: Replay) -> None:
+    """Record that the annotator has seen the judgements, so that later labels are not blind, and say so."""
+    annotator = shell.current_annotator()
+    if annotator is None:
         return
     with database.writing(resources.engine()) as session:
-        if aius.see(session, trace.study_id, {one.target for one in judgements(replay.case)}, name):
-            st.caption(
-                ":material/visibility: You have seen the judges now: a label you give later is kept as not blind."
-            )
+        if aius.record_views(
+            session,
+            trace.study_id,
+            {judgement.target for judgement in collect_judgements(replay.evaluation)},
+            annotator,
+        ):
+            st.caption(turns.NOT_BLIND)
 
 
-def prepared(trace: Trace, replay: Replay, numbers: Mapping[Job, int]) -> None:
-    """References and AIUs that were written in this trace; what the item brought is with the item."""
-    written = [(job, turn) for job, turn in replay.case.said.items() if job.step in WRITING]
+def draw_written_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:
+    """Draw the references and AIUs that a model wrote in this trace; those of the item are drawn with the item."""
+    written = [(job, turn) for job, turn in replay.evaluation.turns.items() if job.step in WRITING_STEPS]
     if not written:
         return
-    with st.expander(f"Written by {plain(replay.case.settings.writing.name)}: {len(written)} texts"):
+    with st.expander(
+        f"Written by {escape_markdown(replay.evaluation.settings.effective_writer.name)}: {len(written)} texts"
+    ):
         for job, turn in written:
-            st.markdown(f"**{WRITTEN[job.step]} {plain(job.critique)}**".replace(" **", "**"))
-            st.markdown(safe(turn.reply) if turn.reading is not None else f"*{plain(turn.problem)}*")
-            st.caption(turns.cost(turn.usage))
-            turns.prompt(trace.id, numbers[job])
+            st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(job.critique)}**".replace(" **", "**"))
+            st.markdown(
+                sanitize_markdown(turn.reply) if turn.reading is not None else f"*{escape_markdown(turn.problem)}*"
+            )
+            st.caption(turns.format_usage(turn.usage))
+            turns.draw_prompt(trace.id, seq_by_job[job])
 
 
-def which(replay: Replay) -> Critique | None:
-    """The critique to look at; the choice is in the address."""
-    there = {one.id: one for one in replay.case.critiques}
-    if len(there) < 2:
-        return next(iter(there.values()), None)
-    chosen = st.segmented_control(
+def choose_critique(replay: Replay) -> Critique | None:
+    """Draw the choice of a critique, which is in the address; returns None where there is no critique."""
+    critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
+    if len(critiques) < 2:
+        return next(iter(critiques.values()), None)
+    selected = st.segmented_control(
         "Critique by",
-        list(there),
-        format_func=lambda name: _title(there[name]),
-        default=next(iter(there)),
+        list(critiques),
+        format_func=lambda name: _critique_name(critiques[name]),
+        default=next(iter(critiques)),
         required=True,
         key="critique",
         bind="query-params",
     )
-    return there.get(str(chosen)) or next(iter(there.values()))
+    return critiques.get(str(selected)) or next(iter(critiques.values()))
 
 
-def scored(replay: Replay, critique: Critique) -> None:
-    """`P 0.71 · R 0.40 · F1 0.51`, for each judge."""
-    found = metacritique.scores(replay.case)
-    judges = replay.case.settings.judges
+def draw_scores(replay: Replay, critique: Critique) -> None:
+    """Draw `P 0.71 · R 0.40 · F1 0.51` for each judge."""
+    scores = metacritique.critique_scores(replay.evaluation)
+    judges = replay.evaluation.settings.judges
     with st.container(horizontal=True, gap="large"):
         for judge in judges:
             with st.container(width="content", gap=None):
-                st.caption(plain(judge.name))
-                st.markdown(f"### {_figures(found[judge.name, critique.id])}")
+                st.caption(escape_markdown(judge.name))
+                st.markdown(f"### {_format_scores(scores[judge.name, critique.id])}")
 
 
-def drawn(trace: Trace, replay: Replay, critique: Critique, numbers: Mapping[Job, int], live: bool) -> None:
-    """The component, and the prompt that was asked for."""
-    said = [one for one in judgements(replay.case) if one.critique == critique.id]
-    asked = set(replay.asked) if live else set()
-    held = replay.case.reference
+def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: Mapping[Job, int], live: bool) -> None:
+    """Draw the component, and the prompt that was clicked in it."""
+    task_judgements = [
+        judgement for judgement in collect_judgements(replay.evaluation) if judgement.critique == critique.id
+    ]
+    pending = set(replay.pending) if live else set()
+    reference = replay.evaluation.reference
     parts = []
-    if replay.case.settings.tasks != "recall":
-        parts.append(_part("aiu_precision", f"Critique by {critique.author}", critique, said, numbers, asked))
-    if replay.case.settings.tasks != "precision":
-        title = f"Reference critique by {held.author}" if held else "Reference critique"
-        parts.append(_part("aiu_recall", title, held, said, numbers, asked))
-    found = _critique(
+    if replay.evaluation.settings.tasks != "recall":
+        parts.append(
+            _part_data(
+                "aiu_precision", f"Critique by {critique.author}", critique, task_judgements, seq_by_job, pending
+            )
+        )
+    if replay.evaluation.settings.tasks != "precision":
+        title = f"Reference critique by {reference.author}" if reference else "Reference critique"
+        parts.append(_part_data("aiu_recall", title, reference, task_judgements, seq_by_job, pending))
+    component = _critique_component(
         key=f"critique_{trace.id}_{critique.id}",
         data={"name": critique.id, "parts": parts},
         on_prompt_change=lambda: None,
     )
-    if found.prompt is not None:
-        _prompt(trace.id, int(found.prompt["seq"]))
+    if component.prompt is not None:
+        _draw_prompt(trace.id, int(component.prompt["seq"]))
 
 
 @st.dialog("Prompt", width="large")
-def _prompt(trace_id: int, seq: int) -> None:
+def _draw_prompt(trace_id: int, seq: int) -> None:
     with database.reading(resources.engine()) as session:
         text = traces.prompt(session, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 
 
-def _part(
+def _part_data(
     kind: Kind,
     title: str,
     critique: Critique | None,
-    said: Sequence[Judgement],
-    numbers: Mapping[Job, int],
-    asked: set[Job],
+    task_judgements: Sequence[AiuJudgement],
+    seq_by_job: Mapping[Job, int],
+    pending: set[Job],
 ) -> dict[str, Any]:
-    """The text with its AIUs, and what the judges say of each."""
-    here = [one for one in said if one.target.kind == kind]
+    """Return the data of one task: the text with its AIUs, and the judgements of each."""
+    part_judgements = [judgement for judgement in task_judgements if judgement.target.kind == kind]
     rows: dict[str, dict[str, Any]] = {}
-    for one in here:
+    for judgement in part_judgements:
         row = rows.setdefault(
-            one.aiu.id,
-            {"key": f"{kind} {one.aiu.id}", "aiu": one.aiu.id, "number": len(rows) + 1, "text": one.aiu.text},
+            judgement.aiu.id,
+            {
+                "key": f"{kind} {judgement.aiu.id}",
+                "aiu": judgement.aiu.id,
+                "number": len(rows) + 1,
+                "text": judgement.aiu.text,
+            },
         )
         row.setdefault("judges", []).append(
             {
-                "name": one.judge,
-                "value": one.value,
-                "problem": one.problem,
-                "evidence": one.evidence,
-                "reasoning": one.reasoning,
-                "seq": numbers.get(one.job),
-                "asked": one.job in asked,
+                "name": judgement.judge,
+                "value": judgement.value,
+                "problem": judgement.problem,
+                "evidence": judgement.evidence,
+                "reasoning": judgement.reasoning,
+                "seq": seq_by_job.get(judgement.job),
+                "pending": judgement.job in pending,
             }
         )
         row["value"] = row["judges"][0]["value"]
@@ -168,38 +185,42 @@ def _part(
     return {
         "kind": kind,
         "title": title,
-        "segments": marked(critique) if critique else [],
-        "nothing": "It is not written yet.",
+        "segments": marked_segments(critique) if critique else [],
+        "placeholder": "Not written yet.",
         "question": "Is it factual? (precision)" if kind == "aiu_precision" else "Does the critique cover it? (recall)",
-        "counts": _counts(kind, here),
+        "counts": _count_values(kind, part_judgements),
         "rows": list(rows.values()),
     }
 
 
-def marked(critique: Critique) -> list[dict[str, Any]]:
-    """A critique's text in stretches, each with the AIUs that stand in it."""
+def marked_segments(critique: Critique) -> list[dict[str, Any]]:
+    """Return a critique's text in segments, each with the ids of the AIUs that it is part of."""
     text = critique.text
-    return [{"text": text[one.start : one.end], "aius": one.aius} for one in segments(text, places(critique))]
+    return [
+        {"text": text[segment.start : segment.end], "aius": segment.aius}
+        for segment in split_text(text, locate_aius(critique))
+    ]
 
 
-def _counts(kind: Kind, said: Sequence[Judgement]) -> str:
-    """`judge A: 5 of 7`, for each judge."""
-    names = list(dict.fromkeys(one.judge for one in said))
-    by_judge = {name: [one.value for one in said if one.judge == name] for name in names}
+def _count_values(kind: Kind, task_judgements: Sequence[AiuJudgement]) -> str:
+    """Return `judge A: 5 of 7 factual` for each judge."""
+    names = list(dict.fromkeys(judgement.judge for judgement in task_judgements))
+    by_judge = {name: [judgement.value for judgement in task_judgements if judgement.judge == name] for name in names}
     word = "factual" if kind == "aiu_precision" else "covered"
-    told = []
+    parts = []
     for name, values in by_judge.items():
-        lost = values.count(None)
-        told.append(
-            f"{name}: {values.count(True)} of {len(values) - lost} {word}" + (f", {lost} not judged" if lost else "")
+        missing = values.count(None)
+        parts.append(
+            f"{name}: {values.count(True)} of {len(values) - missing} {word}"
+            + (f", {missing} not judged" if missing else "")
         )
-    return " · ".join(told) or "No AIU yet."
+    return " · ".join(parts) or "No AIUs yet."
 
 
-def _title(critique: Critique) -> str:
+def _critique_name(critique: Critique) -> str:
     return critique.author if critique.author == critique.id else f"{critique.author} ({critique.id})"
 
 
-def _figures(score: Score) -> str:
+def _format_scores(score: CritiqueScore) -> str:
     named = (("P", score.precision), ("R", score.recall), ("F1", score.f1))
     return " · ".join(f"{name} {'–' if value is None else format(value, '.2f')}" for name, value in named)

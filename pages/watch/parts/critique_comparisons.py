@@ -1,4 +1,4 @@
-"""Ratings, comparisons and refinements of critiques: the critiques as cards, what each judge says below."""
+"""The view of critique ratings, comparisons and refinements: the critiques as cards, the judges' replies below."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,81 +7,80 @@ import streamlit as st
 
 from core.critiques import Critique
 from core.items import Item
-from core.protocols.critique_baselines.protocol import REFINEMENT, Told, asked
+from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks
 from core.protocols.registry import PROTOCOLS
-from core.trace import Event, Turn, TurnTaken
-from pages.parts.text import plain, safe
+from core.trace import Event, Turn, TurnCompleted
+from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import turns
 from storage.traces import Trace
 
-CHOSEN = {1: ":material/looks_one: the first", 2: ":material/looks_two: the second", 0: "equally good"}
+CHOICES = {1: ":material/looks_one: first", 2: ":material/looks_two: second", 0: "equal"}
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Critique by critique, or pair by pair."""
-    chosen: Any = PROTOCOLS[trace.protocol].settings.model_validate(settings)
-    taken = {event.ask: event.turn for _, event in events if isinstance(event, TurnTaken)}
-    seq = {event.ask: number for number, event in events if isinstance(event, TurnTaken)}
+    """Draw one group for each critique, or for each pair of critiques."""
+    run_settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(settings)
+    turns_by_ask = {event.ask: event.turn for _, event in events if isinstance(event, TurnCompleted)}
+    seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
     for _, event in events:
-        turns.trouble(event, "evaluation")
-    there = asked(item, chosen, taken)
-    refined = {one.critiques[0].id: one for one in there if one.step == "refine"}
-    groups: dict[tuple[str, ...], list[Told]] = {}
-    for one in there:
-        if one.step != "refine":
-            groups.setdefault(tuple(critique.id for critique in one.critiques), []).append(one)
-    for said in groups.values():
-        group(trace, said, refined, seq)
-    for one in refined.values():
-        if one.turn is not None:
-            with st.expander(f"How the answer was refined by the critique of {plain(one.critiques[0].author)}"):
-                reply(trace, one.turn, seq[one.number], "refined answer")
+        turns.draw_problem(event, "evaluation")
+    asked_turns = list_asks(item, run_settings, turns_by_ask)
+    refined = {asked_turn.critiques[0].id: asked_turn for asked_turn in asked_turns if asked_turn.step == "refine"}
+    groups: dict[tuple[str, ...], list[CritiqueAsk]] = {}
+    for asked_turn in asked_turns:
+        if asked_turn.step != "refine":
+            groups.setdefault(tuple(critique.id for critique in asked_turn.critiques), []).append(asked_turn)
+    for group_turns in groups.values():
+        draw_group(trace, group_turns, refined, seq_by_ask)
+    for asked_turn in refined.values():
+        if asked_turn.turn is not None:
+            with st.expander(
+                f"How the answer was refined by the critique of {escape_markdown(asked_turn.critiques[0].author)}"
+            ):
+                turns.draw_turn(
+                    trace.id,
+                    seq_by_ask[asked_turn.number],
+                    asked_turn.turn,
+                    f"**{escape_markdown(asked_turn.turn.speaker)}** · refined answer",
+                )
 
 
-def group(trace: Trace, said: Sequence[Told], refined: Mapping[str, Told], seq: Mapping[int, int]) -> None:
-    """The critiques, or what they made of the answer, side by side; then one line a judge."""
-    critiques = said[0].critiques
+def draw_group(
+    trace: Trace, group_turns: Sequence[CritiqueAsk], refined: Mapping[str, CritiqueAsk], seq_by_ask: Mapping[int, int]
+) -> None:
+    """Draw the critiques, or the answers refined by them, side by side; then each judge's reply."""
+    critiques = group_turns[0].critiques
     with st.container(border=True):
         for number, (column, critique) in enumerate(zip(st.columns(len(critiques)), critiques, strict=True), 1):
             with column:
-                card(trace, critique, number if len(critiques) > 1 else 0, refined.get(critique.id))
-        for one in said:
-            if one.turn is None:
-                st.markdown(f"**{plain(one.judge)}** · :gray[is being asked]")
+                draw_card(critique, number if len(critiques) > 1 else 0, refined.get(critique.id))
+        for asked_turn in group_turns:
+            if asked_turn.turn is None:
+                st.markdown(f"**{escape_markdown(asked_turn.judge)}** · :gray[waiting for the reply]")
             else:
-                reply(trace, one.turn, seq[one.number], verdict(one.turn))
+                heading = f"**{escape_markdown(asked_turn.judge)}** · {format_reading(asked_turn.turn)}"
+                turns.draw_turn(trace.id, seq_by_ask[asked_turn.number], asked_turn.turn, heading)
 
 
-def card(trace: Trace, critique: Critique, number: int, refined: Told | None) -> None:
-    """A critique, or the answer that it led to with the critique folded."""
-    place = {0: "", 1: "First: ", 2: "Second: "}[number]
-    if trace.protocol != REFINEMENT:
-        st.caption(f"**{place}{'critique' if place else 'Critique'} by {plain(critique.author)}**")
-        st.markdown(safe(critique.text))
+def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None) -> None:
+    """Draw a critique, or the answer refined by it with the critique folded."""
+    prefix = {0: "", 1: "First: ", 2: "Second: "}[number]
+    if refined is None:
+        st.caption(f"**{prefix}{'critique' if prefix else 'Critique'} by {escape_markdown(critique.author)}**")
+        st.markdown(sanitize_markdown(critique.text))
         return
-    st.caption(f"**{place}answer refined by the critique of {plain(critique.author)}**")
-    text = str(refined.turn.reading) if refined and refined.turn and refined.turn.reading is not None else ""
-    st.markdown(safe(text) if text else "*There is none.*")
-    with st.expander("The critique"):
-        st.markdown(safe(critique.text))
+    st.caption(f"**{prefix}answer refined by the critique of {escape_markdown(critique.author)}**")
+    text = str(refined.turn.reading) if refined.turn and refined.turn.reading is not None else ""
+    st.markdown(sanitize_markdown(text) if text else "*No refined answer.*")
+    with st.expander("Critique"):
+        st.markdown(sanitize_markdown(critique.text))
 
 
-def verdict(turn: Turn) -> str:
-    """What a judge says, in words."""
+def format_reading(turn: Turn) -> str:
+    """Return the value of a judge's reply, in Markdown."""
     if turn.reading is None:
-        return f"no verdict: {plain(turn.problem)}"
+        return f"no verdict: {escape_markdown(turn.problem)}"
     if turn.step == "rate":
         return f"**{turn.reading} of 7**"
     swapped = " :gray[(read in swapped order)]" if turn.shown == (2, 1) else ""
-    return f"**{CHOSEN[int(turn.reading)]}**{swapped}"  # type: ignore[arg-type]
-
-
-def reply(trace: Trace, turn: Turn, seq: int, said: str) -> None:
-    """One turn: who, what, the reply, the prompt folded."""
-    with st.container(key=f"turn-{trace.id}-{seq}", gap="small"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown(f"**{plain(turn.speaker)}** · {said}")
-            st.caption(turns.cost(turn.usage), width="content")
-        with st.container(key=f"card-turn-{trace.id}-{seq}"):
-            st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
-        turns.prompt(trace.id, seq)
+    return f"**{CHOICES[int(turn.reading)]}**{swapped}"  # type: ignore[arg-type]

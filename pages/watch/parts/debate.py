@@ -1,24 +1,33 @@
-"""A debate as people watch it: the stance grid, then the talk. Live, finished and imported ones are drawn alike."""
+"""The default view of a trace: the grid of stances, the turns, and the verdict.
 
-from collections.abc import Sequence
+Live, finished and imported traces are drawn alike. Preferences are drawn in the colours of the responses, scores and
+answers as their values; a trace of several criteria has a row for each judge and criterion.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core.items import Item
-from core.stances import Stance, disputes, stances
-from core.trace import CallFailed, Event, ReplyUnreadable, Turn, TurnTaken, VerdictReached
-from pages.parts import assets, colours
-from pages.parts.text import plain, safe
+from core.labels import Opinion, Value
+from core.protocols.registry import PROTOCOLS
+from core.stances import Stance, find_disagreements, list_stances
+from core.trace import CallFailed, Event, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached
+from pages.parts import assets, colours, paging
+from pages.parts.text import escape_markdown
+from pages.parts.values import RESPONSE_NAMES, format_value
 from pages.watch.parts import turns
 from storage.traces import Trace
 
-PAGE = 40
-"""Events of the talk on one page."""
-STANCE = {1: "1", 2: "2", 0: "0 (neither)"}
+NumberedEvent = tuple[int, Event]
+Row = tuple[str, str]
+"""A judge and a criterion."""
+EVENTS_PER_PAGE = 40
+STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
     ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "
-    "Stances are told in the order above."
+    "The stances use the order above."
 )
 stance_grid = st.components.v2.component(
     "stances",
@@ -28,116 +37,184 @@ stance_grid = st.components.v2.component(
 )
 
 
-def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Grid and talk, the judges in the order of the settings; `live` while more is to come."""
-    trace_id, judges = trace.id, [str(judge["name"]) for judge in settings.get("judges", [])]
-    talk = stances(events)
-    told = _order(talk, events)
-    page = _page(trace_id, len(told))
-    clicked = _map(trace_id, talk, judges, live)
+def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], live: bool) -> None:
+    """Draw the grid and one page of the events, the judges in the order of the settings."""
+    stances = _stances_by_row(events)
+    preference = _judges_preference(trace, item, events)
+    ordered = _in_flow_order(stances, events)
+    page_key = f"talk_page_{trace.id}"
+    page = paging.current_page(page_key, len(ordered), EVENTS_PER_PAGE)
+    clicked = _draw_grid(trace.id, stances, _judge_names(settings), preference, live)
     if clicked is not None:
-        page = next(place for place, (seq, _) in enumerate(told) if seq == clicked) // PAGE + 1
-        st.session_state[f"talk_page_{trace_id}"] = page
-    if any(isinstance(event, TurnTaken) and event.turn.shown == (2, 1) for _, event in events):
+        index = next(index for index, (seq, _) in enumerate(ordered) if seq == clicked)
+        page = st.session_state[page_key] = paging.page_of(index, EVENTS_PER_PAGE)
+    if any(isinstance(event, TurnCompleted) and event.turn.shown == (2, 1) for _, event in events):
         st.caption(SWAPPED)
-    before = {stance.seq: stance for stance in talk}
-    for seq, event in told[(page - 1) * PAGE : page * PAGE]:
-        _event(trace_id, seq, event, before.get(seq))
-    if len(told) > PAGE:
-        st.pagination(-(-len(told) // PAGE), key=f"talk_page_{trace_id}")
+    by_seq = {stance.seq: stance for _, stance in stances}
+    for seq, event in paging.page_slice(ordered, page, EVENTS_PER_PAGE):
+        _draw_event(trace.id, seq, event, by_seq.get(seq), preference)
+    paging.draw_pagination(page_key, len(ordered), EVENTS_PER_PAGE)
 
 
-def _order(talk: Sequence[Stance], events: Sequence[tuple[int, Event]]) -> list[tuple[int, Event]]:
-    """Turns in the order of the flow; trouble stays before the turn that it led to."""
-    place = {stance.seq: number for number, stance in enumerate(talk)}
-    asks = {event.ask: place[seq] for seq, event in events if isinstance(event, TurnTaken)}
+def _judge_names(settings: Mapping[str, Any]) -> list[str]:
+    """Return the names of the judges in some settings; settings of unknown protocols may have another shape."""
+    judges = settings.get("judges")
+    return [str(judge["name"]) for judge in judges if isinstance(judge, dict) and "name" in judge] if judges else []
 
-    def key(told: tuple[int, Event]) -> tuple[float, int]:
-        seq, event = told
-        if isinstance(event, TurnTaken):
-            return place[seq], 1
+
+def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]) -> bool:
+    """Whether the readings 1, 2 and 0 stand for the responses: by the opinions, else by the protocol."""
+    opinions = [
+        opinion for _, event in events if isinstance(event, VerdictReached) for opinion in event.verdict.opinions
+    ]
+    if opinions:
+        return any(opinion.kind == "preference" for opinion in opinions)
+    return PROTOCOLS[trace.protocol].judges == "pair" if trace.protocol in PROTOCOLS else len(item.responses) == 2
+
+
+def _stances_by_row(events: Sequence[NumberedEvent]) -> list[tuple[Row, Stance]]:
+    """Return (row, stance) of every turn in the order of the flow; changes are tracked within one criterion."""
+    criteria = dict.fromkeys(event.turn.criterion for _, event in events if isinstance(event, TurnCompleted))
+    stances = [
+        ((stance.judge, criterion), stance)
+        for criterion in criteria
+        for stance in list_stances([pair for pair in events if _is_turn_on(pair[1], criterion)])
+    ]
+    asks = {seq: event.ask for seq, event in events if isinstance(event, TurnCompleted)}
+    return sorted(stances, key=lambda pair: (asks[pair[1].seq], pair[1].seq))
+
+
+def _is_turn_on(event: Event, criterion: str) -> bool:
+    return isinstance(event, TurnCompleted) and event.turn.criterion == criterion
+
+
+def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[NumberedEvent]) -> list[NumberedEvent]:
+    """Return the events in the order of the flow: failed attempts before their turn, the verdict last."""
+    positions = {stance.seq: position for position, (_, stance) in enumerate(stances)}
+    asks = {event.ask: positions[seq] for seq, event in events if isinstance(event, TurnCompleted)}
+
+    def sort_key(numbered: NumberedEvent) -> tuple[int, int]:
+        seq, event = numbered
+        if isinstance(event, TurnCompleted):
+            return positions[seq], 1
         if isinstance(event, ReplyUnreadable | CallFailed):
-            return asks.get(event.ask, len(talk)), 0
-        return len(talk) + 1, seq
+            return asks.get(event.ask, len(stances)), 0
+        return len(stances) + 1, seq
 
-    return sorted(events, key=key)
-
-
-def _page(trace_id: int, length: int) -> int:
-    last = max(1, -(-length // PAGE))
-    return min(int(st.session_state.get(f"talk_page_{trace_id}", 1)), last)
+    return sorted(events, key=sort_key)
 
 
-def _map(trace_id: int, talk: Sequence[Stance], judges: Sequence[str], live: bool) -> int | None:
-    """The stance grid; the number of the event that was clicked, when it is on another page of the talk."""
-    names = list(dict.fromkeys([*judges, *(stance.judge for stance in talk)]))
-    last = max((stance.round for stance in talk), default=0)
-    places = {name: place for place, name in enumerate(names)}
-    asked: list[list[int]] = []
+def _draw_grid(
+    trace_id: int, stances: Sequence[tuple[Row, Stance]], judges: Sequence[str], preference: bool, live: bool
+) -> int | None:
+    """Draw the grid of stances; returns the number of a clicked event whose turn is on another page."""
+    criteria = list(dict.fromkeys(criterion for (_, criterion), _ in stances)) or [""]
+    names = list(dict.fromkeys([*judges, *(judge for (judge, _), _ in stances)]))
+    rows = [(judge, criterion) for criterion in criteria for judge in names]
+    last_round = max((stance.round for _, stance in stances), default=0)
+    pending: list[list[int]] = []
     if live:
-        spoken = {(stance.judge, stance.round) for stance in talk}
-        now = last + 1 if all((name, last) in spoken for name in names) else last
-        asked = [[places[name], now] for name in names if (name, now) not in spoken]
-        last = max(last, now)
-    found = stance_grid(
+        answered = {(row, stance.round) for row, stance in stances}
+        current_round = last_round + 1 if all((row, last_round) in answered for row in rows) else last_round
+        pending = [[index, current_round] for index, row in enumerate(rows) if (row, current_round) not in answered]
+        last_round = current_round
+    grid = stance_grid(
         key=f"stances_{trace_id}",
         data={
             "trace": trace_id,
-            "judges": names,
-            "rounds": ["first", *(f"round {number}" for number in range(1, last + 1))],
-            "stances": [_cell(stance, places) for stance in talk],
-            "asked": asked,
-            "disputes": disputes(talk),
-            "colours": {str(value): colour for value, colour in colours.RESPONSE.items()},
-            "inks": {str(value): colours.on(colour) for value, colour in colours.RESPONSE.items()},
+            "judges": [f"{judge} · {criterion}" if len(criteria) > 1 else judge for judge, criterion in rows],
+            "rounds": ["first", *(f"round {number}" for number in range(1, last_round + 1))],
+            "stances": [_cell(rows.index(row), stance, preference) for row, stance in stances],
+            "pending": pending,
+            "disputes": [
+                seq
+                for criterion in criteria
+                for seq in find_disagreements([stance for row, stance in stances if row[1] == criterion])
+            ],
+            "colours": {str(value): colour for value, colour in colours.RESPONSE.items()} if preference else {},
+            "inks": {str(value): colours.text_colour(colour) for value, colour in colours.RESPONSE.items()},
+            **({} if preference else {"words": {}, "title": "Values"}),
         },
         on_goto_change=lambda: None,
     )
-    return found.goto
+    clicked: int | None = grid.goto
+    return clicked
 
 
-def _cell(stance: Stance, places: dict[str, int]) -> list[Any]:
-    """A stance in few letters, since there may be ten thousand: seq, judge, round, value, changed from, problem."""
-    return [
-        stance.seq,
-        places[stance.judge],
-        stance.round,
-        stance.value,
-        stance.before if stance.changed else None,
-        stance.problem,
-    ]
+def _cell(row: int, stance: Stance, preference: bool) -> list[Any]:
+    """Return seq, row, round, value, previous value and problem; an array is short where there are 10,000 of them."""
+    value, previous = stance.value, stance.previous_value if stance.changed else None
+    if not preference:
+        value, previous = _text(value), _text(previous)
+    return [stance.seq, row, stance.round, value, previous, stance.problem]
 
 
-def _event(trace_id: int, seq: int, event: Event, stance: Stance | None) -> None:
+def _text(value: Value | None) -> str | None:
+    return None if value is None else format_value(value)
+
+
+def _draw_event(trace_id: int, seq: int, event: Event, stance: Stance | None, preference: bool) -> None:
     match event:
-        case TurnTaken(turn=turn):
-            _turn(trace_id, seq, turn, stance)
+        case TurnCompleted(turn=turn):
+            turns.draw_turn(trace_id, seq, turn, " · ".join(_heading(turn, stance, preference)))
         case VerdictReached(verdict=verdict):
-            word, icon, colour = colours.STATUS[verdict.outcome]
-            value = f": {STANCE.get(verdict.value, verdict.value)}" if verdict.value is not None else ""  # type: ignore[arg-type]
-            st.markdown(f":{colour}-badge[{icon} {word}{value}] {plain(verdict.reason)}")
+            _draw_verdict(verdict, preference)
         case _:
-            turns.trouble(event, "debate")
+            turns.draw_problem(event, "debate")
 
 
-def _turn(trace_id: int, seq: int, turn: Turn, stance: Stance | None) -> None:
-    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown(f"**{plain(turn.speaker)}** · {_when(turn)} · {_says(turn, stance)}")
-            st.caption(turns.cost(turn.usage), width="content")
-        with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
-        turns.prompt(trace_id, seq)
+def _heading(turn: Turn, stance: Stance | None, preference: bool) -> list[str]:
+    """Return `judge A`, `clarity`, `round 1` and the value, in Markdown."""
+    criterion = [escape_markdown(turn.criterion)] if turn.criterion else []
+    when = "first opinion" if turn.round == 0 else f"round {turn.round}"
+    return [f"**{escape_markdown(turn.speaker)}**", *criterion, when, _reading(turn, stance, preference)]
 
 
-def _when(turn: Turn) -> str:
-    return "first opinion" if turn.round == 0 else f"round {turn.round}"
-
-
-def _says(turn: Turn, stance: Stance | None) -> str:
+def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
     if turn.reading is None:
-        return f"no verdict: {plain(turn.problem)}"
-    now = STANCE.get(turn.reading, str(turn.reading))  # type: ignore[call-overload]
+        return f"no verdict: {escape_markdown(turn.problem)}"
+    value = _stance_name(turn.reading, preference)
     if stance is not None and stance.changed:
-        return f":orange[**from {STANCE.get(stance.before, stance.before)} to {now}**]"  # type: ignore[arg-type]
-    return f"**{now}**"
+        return f":orange[**from {_stance_name(stance.previous_value, preference)} to {value}**]"
+    return f"**{value}**"
+
+
+def _stance_name(value: Value | None, preference: bool) -> str:
+    if preference and isinstance(value, int):
+        return STANCE_NAMES.get(value, str(value))
+    return escape_markdown(format_value(value))
+
+
+def _draw_verdict(verdict: Verdict, preference: bool) -> None:
+    """Draw the outcome, the value and the reason; of several criteria, also a table of opinions."""
+    name, icon, colour = colours.STATUS[verdict.outcome]
+    value = f": {_stance_name(verdict.value, preference)}" if verdict.value is not None else ""
+    st.markdown(f":{colour}-badge[{icon} {name}{value}] {escape_markdown(verdict.reason)}")
+    final = [opinion for opinion in verdict.opinions if opinion.stage != "first"]
+    criteria = list(dict.fromkeys(opinion.criterion for opinion in final))
+    if len(criteria) > 1:
+        st.markdown(_opinion_table(final, criteria))
+
+
+def _opinion_table(opinions: Sequence[Opinion], criteria: Sequence[str]) -> str:
+    """Return a Markdown table: one row a criterion, one column a judge, and the verdict in the last column."""
+    judges = list(dict.fromkeys(opinion.judge for opinion in opinions if opinion.stage == "last"))
+    columns = [*map(escape_markdown, judges), "Verdict"]
+    cells = {
+        (opinion.criterion, "" if opinion.stage == "verdict" else opinion.judge): _opinion_text(opinion)
+        for opinion in opinions
+    }
+    lines = [["Criterion", *columns], ["---"] * (len(columns) + 1)]
+    lines += [
+        [escape_markdown(criterion), *(cells.get((criterion, judge), "–") for judge in [*judges, ""])]
+        for criterion in criteria
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _opinion_text(opinion: Opinion) -> str:
+    if opinion.value is None:
+        return f"no verdict: {escape_markdown(opinion.problem)}" if opinion.problem else "no verdict"
+    if opinion.kind == "preference" and isinstance(opinion.value, int):
+        return RESPONSE_NAMES.get(opinion.value, str(opinion.value))
+    return escape_markdown(format_value(opinion.value))

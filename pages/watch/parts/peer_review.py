@@ -1,4 +1,4 @@
-"""A peer review as people watch it: peers as cards, then the area chair's samples, and what people say."""
+"""The view of a peer review: the peers as cards, the area chair's samples, and people's scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,173 +9,186 @@ from core.items import Item
 from core.labels import Kind, Label, Scale, Target, Value
 from core.protocols import ratings
 from core.protocols.refer import protocol as refer
-from core.trace import Event, Turn, TurnTaken, Verdict, VerdictReached
-from pages.parts import numbers, resources, shell
-from pages.parts.text import plain, safe
-from pages.watch.parts import peer_charts, turns
-from pages.watch.parts.peer_charts import Said
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
+from pages.parts import charts, numbers, resources, shell
+from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.values import format_value
+from pages.watch.parts import sample_charts, turns
+from pages.watch.parts.sample_charts import RaterValue
 from storage import database
 from storage.reports import peer_reviews
 from storage.traces import Trace
 
-Told = tuple[int, Turn]
+NumberedTurn = tuple[int, Turn]
 """The number of an event, and its turn."""
-ROW = 3
-"""Peers beside each other."""
+CARDS_PER_ROW = 3
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Cards, histogram and comments; `live` while more is to come."""
-    taken = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnTaken))
-    peers = [(seq, turn) for _, seq, turn in taken if turn.step == "peer"]
-    samples = [(seq, turn) for _, seq, turn in taken if turn.step == "chair"]
+    """Draw the cards, then the histogram beside one comment of the chair."""
+    completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
+    peers = [(seq, turn) for _, seq, turn in completed if turn.step == "peer"]
+    samples = [(seq, turn) for _, seq, turn in completed if turn.step == "chair"]
     verdict = next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
-    criterion = str((settings.get("criterion") or {}).get("name") or "")
-    cards(trace.id, peers, criterion, _waiting(settings, peers, live))
-    chair(trace, peers, samples, verdict, settings, live)
+    draw_cards(trace.id, peers, _criterion_name(settings), _pending_peers(settings, peers) if live else [])
+    draw_chair(trace, peers, samples, verdict, settings, live)
     for _, event in events:
-        turns.trouble(event, "review")
+        turns.draw_problem(event, "review")
 
 
-def _waiting(settings: dict[str, Any], peers: Sequence[Told], live: bool) -> list[str]:
-    """The peers that have not answered yet, while more is to come."""
-    there = {turn.speaker for _, turn in peers}
-    return [str(peer["name"]) for peer in settings.get("peers", ()) if live and peer["name"] not in there]
+def _criterion_name(settings: dict[str, Any]) -> str:
+    return str((settings.get("criterion") or {}).get("name") or "")
 
 
-def cards(trace_id: int, peers: Sequence[Told], criterion: str, waiting: Sequence[str]) -> None:
-    """One card a peer: its score, its comment, and its prompt folded."""
-    there: list[Told | str] = [*peers, *waiting]
-    for first in range(0, len(there), ROW):
-        row = there[first : first + ROW]
-        for column, one in zip(st.columns(min(ROW, len(there)), gap="medium"), row, strict=False):
+def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> list[str]:
+    """Return the names of the peers that have not answered yet."""
+    answered = {turn.speaker for _, turn in peers}
+    return [str(peer["name"]) for peer in settings.get("peers", ()) if peer["name"] not in answered]
+
+
+def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], criterion: str, pending: Sequence[str]) -> None:
+    """Draw one card a peer: its score, its comment and its folded prompt."""
+    cards: list[NumberedTurn | str] = [*peers, *pending]
+    for start in range(0, len(cards), CARDS_PER_ROW):
+        row = cards[start : start + CARDS_PER_ROW]
+        for column, card in zip(st.columns(min(CARDS_PER_ROW, len(cards)), gap="medium"), row, strict=False):
             with column:
-                _asked(one) if isinstance(one, str) else _card(trace_id, *one, criterion)
+                if isinstance(card, str):
+                    _draw_pending_card(card)
+                else:
+                    _draw_card(trace_id, *card, criterion)
 
 
-def _card(trace_id: int, seq: int, turn: Turn, criterion: str) -> None:
+def _draw_card(trace_id: int, seq: int, turn: Turn, criterion: str) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
-        st.markdown(f"**{plain(turn.speaker)}** · {_value(turn)}")
+        st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"fold-peer-{trace_id}-{seq}"):
-            st.markdown(safe(ratings.comment(turn.reply, (criterion,))) or "*(no comment)*")
-        st.caption(turns.cost(turn.usage))
-        turns.prompt(trace_id, seq)
+            st.markdown(sanitize_markdown(ratings.comment_text(turn.reply, (criterion,))) or "*(no comment)*")
+        st.caption(turns.format_usage(turn.usage))
+        turns.draw_prompt(trace_id, seq)
 
 
-def _asked(name: str) -> None:
+def _draw_pending_card(name: str) -> None:
     with st.container(border=True):
-        st.markdown(f"**{plain(name)}**")
-        st.caption(":material/sync: is being asked")
+        st.markdown(f"**{escape_markdown(name)}**")
+        st.caption(":material/sync: Waiting for the reply.")
 
 
-def _value(turn: Turn) -> str:
-    return f"**{told(turn.reading)}**" if turn.reading is not None else f"no verdict: {plain(turn.problem)}"
+def _reading(turn: Turn) -> str:
+    if turn.reading is None:
+        return f"no verdict: {escape_markdown(turn.problem)}"
+    return f"**{escape_markdown(format_value(turn.reading))}**"
 
 
-def told(value: Value | None) -> str:
-    """A score or an answer; means with two decimals."""
-    if value is None:
-        return "–"
-    return (
-        f"{value:.2f}"
-        if isinstance(value, float) and not value.is_integer()
-        else plain(f"{value:g}" if isinstance(value, float) else str(value))
-    )
-
-
-def chair(
+def draw_chair(
     trace: Trace,
-    peers: Sequence[Told],
-    samples: Sequence[Told],
+    peers: Sequence[NumberedTurn],
+    samples: Sequence[NumberedTurn],
     verdict: Verdict | None,
     settings: dict[str, Any],
     live: bool,
 ) -> None:
-    """The chair's samples as a histogram with their verdict, then one comment of them."""
-    wanted = int(settings.get("samples", len(samples)) or 1)
+    """Draw the chair's samples as a histogram with the verdict, and one of their comments."""
+    requested = int(settings.get("samples", len(samples)) or 1)
     name = str((settings.get("chair") or {}).get("name") or "area chair")
-    st.subheader(f"{plain(name).capitalize()}, {numbers.count(wanted, 'sample')}", anchor=False)
+    st.subheader(f"{escape_markdown(name).capitalize()}, {numbers.format_count(requested, 'sample')}", anchor=False)
     if not samples:
-        st.caption(":material/sync: The chair is asked once every peer has answered." if live else "It was not asked.")
+        st.caption(
+            ":material/sync: The chair is asked after every peer has answered." if live else "The chair was not asked."
+        )
         return
-    people, hidden = _people(trace, settings)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        said = [Said(turn.speaker, turn.reading) for _, turn in peers if turn.reading is not None]
-        human = [Said(label.annotator, label.value) for label in people if label.value is not None]
-        readings = [turn.reading for _, turn in samples]
-        figure = peer_charts.samples(readings, said, human, verdict.value if verdict else None, _scale(settings))
-        peer_charts.draw(figure, f"samples_{trace.id}", _alt(readings, said, human, verdict))
-        st.caption(_words(readings, wanted, verdict, live))
-        if hidden:
-            st.caption(":material/visibility_off: What people say shows once you have labelled this item yourself.")
-        elif not human:
-            st.caption("Nobody has labelled this item yet.")
+        draw_histogram(trace, peers, [turn.reading for _, turn in samples], verdict, settings)
+        st.caption(_summary([turn.reading for _, turn in samples], requested, verdict, live))
     with right:
-        comment(trace.id, samples, verdict, settings)
+        draw_comment(trace.id, samples, verdict, settings)
 
 
-def _people(trace: Trace, settings: dict[str, Any]) -> tuple[list[Label], bool]:
-    """What people say of the same, and whether it is held back."""
+def draw_histogram(
+    trace: Trace,
+    peers: Sequence[NumberedTurn],
+    readings: Sequence[Value | None],
+    verdict: Verdict | None,
+    settings: dict[str, Any],
+) -> None:
+    """Draw the samples with the peers and the people, or say why no people are shown."""
+    labels, hidden = _load_labels(trace, settings)
+    peer_values = [RaterValue(turn.speaker, turn.reading) for _, turn in peers if turn.reading is not None]
+    people = [RaterValue(label.annotator, label.value) for label in labels if label.value is not None]
+    value = verdict.value if verdict else None
+    figure = sample_charts.sample_figure(readings, peer_values, people, value, _scale(settings))
+    charts.draw(figure, f"samples_{trace.id}", _alt(readings, peer_values, people, verdict))
+    if hidden:
+        st.caption(":material/visibility_off: People's scores are shown after you have labelled this item.")
+    elif not people:
+        st.caption("Nobody has labelled this item yet.")
+
+
+def _load_labels(trace: Trace, settings: dict[str, Any]) -> tuple[list[Label], bool]:
+    """Return people's labels of the trace's target, and whether they are hidden from this annotator."""
     kind: Kind = "score" if settings.get("verdict", "score") == "score" else "answer"
     target = Target(item=trace.item, kind=kind, criterion=trace.criterion)
     with database.reading(resources.engine()) as session:
-        found = peer_reviews.people(session, trace.study_id, target, shell.annotator())
-    return found or [], found is None
+        labels = peer_reviews.visible_labels(session, trace.study_id, target, shell.current_annotator())
+    return labels or [], labels is None
 
 
 def _scale(settings: dict[str, Any]) -> Scale | None:
-    told = (settings.get("criterion") or {}).get("scale")
-    return Scale.model_validate(told) if told else None
+    scale = (settings.get("criterion") or {}).get("scale")
+    return Scale.model_validate(scale) if scale else None
 
 
-def _words(readings: Sequence[Value | None], wanted: int, verdict: Verdict | None, live: bool) -> str:
-    """How many samples there are, and how many of them could be read."""
-    read = sum(reading is not None for reading in readings)
-    if live and len(readings) < wanted:
-        return f"{len(readings)} of {wanted} samples so far; {read} could be read."
+def _summary(readings: Sequence[Value | None], requested: int, verdict: Verdict | None, live: bool) -> str:
+    """Return how many samples there are, and how many of them could be read."""
+    readable = sum(reading is not None for reading in readings)
+    if live and len(readings) < requested:
+        return f"{len(readings)} of {requested} samples so far; {readable} could be read."
     if verdict is None:
-        return f"{read} of {len(readings)} samples could be read."
-    return f"{plain(verdict.reason[0].upper() + verdict.reason[1:])}."
+        return f"{readable} of {len(readings)} samples could be read."
+    return f"{escape_markdown(verdict.reason[0].upper() + verdict.reason[1:])}."
 
 
 def _alt(
-    readings: Sequence[Value | None], peers: Sequence[Said], people: Sequence[Said], verdict: Verdict | None
+    readings: Sequence[Value | None], peers: Sequence[RaterValue], people: Sequence[RaterValue], verdict: Verdict | None
 ) -> str:
-    parts = [f"samples {', '.join(told(reading) for reading in readings)}"]
-    parts += [f"verdict {told(verdict.value)}"] if verdict else []
-    for name, said in (("peers", peers), ("people", people)):
-        parts += [f"{name} {', '.join(f'{one.who} {told(one.value)}' for one in said)}"] if said else []
+    """Return the chart in words."""
+    parts = [f"samples {', '.join(format_value(reading) for reading in readings)}"]
+    parts += [f"verdict {format_value(verdict.value)}"] if verdict else []
+    for name, rated in (("peers", peers), ("people", people)):
+        parts += [f"{name} {', '.join(f'{one.rater} {format_value(one.value)}' for one in rated)}"] if rated else []
     return "; ".join(parts)
 
 
-def comment(trace_id: int, samples: Sequence[Told], verdict: Verdict | None, settings: dict[str, Any]) -> None:
-    """One of the samples' comments; the final one first, the others by ‹ ›."""
-    final = refer.shown([turn for _, turn in samples], verdict.value if verdict else None)
+def draw_comment(
+    trace_id: int, samples: Sequence[NumberedTurn], verdict: Verdict | None, settings: dict[str, Any]
+) -> None:
+    """Draw the comment of one sample: first the representative one, the others with ‹ and ›."""
+    representative = refer.representative_sample([turn for _, turn in samples], verdict.value if verdict else None)
     key = f"sample_{trace_id}"
-    place = min(st.session_state.get(key, final or 0), len(samples) - 1)
-    seq, turn = samples[place]
+    index = min(st.session_state.get(key, representative or 0), len(samples) - 1)
+    seq, turn = samples[index]
     with st.container(border=True, key=f"card-chair-{trace_id}"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-            st.markdown(f"Comment {place + 1} of {len(samples)} · {_value(turn)}", width="stretch")
-            for sign, step, words in (("‹", -1, "The comment before"), ("›", 1, "The next comment")):
+            st.markdown(f"Comment {index + 1} of {len(samples)} · {_reading(turn)}", width="stretch")
+            for sign, step, help_text in (("‹", -1, "Previous comment"), ("›", 1, "Next comment")):
                 st.button(
                     sign,
                     key=f"{key}_{step}",
-                    help=words,
+                    help=help_text,
                     type="tertiary",
                     disabled=len(samples) < 2,
-                    on_click=_turn_to,
-                    args=(key, (place + step) % len(samples)),
+                    on_click=_select_sample,
+                    args=(key, (index + step) % len(samples)),
                 )
-        if place == final and len(samples) > 1:
-            near = "gives" if isinstance(samples[place][1].reading, str) else "is nearest to"
-            st.caption(f":material/star: the final comment: the first that {near} the verdict")
-        name = str((settings.get("criterion") or {}).get("name") or "")
-        st.markdown(safe(ratings.comment(turn.reply, (name,))) or "*(no comment)*")
-        st.caption(turns.cost(turn.usage))
-        turns.prompt(trace_id, seq)
+        if index == representative and len(samples) > 1:
+            relation = "equal to" if isinstance(turn.reading, str) else "closest to"
+            st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
+        comment = ratings.comment_text(turn.reply, (_criterion_name(settings),))
+        st.markdown(sanitize_markdown(comment) or "*(no comment)*")
+        st.caption(turns.format_usage(turn.usage))
+        turns.draw_prompt(trace_id, seq)
 
 
-def _turn_to(key: str, place: int) -> None:
-    st.session_state[key] = place
+def _select_sample(key: str, index: int) -> None:
+    st.session_state[key] = index

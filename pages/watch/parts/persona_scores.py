@@ -1,4 +1,4 @@
-"""The scores of a talk of personas: a grid of personas by turns, and their means as a chart."""
+"""The scores of a discussion of personas: a grid of personas by turns, and a chart of their means."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.protocols.chateval.protocol import Settings
-from core.protocols.chateval.verdicts import means, spoken, stance
-from core.stances import Stance, disputes
+from core.protocols.chateval.settings import Settings
+from core.protocols.chateval.verdicts import mean_scores, turn_value, turns_by_persona
+from core.stances import Stance, find_disagreements
 from core.trace import Turn
 from pages.parts import charts, colours
 from pages.watch.parts import debate
@@ -16,71 +16,77 @@ from pages.watch.parts import debate
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Told = tuple[int, Turn]
+NumberedTurn = tuple[int, Turn]
 """The number of an event, and its turn."""
 Row = tuple[str, tuple[int, ...]]
-"""A persona, and the order in which it read the responses."""
+"""A persona, and the order in which it reads the responses."""
 TITLES = {"scores": "Scores (1 : 2)", "vote": "Votes", "rating": "Ratings"}
 SYMBOLS = {1: "circle", 2: "square"}
 
 
-def grid(trace_id: int, said: Sequence[Told], settings: Settings, live: bool) -> int | None:
-    """Personas by turns, each order of the responses for itself; the event that was clicked elsewhere in the talk."""
+def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, live: bool) -> int | None:
+    """Draw personas by turns, one row for each order; returns the number of a clicked event on another page."""
     rows = [(persona.name, order) for persona in settings.personas for order in settings.orders]
-    talk = stances(said, rows)
-    asked = [[place, number] for place, number in waiting(talk, rows, settings)] if live else []
-    shades = _shades(settings)
-    found = debate.stance_grid(
+    stances = stances_by_row(numbered_turns, rows)
+    pending = [[index, number] for index, number in pending_cells(stances, rows, settings)] if live else []
+    value_colours = _value_colours(settings)
+    grid = debate.stance_grid(
         key=f"scores_{trace_id}",
         data={
             "trace": trace_id,
             "title": TITLES[settings.outcome],
-            "talk": "talk",
-            "judges": [_row(name, order, settings) for name, order in rows],
+            "noun": "discussion",
+            "judges": [_row_name(name, order, settings) for name, order in rows],
             "rounds": [f"turn {number}" for number in range(1, settings.rounds + 1)],
-            "stances": [_cell(one, place, dict(said)[one.seq]) for place, one in talk],
-            "asked": asked,
-            "disputes": [seq for order in settings.orders for seq in disputes(_of(talk, rows, order))],
-            "colours": shades,
-            "inks": {value: colours.on(colour) for value, colour in shades.items()},
+            "stances": [_cell_data(stance, index, dict(numbered_turns)[stance.seq]) for index, stance in stances],
+            "pending": pending,
+            "disputes": [
+                seq for order in settings.orders for seq in find_disagreements(_stances_in_order(stances, rows, order))
+            ],
+            "colours": value_colours,
+            "inks": {value: colours.text_colour(colour) for value, colour in value_colours.items()},
             **({"words": {}} if settings.outcome == "rating" else {}),
         },
         on_goto_change=lambda: None,
     )
-    goto: int | None = found.goto
-    return goto
+    clicked: int | None = grid.goto
+    return clicked
 
 
-def stances(said: Sequence[Told], rows: Sequence[Row]) -> list[tuple[int, Stance]]:
-    """(row, stance) of every contribution, in the order of the talk."""
-    held: dict[Row, Any] = {}
-    found = []
-    for seq, turn in said:
+def stances_by_row(numbered_turns: Sequence[NumberedTurn], rows: Sequence[Row]) -> list[tuple[int, Stance]]:
+    """Return (row, stance) of every contribution, in the order of the discussion."""
+    last_values: dict[Row, Any] = {}
+    stances = []
+    for seq, turn in numbered_turns:
         row = (turn.speaker, turn.shown)
         if turn.step == "talk" and row in rows:
-            value = stance(turn)
-            found.append((rows.index(row), Stance(seq, turn.speaker, turn.round, value, turn.problem, held.get(row))))
-            held[row] = held.get(row) if value is None else value
-    return found
+            value = turn_value(turn)
+            stances.append(
+                (rows.index(row), Stance(seq, turn.speaker, turn.round, value, turn.problem, last_values.get(row)))
+            )
+            last_values[row] = last_values.get(row) if value is None else value
+    return stances
 
 
-def waiting(talk: Sequence[tuple[int, Stance]], rows: Sequence[Row], settings: Settings) -> list[tuple[int, int]]:
-    """(row, turn) of those that are being asked, as far as the talk has come."""
-    spoken = {(place, one.round) for place, one in talk}
-    every = [(place, number) for number in range(settings.rounds) for place in range(len(rows))]
-    left = [one for one in every if one not in spoken]
-    if not left:
+def pending_cells(
+    stances: Sequence[tuple[int, Stance]], rows: Sequence[Row], settings: Settings
+) -> list[tuple[int, int]]:
+    """Return (row, turn) of the contributions that are being requested now."""
+    answered = {(row, stance.round) for row, stance in stances}
+    cells = [(row, number) for number in range(settings.rounds) for row in range(len(rows))]
+    remaining = [cell for cell in cells if cell not in answered]
+    if not remaining:
         return []
-    number = left[0][1]
-    now = [(place, turn) for place, turn in left if turn == number]
+    number = remaining[0][1]
+    current = [(row, turn) for row, turn in remaining if turn == number]
     if settings.strategy != "one by one":
-        return now
-    first = rows[now[0][0]][0]
-    return [(place, turn) for place, turn in now if rows[place][0] == first]
+        return current
+    first = rows[current[0][0]][0]
+    return [(row, turn) for row, turn in current if rows[row][0] == first]
 
 
-def written(turn: Turn) -> str:
-    """`8 : 6`, a vote or a rating."""
+def format_reading(turn: Turn) -> str:
+    """Return scores as `8 : 6`, a vote or a rating."""
     if isinstance(turn.reading, dict):
         return f"{turn.reading['1']:g} : {turn.reading['2']:g}"
     if turn.shown:
@@ -88,39 +94,43 @@ def written(turn: Turn) -> str:
     return f"{turn.reading:g}" if isinstance(turn.reading, float) else str(turn.reading)
 
 
-def chart(trace_id: int, said: Sequence[Turn], settings: Settings) -> None:
-    """The mean scores of each turn with the personas' own around them; only where there are several turns."""
-    rounds = sorted({turn.round for turn in said if turn.step == "talk"})
+def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Settings) -> None:
+    """Draw the mean scores of each turn with the personas' own; nothing for one turn or for votes."""
+    rounds = sorted({turn.round for turn in completed_turns if turn.step == "talk"})
     if len(rounds) < 2 or settings.outcome == "vote":
         return
-    figure = _figure(said, rounds, settings)
-    st.plotly_chart(figure, key=f"means_{trace_id}", config=charts.CONFIG, alt=_alt(said, rounds, settings))
-    over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
-    st.caption(f"Lines are means over {over}; small marks are the personas.")
+    figure = _mean_figure(completed_turns, rounds, settings)
+    st.plotly_chart(
+        figure, key=f"means_{trace_id}", config=charts.CONFIG, alt=_alt_text(completed_turns, rounds, settings)
+    )
+    averaged_over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
+    st.caption(f"Lines are means over {averaged_over}; small marks are the personas.")
 
 
-def _figure(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> "go.Figure":
+def _mean_figure(completed_turns: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> "go.Figure":
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for side, name, colour in _sides(settings):
-        each = [(turn, value) for turn in said if (value := _score(turn, side)) is not None]
+    for side, name, colour in _series(settings):
+        scores = [(turn, value) for turn in completed_turns if (value := _score(turn, side)) is not None]
         figure.add_trace(
             go.Scatter(
-                x=[turn.round + 1 for turn, _ in each],
-                y=[value for _, value in each],
+                x=[turn.round + 1 for turn, _ in scores],
+                y=[value for _, value in scores],
                 mode="markers",
                 marker={"color": colour, "size": 7, "opacity": 0.45, "symbol": SYMBOLS.get(side, "circle")},
-                hovertext=[f"{turn.speaker}: {value:g}" for turn, value in each],
+                hovertext=[f"{turn.speaker}: {value:g}" for turn, value in scores],
                 hoverinfo="text",
                 showlegend=False,
             )
         )
-        there = [(number, mean) for number in rounds if (mean := _mean(said, number, side, settings)) is not None]
+        means = [
+            (number, mean) for number in rounds if (mean := _mean(completed_turns, number, side, settings)) is not None
+        ]
         figure.add_trace(
             go.Scatter(
-                x=[number + 1 for number, _ in there],
-                y=[mean for _, mean in there],
+                x=[number + 1 for number, _ in means],
+                y=[mean for _, mean in means],
                 name=name,
                 mode="lines+markers",
                 line={"color": colour, "width": 2},
@@ -129,15 +139,15 @@ def _figure(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> 
                 hovertemplate=f"{name}, mean of turn %{{x}}: %{{y:.2f}}<extra></extra>",
             )
         )
-    low, high = _ends(settings)
+    low, high = _scale_ends(settings)
     figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds], range=[0.6, rounds[-1] + 1.4])
     figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.5], zeroline=False, nticks=5)
-    several = len(_sides(settings)) > 1
+    has_legend = len(_series(settings)) > 1
     figure.update_layout(
         title={"text": "Mean score by turn", "font": {"size": 15}, "x": 0, "xref": "container"},
         height=280,
-        margin={"l": 8, "r": 24, "t": 48 + 26 * several, "b": 40},
-        showlegend=several,
+        margin={"l": 8, "r": 24, "t": 48 + 26 * has_legend, "b": 40},
+        showlegend=has_legend,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
@@ -149,18 +159,18 @@ def _figure(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> 
     return figure
 
 
-def _alt(said: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> str:
+def _alt_text(completed_turns: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> str:
     parts = []
-    for side, name, _ in _sides(settings):
-        values = [(number, _mean(said, number, side, settings)) for number in rounds]
+    for side, name, _ in _series(settings):
+        values = [(number, _mean(completed_turns, number, side, settings)) for number in rounds]
         parts += [f"{name}, turn {number + 1}: mean {mean:.2f}" for number, mean in values if mean is not None]
     return "; ".join(parts)
 
 
-def _sides(settings: Settings) -> list[tuple[int, str, str]]:
-    """(response, its name, its colour); 0 is the only one there is."""
+def _series(settings: Settings) -> list[tuple[int, str, str]]:
+    """Return (response, name, colour) of each series; response 0 is the only one of a rating."""
     if settings.outcome == "rating":
-        return [(0, "Response", charts.accent())]
+        return [(0, "Response", charts.accent_colour())]
     return [(number, f"Response {number}", colours.RESPONSE[number]) for number in (1, 2)]
 
 
@@ -170,40 +180,42 @@ def _score(turn: Turn, side: int) -> float | None:
     return float(turn.reading) if turn.step == "talk" and isinstance(turn.reading, int | float) else None
 
 
-def _mean(said: Sequence[Turn], number: int, side: int, settings: Settings) -> float | None:
-    """As the verdict takes it: over the personas, then over the orders."""
-    ballots = spoken(said, number)
+def _mean(completed_turns: Sequence[Turn], number: int, side: int, settings: Settings) -> float | None:
+    """Return the mean as the verdict computes it: over the personas, then over the orders."""
+    ballots = turns_by_persona(completed_turns, number)
     if side:
-        both = means(ballots, settings)
-        return both[side - 1] if both else None
+        response_means = mean_scores(ballots, settings)
+        return response_means[side - 1] if response_means else None
     values = [value for turn in ballots.values() if (value := _score(turn, 0)) is not None]
     return fmean(values) if values else None
 
 
-def _ends(settings: Settings) -> tuple[float, float]:
+def _scale_ends(settings: Settings) -> tuple[float, float]:
     if settings.outcome == "scores":
         return settings.lowest, settings.highest
-    ends = [float(one) for one in settings.scale.categories if isinstance(one, int | float)]
-    return (min(ends), max(ends)) if ends else (settings.scale.low or 0.0, settings.scale.high or 1.0)
+    categories = [float(category) for category in settings.scale.categories if isinstance(category, int | float)]
+    return (min(categories), max(categories)) if categories else (settings.scale.low or 0.0, settings.scale.high or 1.0)
 
 
-def _shades(settings: Settings) -> dict[str, str]:
-    """Colours of responses; on a scale of ratings, from pale to strong."""
+def _value_colours(settings: Settings) -> dict[str, str]:
+    """Return the colours of the responses; for ratings, a colour from pale to dark for each value."""
     if settings.outcome != "rating":
         return {str(value): colour for value, colour in colours.RESPONSE.items()}
     steps = settings.scale.categories
-    return {str(value): charts.step(place, len(steps)) for place, value in enumerate(steps)}
+    return {str(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
 
 
-def _row(name: str, order: tuple[int, ...], settings: Settings) -> str:
+def _row_name(name: str, order: tuple[int, ...], settings: Settings) -> str:
     return name if len(settings.orders) < 2 else f"{name} · {order[0]} read first"
 
 
-def _cell(one: Stance, place: int, turn: Turn) -> list[Any]:
-    before = one.before if one.changed else None
-    label = written(turn) if isinstance(turn.reading, dict) else None
-    return [one.seq, place, one.round, one.value, before, one.problem, label]
+def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
+    previous = stance.previous_value if stance.changed else None
+    label = format_reading(turn) if isinstance(turn.reading, dict) else None
+    return [stance.seq, row, stance.round, stance.value, previous, stance.problem, label]
 
 
-def _of(talk: Sequence[tuple[int, Stance]], rows: Sequence[Row], order: tuple[int, ...]) -> list[Stance]:
-    return [one for place, one in talk if rows[place][1] == order]
+def _stances_in_order(
+    stances: Sequence[tuple[int, Stance]], rows: Sequence[Row], order: tuple[int, ...]
+) -> list[Stance]:
+    return [stance for row, stance in stances if rows[row][1] == order]

@@ -1,4 +1,4 @@
-"""A talk of personas as people watch it: the scores turn by turn, then who said what, and what each had heard of it."""
+"""The view of a discussion of personas: scores by turn, then the turns, each with what its persona had read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,185 +7,184 @@ import streamlit as st
 
 from core.items import Item
 from core.problems import Problem
-from core.protocols.chateval.protocol import Settings, heard
+from core.protocols.chateval.protocol import turns_in_history
+from core.protocols.chateval.settings import Settings
 from core.protocols.registry import PROTOCOLS
-from core.protocols.settings_file import checked
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnTaken, VerdictReached
-from pages.parts.text import plain, safe
+from core.protocols.settings_file import validate_settings
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnCompleted, VerdictReached
+from pages.parts import paging
+from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.values import VERDICT_NAMES
 from pages.watch.parts import debate, persona_scores, turns
 from storage.traces import Trace
 
-Told = tuple[int, Turn]
+NumberedTurn = tuple[int, Turn]
 """The number of an event, and its turn."""
-PAGE = 40
-"""Contributions on one page, whole turns at a time."""
-INSTEAD = "the contributions themselves were passed on"
+CONTRIBUTIONS_PER_PAGE = 40
+"""Contributions on one page, rounded down to whole turns."""
+SUMMARY_FALLBACK = "the contributions were passed on instead"
 SWAPPED = (
-    ":material/swap_horiz: In this talk “Assistant 1” is Response 2. The scores beside the names stay in the "
-    "item's own order."
+    ":material/swap_horiz: In this discussion “Assistant 1” is Response 2. The scores beside the names use the item's "
+    "own order."
 )
-OUTCOMES = {1: "Response 1 is better", 2: "Response 2 is better", 0: "Neither is better"}
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Scores, chart and talk; `live` while more is to come. A run that tells too little of itself is a debate."""
+    """Draw scores, chart and discussion; the default view where the settings are incomplete."""
     try:
-        told = checked(settings, PROTOCOLS[trace.protocol])
+        run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
     except Problem:
         return debate.render(trace, item, events, settings, live)
-    if not isinstance(told, Settings):
-        raise TypeError("this view draws ChatEval's settings only")
-    taken = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnTaken))
-    said = [(seq, turn) for _, seq, turn in taken]
-    conclusion(events, told)
+    if not isinstance(run_settings, Settings):
+        raise TypeError("this view needs ChatEval's settings")
+    completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
+    numbered_turns = [(seq, turn) for _, seq, turn in completed]
+    draw_verdict(events, run_settings)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        clicked = persona_scores.grid(trace.id, said, told, live)
+        clicked = persona_scores.draw_grid(trace.id, numbered_turns, run_settings, live)
     with right:
-        persona_scores.chart(trace.id, [turn for _, turn in said], told)
-    who(told)
-    troubles = _troubles(events)
-    before = {seq: troubles.pop(ask, []) for ask, seq, _ in taken}
-    talk(trace.id, said, told, before, next((turn for seq, turn in said if seq == clicked), None))
-    for trouble in [one for several in troubles.values() for one in several]:
-        turns.trouble(trouble, "talk")
+        persona_scores.draw_chart(trace.id, [turn for _, turn in numbered_turns], run_settings)
+    draw_personas(run_settings)
+    problems = _problems_by_ask(events)
+    problems_by_seq = {seq: problems.pop(ask, []) for ask, seq, _ in completed}
+    draw_talk(
+        trace.id,
+        numbered_turns,
+        run_settings,
+        problems_by_seq,
+        next((turn for seq, turn in numbered_turns if seq == clicked), None),
+    )
+    for problem in [event for problem_events in problems.values() for event in problem_events]:
+        turns.draw_problem(problem, "discussion")
 
 
-def _troubles(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[Event]]:
-    """What went wrong, by the ask that it went wrong with."""
-    found: dict[int | None, list[Event]] = {}
+def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[Event]]:
+    """Return failed attempts and failures by their ask; None for those of the whole trace."""
+    problems: dict[int | None, list[Event]] = {}
     for _, event in events:
         match event:
             case ReplyUnreadable(ask=ask) | CallFailed(ask=ask):
-                found.setdefault(ask, []).append(event)
+                problems.setdefault(ask, []).append(event)
             case TraceFailed():
-                found.setdefault(None, []).append(event)
-    return found
+                problems.setdefault(None, []).append(event)
+    return problems
 
 
-def conclusion(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
-    """What the talk came to, and how."""
+def draw_verdict(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
+    """Draw the verdict and its reason."""
     for _, event in events:
         if isinstance(event, VerdictReached):
-            value, reason = event.verdict.value, plain(event.verdict.reason)
+            value, reason = event.verdict.value, escape_markdown(event.verdict.reason)
             if isinstance(value, int | float):
-                named = f"{value:.2f}" if settings.outcome == "rating" else OUTCOMES.get(int(value), str(value))
-                st.markdown(f"**{named}** · {reason}")
+                name = f"{value:.2f}" if settings.outcome == "rating" else VERDICT_NAMES.get(int(value), str(value))
+                st.markdown(f"**{name}** · {reason}")
             else:
                 st.markdown(f"{reason[:1].upper()}{reason[1:]}")
 
 
-def who(settings: Settings) -> None:
-    """The personas, and what each is told to be."""
-    with st.expander("Who talks", icon=":material/groups:"):
+def draw_personas(settings: Settings) -> None:
+    """Draw the personas with their models and roles."""
+    with st.expander("Personas", icon=":material/groups:"):
         for persona in settings.personas:
-            role = safe(persona.role) if persona.role else "*no role was recorded, or none was given*"
-            st.markdown(f"**{plain(persona.name)}** · {plain(persona.spec.model)}  \n{role}")
+            role = sanitize_markdown(persona.role) if persona.role else "*no role recorded*"
+            st.markdown(f"**{escape_markdown(persona.name)}** · {escape_markdown(persona.spec.model)}  \n{role}")
         if settings.strategy == "simultaneous with summary":
-            st.markdown(
-                f"**{plain(settings.summing.name)}** · {plain(settings.summing.spec.model)}  \nsums up each turn"
-            )
+            summariser = settings.effective_summariser
+            name, model = escape_markdown(summariser.name), escape_markdown(summariser.spec.model)
+            st.markdown(f"**{name}** · {model}  \nsummarises each turn")
 
 
-def talk(
+def draw_talk(
     trace_id: int,
-    said: Sequence[Told],
+    numbered_turns: Sequence[NumberedTurn],
     settings: Settings,
-    troubles: Mapping[int, Sequence[Event]],
+    problems: Mapping[int, Sequence[Event]],
     clicked: Turn | None,
 ) -> None:
-    """What was said, turn by turn; of two orders of the responses, one at a time."""
-    order = _order(trace_id, said, settings, clicked)
-    mine = [(seq, turn) for seq, turn in said if turn.shown == order]
-    rounds = sorted({turn.round for _, turn in mine})
-    for number in _page(trace_id, rounds, len(settings.personas), clicked):
-        st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Each alone", anchor=False)
-        for seq, turn in mine:
+    """Draw the contributions turn by turn, for one order of the responses at a time."""
+    order = _choose_order(trace_id, numbered_turns, settings, clicked)
+    shown_turns = [(seq, turn) for seq, turn in numbered_turns if turn.shown == order]
+    rounds = sorted({turn.round for _, turn in shown_turns})
+    for number in _rounds_on_page(trace_id, rounds, len(settings.personas), clicked):
+        st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Independent answers", anchor=False)
+        for seq, turn in shown_turns:
             if turn.round == number:
-                for trouble in troubles.get(seq, ()):
-                    turns.trouble(trouble, "talk")
-                _turn(trace_id, seq, turn, _heard(settings, turn, [one for _, one in mine]))
+                for problem in problems.get(seq, ()):
+                    turns.draw_problem(problem, "discussion")
+                context = _describe_context(settings, turn, [earlier for _, earlier in shown_turns])
+                heading = f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}"
+                turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")
     if settings.rounds > 1 and rounds and rounds[0] > 0:
-        st.caption("What was said in the turns before was not recorded.")
-    _pages(trace_id, rounds, len(settings.personas))
+        st.caption("The earlier turns were not recorded.")
+    paging.draw_pagination(f"talk_page_{trace_id}", len(rounds), _page_size(len(settings.personas)))
 
 
-def _order(trace_id: int, said: Sequence[Told], settings: Settings, clicked: Turn | None) -> tuple[int, ...]:
-    """The order of the responses whose talk is shown."""
-    there = [order for order in settings.orders if any(turn.shown == order for _, turn in said)]
-    if len(there) < 2:
-        return there[0] if there else settings.orders[0]
+def _choose_order(
+    trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, clicked: Turn | None
+) -> tuple[int, ...]:
+    """Draw the choice of an order of the responses; returns the order that is shown."""
+    orders = [order for order in settings.orders if any(turn.shown == order for _, turn in numbered_turns)]
+    if len(orders) < 2:
+        return orders[0] if orders else settings.orders[0]
     key = f"talk_order_{trace_id}"
     if clicked is not None:
         st.session_state[key] = clicked.shown[0]
     first = st.segmented_control(
-        "Two talks, one in each order of the responses",
-        [order[0] for order in there],
+        "One discussion for each order of the responses",
+        [order[0] for order in orders],
         format_func=lambda number: f"Response {number} first",
-        default=None if key in st.session_state else there[0][0],
+        default=None if key in st.session_state else orders[0][0],
         required=True,
         key=key,
     )
-    chosen = next((order for order in there if order[0] == first), there[0])
-    if chosen == (2, 1):
+    selected = next((order for order in orders if order[0] == first), orders[0])
+    if selected == (2, 1):
         st.caption(SWAPPED)
-    return chosen
+    return selected
 
 
-def _page(trace_id: int, rounds: Sequence[int], speakers: int, clicked: Turn | None) -> Sequence[int]:
-    """The turns on the page that is open."""
-    length, key = max(1, PAGE // max(speakers, 1)), f"talk_page_{trace_id}"
-    if clicked is not None and clicked.round in rounds and len(rounds) > length:
-        st.session_state[key] = rounds.index(clicked.round) // length + 1
-    page = min(int(st.session_state.get(key, 1)), max(1, -(-len(rounds) // length)))
-    return rounds[(page - 1) * length : page * length]
+def _rounds_on_page(trace_id: int, rounds: Sequence[int], speakers: int, clicked: Turn | None) -> Sequence[int]:
+    """Return the turns on the open page; a clicked turn opens its page."""
+    size, key = _page_size(speakers), f"talk_page_{trace_id}"
+    if clicked is not None and clicked.round in rounds and len(rounds) > size:
+        st.session_state[key] = paging.page_of(rounds.index(clicked.round), size)
+    return paging.page_slice(rounds, paging.current_page(key, len(rounds), size), size)
 
 
-def _pages(trace_id: int, rounds: Sequence[int], speakers: int) -> None:
-    length = max(1, PAGE // max(speakers, 1))
-    if len(rounds) > length:
-        st.pagination(-(-len(rounds) // length), key=f"talk_page_{trace_id}")
+def _page_size(speakers: int) -> int:
+    """Return the number of turns on one page."""
+    return max(1, CONTRIBUTIONS_PER_PAGE // max(speakers, 1))
 
 
-def _turn(trace_id: int, seq: int, turn: Turn, told: str) -> None:
-    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown(f"**{plain(turn.speaker)}** · {_says(turn)}")
-            st.caption(turns.cost(turn.usage), width="content")
-        if told:
-            st.caption(f":material/hearing: {told}")
-        with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            st.markdown(safe(turn.reply) if turn.reply.strip() else "*(an empty reply)*")
-        turns.prompt(trace_id, seq)
-
-
-def _says(turn: Turn) -> str:
+def _reading(turn: Turn) -> str:
     if turn.step == "summary":
-        return "sums up" if turn.reading is not None else f"no summary: {plain(turn.problem)}; {INSTEAD}"
+        missing = f"no summary: {escape_markdown(turn.problem)}; {SUMMARY_FALLBACK}"
+        return missing if turn.reading is None else "summary"
     if turn.reading is None:
-        return f"no verdict: {plain(turn.problem)}"
-    return f"**{persona_scores.written(turn)}**"
+        return f"no verdict: {escape_markdown(turn.problem)}"
+    return f"**{persona_scores.format_reading(turn)}**"
 
 
-def _heard(settings: Settings, turn: Turn, said: Sequence[Turn]) -> str:
-    """What a persona had heard before it spoke, in words; empty where nobody hears anybody."""
+def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> str:
+    """Return what a persona had read before it answered; empty where all answer independently."""
     if settings.strategy == "alone":
         return ""
-    if turn.round > 0 and not any(one.round < turn.round for one in said):
-        return "what it had heard was not recorded"
-    before = heard(settings, turn, said)
-    word = "was given" if turn.step == "summary" else "had heard"
-    if not before:
-        return f"{word} nobody yet" if turn.round == 0 else f"{word} nobody"
-    if before[0].step == "summary":
-        return f"{word} the summary of turn {before[0].round + 1}"
-    return f"{word} {'; '.join(_by_turn(settings, before))}"
+    if turn.round > 0 and not any(other.round < turn.round for other in earlier):
+        return "what it had read was not recorded"
+    context = turns_in_history(settings, turn, earlier)
+    verb = "received" if turn.step == "summary" else "had read"
+    if not context:
+        return f"{verb} no other contribution"
+    if context[0].step == "summary":
+        return f"{verb} the summary of turn {context[0].round + 1}"
+    return f"{verb} {'; '.join(_speakers_by_turn(settings, context))}"
 
 
-def _by_turn(settings: Settings, before: Sequence[Turn]) -> Iterator[str]:
-    """`everybody in turn 1`, `Critic in turn 2`."""
-    for number in sorted({turn.round for turn in before}):
-        names = [turn.speaker for turn in before if turn.round == number]
-        everybody = len(set(names)) == len(settings.personas) > 1
-        named = "everybody" if everybody else " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        yield f"{plain(named)} in turn {number + 1}"
+def _speakers_by_turn(settings: Settings, context: Sequence[Turn]) -> Iterator[str]:
+    """Yield `all personas in turn 1`, `Critic in turn 2`."""
+    for number in sorted({turn.round for turn in context}):
+        names = [turn.speaker for turn in context if turn.round == number]
+        is_complete = len(set(names)) == len(settings.personas) > 1
+        speakers = "all personas" if is_complete else " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        yield f"{escape_markdown(speakers)} in turn {number + 1}"

@@ -1,5 +1,11 @@
-// The stance grid: the map of a debate. A click goes to the turn; D and the buttons go to the next disagreement.
-const WORDS = { 1: "response 1", 2: "response 2", 0: "neither" };
+// The stance grid: one row a judge, one column a round. A click scrolls to the turn; D and the buttons go to the next
+// disagreement. The rows of `data.stances` are arrays, because a long debate has ten thousand of them.
+const RESPONSE_NAMES = { 1: "response 1", 2: "response 2", 0: "neither" };
+// Only this many rounds are drawn at a time: drawing a long debate at once takes about a second.
+const VISIBLE_ROUNDS = 12;
+// A turn on another page arrives after a rerun of the page: look for it this often, and this many times.
+const RETRY_MS = 100;
+const RETRIES = 50;
 
 function element(tag, className, text) {
   const node = document.createElement(tag);
@@ -8,14 +14,20 @@ function element(tag, className, text) {
   return node;
 }
 
-function cell(stance, data, go) {
-  const box = element("td");
-  if (!stance) return box;
-  if (stance.asked) {
-    box.append(element("span", "asked", "…"));
-    return box;
+function describe(stance, names) {
+  const value = stance.value === null ? `no verdict: ${stance.problem}` : names[stance.value] ?? String(stance.value);
+  const label = stance.label ? `${stance.label}: ` : "";
+  const previous = stance.before === null ? "" : `, before: ${names[stance.before] ?? stance.before}`;
+  return label + value + previous;
+}
+
+function drawCell(stance, data, goTo) {
+  const cell = element("td");
+  if (!stance) return cell;
+  if (stance.pending) {
+    cell.append(element("span", "pending", "…"));
+    return cell;
   }
-  const changed = stance.before !== null;
   const button = element("button", "stance", stance.value === null ? "–" : stance.label ?? String(stance.value));
   button.type = "button";
   button.dataset.seq = stance.seq;
@@ -24,45 +36,42 @@ function cell(stance, data, go) {
     button.style.background = data.colours[stance.value] ?? "#8A8F98";
     button.style.color = data.inks[stance.value] ?? "#111418";
   }
-  const words = data.words ?? WORDS;
-  const said = stance.value === null ? `no verdict: ${stance.problem}` : words[stance.value] ?? String(stance.value);
-  button.title = (stance.label ? `${stance.label}: ` : "") + (changed ? `${said}, after ${words[stance.before] ?? stance.before}` : said);
+  button.title = describe(stance, data.words ?? RESPONSE_NAMES);
   button.setAttribute("aria-label", `${data.judges[stance.judge]}, ${data.rounds[stance.round]}: ${button.title}`);
-  button.onclick = () => go(stance.seq);
-  box.append(button);
-  if (changed) box.append(element("span", "changed", "*"));
-  return box;
+  button.onclick = () => goTo(stance.seq);
+  cell.append(button);
+  if (stance.before !== null) cell.append(element("span", "changed", "*"));
+  return cell;
 }
 
-// Only so many rounds are drawn at a time: a long debate would cost a second otherwise.
-const WINDOW = 12;
-
-function grid(data, at, from, go) {
-  const rounds = data.rounds.slice(from, from + WINDOW);
+function drawTable(data, cells, firstRound, goTo) {
+  const rounds = data.rounds.slice(firstRound, firstRound + VISIBLE_ROUNDS);
   const table = element("table");
   const head = table.createTHead().insertRow();
   head.append(element("th", "", data.title ?? "Stances"));
   rounds.forEach((name) => head.append(element("th", "", name)));
   const body = table.createTBody();
-  data.judges.forEach((judge, place) => {
+  data.judges.forEach((judge, index) => {
     const row = body.insertRow();
     const name = element("th", "judge", judge);
     name.title = judge;
     row.append(name);
-    rounds.forEach((_, offset) => row.append(cell(at.get(`${place} ${from + offset}`), data, go)));
+    rounds.forEach((_, offset) => row.append(drawCell(cells.get(`${index} ${firstRound + offset}`), data, goTo)));
   });
   return table;
 }
 
-function places(data) {
-  const at = new Map();
+// "judge round" -> the stance there, or {pending: true} while its reply is awaited.
+function cellsByPlace(data) {
+  const cells = new Map();
   for (const [seq, judge, round, value, before, problem, label] of data.stances)
-    at.set(`${judge} ${round}`, { seq, judge, round, value, before, problem, label });
-  for (const [judge, round] of data.asked) at.set(`${judge} ${round}`, { asked: true });
-  return at;
+    cells.set(`${judge} ${round}`, { seq, judge, round, value, before, problem, label });
+  for (const [judge, round] of data.pending) cells.set(`${judge} ${round}`, { pending: true });
+  return cells;
 }
 
-function reach(trace, seq) {
+// Scroll to a turn and mark it; false where the turn is on another page.
+function scrollToTurn(trace, seq) {
   const turn = document.querySelector(`.st-key-turn-${trace}-${seq}`);
   if (!turn) return false;
   document.querySelectorAll("[data-reached]").forEach((node) => node.removeAttribute("data-reached"));
@@ -71,88 +80,104 @@ function reach(trace, seq) {
   return true;
 }
 
-// Where several runs judged the same item their debates stand on one page: D is about the one that
-// is being read, of those that have a disagreement.
+// Several runs of one item are drawn on one page. The key D then belongs to the grid that is being read: the last one
+// above the middle of the window, among those with a disagreement.
 const grids = (window.tiebreakGrids ??= new Set());
-function beingRead(root) {
-  const there = [...grids].filter((one) => one.isConnected).map((one) => [one.getBoundingClientRect().top, one]);
-  there.sort(([a], [b]) => a - b);
-  const above = there.filter(([top]) => top < window.innerHeight / 2);
-  return (above.at(-1) ?? there[0])?.[1] === root;
+function isBeingRead(root) {
+  const byTop = [...grids]
+    .filter((grid) => grid.isConnected)
+    .map((grid) => [grid.getBoundingClientRect().top, grid])
+    .sort(([a], [b]) => a - b);
+  const above = byTop.filter(([top]) => top < window.innerHeight / 2);
+  return (above.at(-1) ?? byTop[0])?.[1] === root;
 }
 
-const busy = (event) =>
-  event.ctrlKey || event.metaKey || event.altKey ||
+// Keys with a modifier, and keys typed into a field, are not shortcuts.
+const isTyping = (event) =>
+  event.ctrlKey ||
+  event.metaKey ||
+  event.altKey ||
   event.composedPath().some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName) || node.isContentEditable);
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const state = (parentElement.__state ??= { current: null, waiting: null, from: 0 });
-  const at = places(data);
+  // Streamlit calls this function again for every update; what is selected and visible must survive that.
+  const state = (parentElement.__state ??= { selected: null, timer: null, firstRound: 0 });
+  const cells = cellsByPlace(data);
   const roundOf = new Map(data.stances.map(([seq, , round]) => [seq, round]));
-  const last = Math.max(0, data.rounds.length - WINDOW);
-  const mark = () =>
-    root.querySelectorAll(".stance").forEach((b) => b.classList.toggle("here", Number(b.dataset.seq) === state.current));
-  const go = (seq) => {
-    state.current = seq;
+  const lastStart = Math.max(0, data.rounds.length - VISIBLE_ROUNDS);
+
+  const markSelected = () =>
+    root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("here", Number(node.dataset.seq) === state.selected));
+
+  const goTo = (seq) => {
+    state.selected = seq;
     const round = roundOf.get(seq) ?? 0;
-    if (round < state.from || round >= state.from + WINDOW) show(round - 1);
-    mark();
-    clearTimeout(state.waiting);
-    if (!reach(data.trace, seq)) {
-      setTriggerValue("goto", seq); // it is on another page of the talk
-      const again = (tries) => {
-        if (state.current === seq && !reach(data.trace, seq) && tries > 0) state.waiting = setTimeout(again, 100, tries - 1);
-      };
-      state.waiting = setTimeout(again, 100, 50);
-    }
+    if (round < state.firstRound || round >= state.firstRound + VISIBLE_ROUNDS) drawRounds(round - 1);
+    markSelected();
+    clearTimeout(state.timer);
+    if (scrollToTurn(data.trace, seq)) return;
+    setTriggerValue("goto", seq); // asks the server for the page with this turn
+    const retry = (retries) => {
+      if (state.selected === seq && !scrollToTurn(data.trace, seq) && retries > 0)
+        state.timer = setTimeout(retry, RETRY_MS, retries - 1);
+    };
+    state.timer = setTimeout(retry, RETRY_MS, RETRIES);
   };
-  const step = (way) => {
-    const list = data.disputes;
-    if (!list.length) return;
-    const now = list.indexOf(state.current);
-    const next = now < 0 ? (way > 0 ? 0 : list.length - 1) : (now + way + list.length) % list.length;
-    go(list[next]);
+
+  const goToDisagreement = (step) => {
+    const seqs = data.disputes;
+    if (!seqs.length) return;
+    const index = seqs.indexOf(state.selected);
+    const start = step > 0 ? 0 : seqs.length - 1;
+    goTo(seqs[index < 0 ? start : (index + step + seqs.length) % seqs.length]);
   };
+
+  const toolButton = (label, title, onClick, enabled = true) => {
+    const button = element("button", "step", label);
+    button.type = "button";
+    button.title = title;
+    button.disabled = !enabled;
+    button.onclick = onClick;
+    return button;
+  };
+
   const scroller = element("div", "scroller");
   const tools = element("div", "tools");
-  const button = (label, title, act, able = true) => {
-    const made = element("button", "step", label);
-    made.type = "button";
-    made.title = title;
-    made.disabled = !able;
-    made.onclick = act;
-    return made;
-  };
-  const show = (from) => {
-    state.from = Math.min(Math.max(0, from), last);
-    scroller.replaceChildren(grid(data, at, state.from, go));
+  const drawRounds = (firstRound) => {
+    state.firstRound = Math.min(Math.max(0, firstRound), lastStart);
+    scroller.replaceChildren(drawTable(data, cells, state.firstRound, goTo));
     tools.replaceChildren();
     if (data.disputes.length) {
       tools.append(
-        button("‹", "previous disagreement", () => step(-1)),
-        button("next disagreement › D", "next disagreement", () => step(1)),
-        element("span", "note", `${data.disputes.length} in this ${data.talk ?? "debate"}`),
+        toolButton("‹", "previous disagreement", () => goToDisagreement(-1)),
+        toolButton("next disagreement › D", "next disagreement", () => goToDisagreement(1)),
+        element("span", "note", `${data.disputes.length} in this ${data.noun ?? "debate"}`),
       );
     }
-    if (last > 0) {
+    if (lastStart > 0) {
+      const page = (step) => () => {
+        drawRounds(state.firstRound + step * VISIBLE_ROUNDS);
+        markSelected();
+      };
       tools.append(
-        button("« rounds", "earlier rounds", () => (show(state.from - WINDOW), mark()), state.from > 0),
-        button("rounds »", "later rounds", () => (show(state.from + WINDOW), mark()), state.from < last),
+        toolButton("« rounds", "earlier rounds", page(-1), state.firstRound > 0),
+        toolButton("rounds »", "later rounds", page(1), state.firstRound < lastStart),
         element("span", "note", `${data.rounds.length} rounds`),
       );
     }
-    if (data.stances.some((stance) => stance[4] !== null)) tools.append(element("span", "note", "* changed its mind"));
+    if (data.stances.some((stance) => stance[4] !== null)) tools.append(element("span", "note", "* changed its opinion"));
   };
-  show(state.from);
+  drawRounds(state.firstRound);
   root.replaceChildren(scroller, tools);
-  mark();
+  markSelected();
 
+  // The listener of the previous call has the previous data.
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {
-    if (busy(event) || event.key.toLowerCase() !== "d" || !beingRead(root)) return;
+    if (isTyping(event) || event.key.toLowerCase() !== "d" || !isBeingRead(root)) return;
     event.preventDefault();
-    step(event.shiftKey ? -1 : 1);
+    goToDisagreement(event.shiftKey ? -1 : 1);
   };
   document.addEventListener("keydown", parentElement.__keys);
   if (data.disputes.length) grids.add(root);

@@ -1,44 +1,61 @@
-"""What every view of a trace shows of a turn: what it cost, its prompt, and what went wrong on the way to it."""
+"""What every view of a trace draws of a turn: its usage, its reply, its prompt, and what failed before it."""
 
 import streamlit as st
 
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Usage
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, Usage
 from pages.parts import numbers, resources
-from pages.parts.text import plain, safe
+from pages.parts.text import escape_markdown, sanitize_markdown
 from storage import database, traces
 
+NOT_BLIND = (
+    ":material/visibility: You have seen the judges' opinions. Labels that you give from now on are recorded as not "
+    "blind."
+)
 
-def cost(usage: Usage) -> str:
-    """`214 tokens · 1.9 s · $0.003`, as far as it is known."""
+
+def format_usage(usage: Usage) -> str:
+    """Return `214 tokens · 1.9 s · $0.003`, without unknown values."""
     parts = []
     if usage.completion_tokens is not None:
-        parts.append(numbers.count((usage.prompt_tokens or 0) + usage.completion_tokens, "token"))
+        parts.append(numbers.format_count((usage.prompt_tokens or 0) + usage.completion_tokens, "token"))
     if usage.seconds is not None:
-        parts.append(numbers.seconds(usage.seconds))
+        parts.append(numbers.format_duration(usage.seconds))
     if usage.dollars is not None:
-        parts.append(numbers.dollars(usage.dollars))
+        parts.append(numbers.format_dollars(usage.dollars))
     return " · ".join(parts).replace("$", r"\$")
 
 
-def prompt(trace_id: int, seq: int) -> None:
-    """The prompt that an event answers, folded; it is read when it is opened."""
-    fold = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
-    if fold.open:
-        with fold, database.reading(resources.engine()) as session:
+def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "") -> None:
+    """Draw a turn: `heading` in Markdown beside its usage, an optional note, the reply, and the folded prompt."""
+    with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(heading)
+            st.caption(format_usage(turn.usage), width="content")
+        if note:
+            st.caption(note)
+        with st.container(key=f"card-turn-{trace_id}-{seq}"):
+            st.markdown(sanitize_markdown(turn.reply) if turn.reply.strip() else "*(empty reply)*")
+        draw_prompt(trace_id, seq)
+
+
+def draw_prompt(trace_id: int, seq: int) -> None:
+    """Draw the prompt of an event in an expander; it is loaded when the expander is opened."""
+    expander = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
+    if expander.open:
+        with expander, database.reading(resources.engine()) as session:
             text = traces.prompt(session, trace_id, seq)
-        fold.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
+        expander.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 
 
-def trouble(event: Event, what: str) -> None:
-    """A reply that could not be read, a call that failed, an end before the verdict; `what` is "debate", "review"..."""
+def draw_problem(event: Event, name: str) -> None:
+    """Draw an unreadable reply, a failed call or a failed trace; `name` is what failed: "debate", "review"..."""
     match event:
         case ReplyUnreadable(turn=turn):
-            with st.expander(
-                f"{plain(turn.speaker)}'s reply could not be read ({plain(turn.problem)}); asked once more"
-            ):
-                st.markdown(safe(turn.reply))
+            speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)
+            with st.expander(f"{speaker}: the reply could not be read ({problem}); asked again"):
+                st.markdown(sanitize_markdown(turn.reply))
         case CallFailed(speaker=speaker, problem=problem, wait=wait):
-            again = f"tried again after {numbers.seconds(wait)}" if wait is not None else "given up"
-            st.caption(f":material/sync_problem: {plain(speaker)}: {plain(problem)} ({again})")
+            outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
+            st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
         case TraceFailed(problem=problem):
-            st.error(f"The {what} could not go on: {problem}", icon=":material/error:")
+            st.error(f"The {name} stopped: {problem}", icon=":material/error:")

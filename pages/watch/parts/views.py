@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+import streamlit as st
+
 from core.items import Item
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event
+from pages.parts.text import escape_markdown
 from storage.traces import Trace
 
 DEFAULT = "pages.watch.parts.debate"
@@ -21,5 +24,12 @@ def render(
     trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], *, live: bool
 ) -> None:
     """Draw a trace; the view's module is imported now, since charts take a second to import."""
-    name = PROTOCOLS[trace.protocol].view if trace.protocol in PROTOCOLS else DEFAULT
-    import_module(name).render(trace, item, events, settings, live)
+    if trace.protocol in PROTOCOLS:
+        view = PROTOCOLS[trace.protocol].view
+    else:
+        view = DEFAULT
+        st.info(
+            f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
+            "the charts of its own view."
+        )
+    import_module(view).render(trace, item, events, settings, live)

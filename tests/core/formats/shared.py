@@ -1,4 +1,4 @@
-"""Public files that are not part of the project: tests that need them are skipped where they are not at hand."""
+"""Public data sets, which are not part of the project: tests that need them are skipped where they are missing."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from tests.paths import DATA, ROOT
 MAPPINGS = ROOT / "docs" / "mappings"
 
 
-def public(name: str) -> Path:
-    """The file or folder `name` of the public data, or a skip that says what is missing."""
+def public_file(name: str) -> Path:
+    """Return the path of a public file or folder, or skip the test and name what is missing."""
     if not (DATA / name).exists():
         pytest.skip(f"the public file {name} is not in ../shared/data")
     return DATA / name

@@ -1,15 +1,15 @@
-"""Records as hypothesis makes them: any text a database can hold, any finite number."""
+"""Hypothesis strategies for records: any text that a database can store, any finite number."""
 
 from datetime import timedelta, timezone
 
 from hypothesis import strategies as st
 
 from core.formats.records import (
+    AdjudicationRecord,
     CriterionRecord,
     ItemRecord,
     LabelRecord,
     MarkRecord,
-    RulingRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
@@ -17,47 +17,47 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Criterion, Item, Response
-from core.labels import Kind, Label, Opinion, Ruling, Scale, Target
-from core.trace import CallFailed, ReplyUnreadable, TraceFailed, Turn, TurnTaken, Usage, Verdict, VerdictReached
+from core.labels import Adjudication, Kind, Label, Opinion, Scale, Target
+from core.trace import CallFailed, ReplyUnreadable, TraceFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=12)
-maybe = st.none() | texts
+optional_texts = st.none() | texts
 floats = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.integers() | floats
 values = st.booleans() | numbers | texts | st.dictionaries(texts, floats, max_size=3)
-zones = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
-moments = st.none() | st.datetimes(timezones=st.none() | zones)
+time_zones = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
+times = st.none() | st.datetimes(timezones=st.none() | time_zones)
 kinds = st.sampled_from(Kind.__args__)
-plain = st.recursive(
+json_values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
     max_leaves=4,
 )
 
 
-def several(strategy: st.SearchStrategy) -> st.SearchStrategy:
+def tuples(strategy: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(strategy, max_size=3).map(tuple)
 
 
 scales = st.builds(
     Scale,
     level=st.sampled_from(["nominal", "ordinal", "interval"]),
-    categories=several(st.booleans() | numbers | texts),
+    categories=tuples(st.booleans() | numbers | texts),
     low=st.none() | floats,
     high=st.none() | floats,
 )
 targets = st.builds(Target, item=texts, kind=kinds, criterion=texts, part=texts)
-criteria = st.builds(Criterion, name=texts, definition=texts, rubric=several(texts), scale=st.none() | scales)
-responses = st.builds(Response, text=texts, system=maybe, image=maybe)
+criteria = st.builds(Criterion, name=texts, definition=texts, rubric=tuples(texts), scale=st.none() | scales)
+responses = st.builds(Response, text=texts, system=optional_texts, image=optional_texts)
 items = st.builds(
     Item,
     id=texts,
     prompt=texts,
-    responses=several(responses),
-    context=maybe,
-    reference=maybe,
-    scenario=maybe,
-    group=maybe,
+    responses=tuples(responses),
+    context=optional_texts,
+    reference=optional_texts,
+    scenario=optional_texts,
+    group=optional_texts,
 )
 labels = st.builds(
     Label,
@@ -67,9 +67,11 @@ labels = st.builds(
     blind=st.booleans(),
     reason=texts,
     seconds=st.none() | floats,
-    at=moments,
+    at=times,
 )
-rulings = st.builds(Ruling, target=targets, value=values, rule=texts, reason=texts, adjudicator=texts, at=moments)
+adjudications = st.builds(
+    Adjudication, target=targets, value=values, rule=texts, reason=texts, adjudicator=texts, at=times
+)
 usages = st.builds(
     Usage,
     prompt_tokens=st.none() | st.integers(),
@@ -86,9 +88,10 @@ turns = st.builds(
     reply=texts,
     reading=st.none() | values,
     problem=texts,
-    shown=several(st.integers()),
+    shown=tuples(st.integers()),
     usage=usages,
     prompt=texts,
+    criterion=texts,
 )
 opinions = st.builds(
     Opinion,
@@ -99,16 +102,17 @@ opinions = st.builds(
     criterion=texts,
     part=texts,
     problem=texts,
+    reason=texts,
 )
 verdicts = st.builds(
     Verdict,
     outcome=st.sampled_from(["agreed", "disputed", "no_verdict"]),
     value=st.none() | values,
     reason=texts,
-    opinions=several(opinions),
+    opinions=tuples(opinions),
 )
 events = st.one_of(
-    st.builds(TurnTaken, ask=st.integers(), turn=turns),
+    st.builds(TurnCompleted, ask=st.integers(), turn=turns),
     st.builds(ReplyUnreadable, ask=st.integers(), turn=turns),
     st.builds(CallFailed, ask=st.integers(), speaker=texts, problem=texts, wait=st.none() | floats),
     st.builds(VerdictReached, verdict=verdicts),
@@ -132,13 +136,13 @@ records = st.one_of(
         name=texts,
         protocol=texts,
         criterion=texts,
-        settings=st.dictionaries(texts, plain, max_size=3),
+        settings=st.dictionaries(texts, json_values, max_size=3),
         prompts=st.dictionaries(texts, texts, max_size=2),
         seed=st.integers(),
         source=st.sampled_from(["live", "imported", "sample"]),
-        created_at=moments,
+        created_at=times,
     ),
-    st.builds(TraceRecord, run=texts, item=texts, events=several(events)),
+    st.builds(TraceRecord, run=texts, item=texts, events=tuples(events)),
     st.builds(LabelRecord, label=labels),
     st.builds(
         MarkRecord,
@@ -147,7 +151,7 @@ records = st.one_of(
         mark=st.sampled_from(["skip", "flag", "note"]),
         text=texts,
         on=st.booleans(),
-        at=moments,
+        at=times,
     ),
-    st.builds(RulingRecord, ruling=rulings),
+    st.builds(AdjudicationRecord, ruling=adjudications),
 )

@@ -1,39 +1,46 @@
-"""What the area chair said, as examples that a smaller model can learn to judge from (ReFeR, Appendix J)."""
+"""The area chair's analyses as training examples for a smaller model (ReFeR, Appendix J)."""
 
 import io
 import json
 from typing import Any
 
-from core.formats.instruction_tuning import examples, write
+from core.formats.instruction_tuning import trace_examples, write_jsonl
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
-from tests.core.protocols.reviews import an_item, play, saying, settings
+from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
 
 
-def taught(chair: list[Any], *, every: bool = False, **fields: Any) -> list[Any]:
-    chosen = settings(samples=len(chair), **fields)
-    waiting = [*chair, *[one for one in chair if isinstance(one, Reply)]]
-    review = play(saying(waiting, a=1, b=2, c=3), chosen)
-    return list(examples("run", chosen, PROTOCOLS["refer"].prompts, an_item(), review.events, every=every))
+def examples_of(chair: list[Any], *, all_samples: bool = False, **fields: Any) -> list[Any]:
+    chosen = make_settings(samples=len(chair), **fields)
+    waiting = [*chair, *[reply for reply in chair if isinstance(reply, Reply)]]
+    review = run_scripted(reviews_script(waiting, a=1, b=2, c=3), chosen)
+    return list(
+        trace_examples("run", chosen, PROTOCOLS["refer"].prompts, make_item(), review.events, all_samples=all_samples)
+    )
 
 
-def test_the_final_comment_is_the_output_and_a_peer_s_prompt_the_instruction() -> None:
-    (one,) = taught([1, 3, 2, 2])
-    assert one.output == "Analysis: chair thinks.\nRating: 2" and one.value == 2
-    assert one.instruction.startswith("You will see a prompt and one response") and "Reviewer 1" not in one.instruction
-    assert (one.item, one.run, one.criterion) == ("flamingos", "run", "engaging")
+def test_the_output_is_the_final_comment_and_the_instruction_a_peers_prompt() -> None:
+    (example,) = examples_of([1, 3, 2, 2])
+    assert example.output == "Analysis: chair thinks.\nRating: 2" and example.value == 2
+    assert (
+        example.instruction.startswith("You will see a prompt and one response")
+        and "Reviewer 1" not in example.instruction
+    )
+    assert (example.item, example.run, example.criterion) == ("flamingos", "run", "engaging")
 
 
-def test_every_sample_that_could_be_read_can_be_had() -> None:
-    assert [one.value for one in taught([1, 3, Reply(text="", finish="refused"), 2], every=True)] == [1, 3, 2]
+def test_every_readable_sample_can_be_exported() -> None:
+    assert [
+        example.value for example in examples_of([1, 3, Reply(text="", finish="refused"), 2], all_samples=True)
+    ] == [1, 3, 2]
 
 
-def test_a_trace_without_a_verdict_teaches_nothing() -> None:
-    assert taught([Reply(text="", finish="refused")]) == []
+def test_a_trace_without_a_verdict_has_no_examples() -> None:
+    assert examples_of([Reply(text="", finish="refused")]) == []
 
 
-def test_a_line_is_json_that_training_programs_read() -> None:
+def test_a_line_has_the_fields_of_training_programs() -> None:
     stream = io.StringIO()
-    assert write(taught([3, 3], every=True), stream) == 2
+    assert write_jsonl(examples_of([3, 3], all_samples=True), stream) == 2
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert {"instruction", "input", "output"} <= lines[0].keys() and "images" not in lines[0]

@@ -1,4 +1,4 @@
-"""Our own file gives back exactly what went in, and a wrong line is named."""
+"""Tiebreak's own format: a lossless round trip, and errors with line and field."""
 
 import io
 from pathlib import Path
@@ -7,24 +7,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import formats
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from core.problems import FileRefused, Problem
+from core.problems import FileRefused
 from tests.core.formats.strategies import records
 
 ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
 
 
-def written(them: list) -> str:
+def write_text(records: list) -> str:
     stream = io.StringIO()
-    tiebreak.write(them, stream)
+    tiebreak.write(records, stream)
     return stream.getvalue()
 
 
-def refusal(path: Path, content: str | bytes) -> str:
+def read_error(path: Path, content: str | bytes) -> str:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(FileRefused) as caught:
         list(tiebreak.read(path))
@@ -32,21 +31,21 @@ def refusal(path: Path, content: str | bytes) -> str:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
-@given(them=st.lists(records, min_size=1, max_size=4))
-def test_what_is_written_is_read_back_equal_and_written_again_the_same(tmp_path: Path, them: list) -> None:
+@given(study=st.lists(records, min_size=1, max_size=4))
+def test_records_are_read_back_equal_and_written_again_with_the_same_bytes(tmp_path: Path, study: list) -> None:
     path = tmp_path / "study.jsonl"
-    text = written(them)
+    text = write_text(study)
     path.write_text(text, encoding="utf-8", newline="")
-    again = list(tiebreak.read(path))
-    assert again == them
-    assert written(again) == text
+    reread = list(tiebreak.read(path))
+    assert reread == study
+    assert write_text(reread) == text
 
 
-def test_one_true_and_one_point_nought_stay_what_they_are(tmp_path: Path) -> None:
+def test_the_types_of_1_true_1_0_and_text_are_preserved(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     target = Target(item="a", kind="answer")
-    them = [LabelRecord(label=Label(target=target, annotator="x", value=value)) for value in (1, True, 1.0, "1")]
-    path.write_text(written(them))
+    labels = [LabelRecord(label=Label(target=target, annotator="x", value=value)) for value in (1, True, 1.0, "1")]
+    path.write_text(write_text(labels))
     assert [type(record.label.value) for record in tiebreak.read(path)] == [int, bool, float, str]
 
 
@@ -56,14 +55,14 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_accepted(tmp_pa
     assert list(tiebreak.read(path)) == [ItemRecord(item=Item(id="a", prompt="p"))]
 
 
-def test_a_number_that_is_not_finite_is_never_written_as_a_label_taken_back() -> None:
+def test_a_number_that_is_not_finite_is_not_written() -> None:
     label = Label(target=Target(item="a", kind="score"), annotator="x", value=float("inf"))
     with pytest.raises(ValueError, match="JSON compliant"):
-        written([LabelRecord(label=label)])
+        write_text([LabelRecord(label=label)])
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "message"),
     [
         ('{"type":"item"}', "line 2, field 'item': this field is missing"),
         ('{"type":"item","item":{"id":"b"}}', "line 2, field 'item.prompt': this field is missing"),
@@ -103,32 +102,15 @@ def test_a_number_that_is_not_finite_is_never_written_as_a_label_taken_back() ->
         ),
     ],
 )
-def test_a_wrong_line_is_named_with_its_field(tmp_path: Path, line: str, sentence: str) -> None:
-    assert refusal(tmp_path / "study.jsonl", f"{ITEM}\n{line}\n") == sentence
+def test_an_error_has_the_line_and_the_field(tmp_path: Path, line: str, message: str) -> None:
+    assert read_error(tmp_path / "study.jsonl", f"{ITEM}\n{line}\n") == message
 
 
-def test_a_file_that_is_empty_or_not_utf8_is_refused(tmp_path: Path) -> None:
+def test_an_empty_file_and_other_encodings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
-    assert refusal(path, "\n \n") == "the file is empty: expected one record a line"
-    assert refusal(path, ITEM.encode() + b"\n\xe9") == "line 2: expected text in UTF-8; byte 0xE9 is not"
+    assert read_error(path, "\n \n") == "the file is empty: expected one record a line"
+    assert read_error(path, ITEM.encode() + b"\n\xe9") == "line 2: expected text in UTF-8; byte 0xE9 is not"
     assert (
-        refusal(path, ITEM.encode("utf-16")) == "line 1: expected text in UTF-8; this file is UTF-16: save it as UTF-8"
+        read_error(path, ITEM.encode("utf-16"))
+        == "line 1: expected text in UTF-8; this file is UTF-16: save it as UTF-8"
     )
-
-
-def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
-    path = tmp_path / "study.jsonl"
-    path.write_text(ITEM)
-    assert formats.detect(path) == "tiebreak"
-    assert len(list(formats.read(path))) == 1
-
-
-def test_what_cannot_be_read_is_said_before_the_first_record(tmp_path: Path) -> None:
-    path = tmp_path / "study.jsonl"
-    path.write_text(ITEM)
-    with pytest.raises(Problem, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
-        formats.read(path, format="xml")
-    with pytest.raises(FileRefused, match="there is no file or folder"):
-        formats.read(tmp_path / "absent.csv")
-    with pytest.raises(Problem, match="it needs a mapping that says what its fields are"):
-        formats.read(path, format="table")

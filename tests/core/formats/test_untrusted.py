@@ -1,4 +1,4 @@
-"""Whatever stands in a file, a reader gives records or refuses it: nothing else leaves it."""
+"""For any content of a file, a reader returns records or raises FileRefused, and nothing else."""
 
 import json
 import subprocess
@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.formats import tiebreak
-from core.formats.mapping.mapping import build, load
-from core.formats.mapping.preview import preview
+from core.formats.mapping.mapping import build_mapping, load_mapping
+from core.formats.mapping.preview import preview_table
 from core.formats.mapping.table import read
 from core.problems import FileRefused
 
-quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
-anything = st.recursive(
+few_examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=4),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "q", "a", "s", "who"]), inner, max_size=5)
@@ -25,7 +25,7 @@ anything = st.recursive(
     max_leaves=12,
 )
 SCALE = {"level": "interval", "low": 0, "high": 5}
-MAPPING = build(
+MAPPING = build_mapping(
     {
         "id": "{row}-{element}",
         "explode": "s",
@@ -40,55 +40,55 @@ MAPPING = build(
 )
 
 
-def only_refuses(path: Path) -> None:
+def read_or_refuse(path: Path) -> None:
     with suppress(FileRefused):
         list(read(path, MAPPING))
     with suppress(FileRefused):
-        preview(path, explode="s")
+        preview_table(path, explode="s")
 
 
-@quick
+@few_examples
 @given(content=st.binary(max_size=60), name=st.sampled_from(["t.csv", "t.tsv", "t.json", "t.jsonl", "t.parquet"]))
-def test_any_bytes(tmp_path: Path, content: bytes, name: str) -> None:
+def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(content)
-    only_refuses(tmp_path / name)
+    read_or_refuse(tmp_path / name)
     with suppress(FileRefused):
         list(tiebreak.read(tmp_path / name))
 
 
-@quick
-@given(rows=st.lists(st.fixed_dictionaries({key: anything for key in ("id", "q", "a", "s", "who")}), max_size=3))
-def test_any_json(tmp_path: Path, rows: list) -> None:
+@few_examples
+@given(rows=st.lists(st.fixed_dictionaries({key: json_values for key in ("id", "q", "a", "s", "who")}), max_size=3))
+def test_any_json_is_read_or_refused(tmp_path: Path, rows: list) -> None:
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    only_refuses(tmp_path / "t.json")
+    read_or_refuse(tmp_path / "t.json")
 
 
-@quick
+@few_examples
 @given(cells=st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=5), max_size=4))
-def test_any_csv(tmp_path: Path, cells: list) -> None:
+def test_any_csv_is_read_or_refused(tmp_path: Path, cells: list) -> None:
     text = "id,q,a,s,who\n" + "".join(",".join(row) + "\n" for row in cells)
     (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
-    only_refuses(tmp_path / "t.csv")
+    read_or_refuse(tmp_path / "t.csv")
 
 
-@quick
-@given(draft=anything, text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
-def test_any_mapping(tmp_path: Path, draft: object, text: str) -> None:
+@few_examples
+@given(draft=json_values, text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_any_mapping_is_built_or_refused(tmp_path: Path, draft: object, text: str) -> None:
     with suppress(FileRefused):
-        build(draft)
+        build_mapping(draft)
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
     with suppress(FileRefused):
-        load(tmp_path / "m.yaml")
+        load_mapping(tmp_path / "m.yaml")
 
 
-def test_a_mapping_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_deeply_nested_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("id: " + "[" * 20_000)
     with pytest.raises(FileRefused, match="expected YAML"):
-        load(tmp_path / "m.yaml")
+        load_mapping(tmp_path / "m.yaml")
 
 
-def test_reading_a_csv_loads_neither_pandas_nor_pyarrow_nor_yaml() -> None:
+def test_reading_a_csv_imports_neither_pandas_nor_pyarrow_nor_yaml() -> None:
     code = "import sys; from core.formats.mapping import guess, mapping, preview, table;"
     code += "print([name for name in ('pandas', 'pyarrow', 'yaml') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "[]"

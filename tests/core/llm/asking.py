@@ -8,21 +8,22 @@ from core.problems import Problem
 from core.trace import Ask, Spec
 
 
-def an_ask(address: str | None, prompt: str = "Which is better?", **fields: Any) -> Ask:
+def make_ask(address: str | None, prompt: str = "Which is better?", **fields: Any) -> Ask:
+    """Return an ask to the model at an address; `fields` are fields of its Spec."""
     spec = Spec(**{"model": "judge-1", "address": address, "timeout": 5} | fields)
     return Ask("a", "opinion", 0, spec, prompt, int)
 
 
-def answered(ask: Ask) -> Reply | Problem:
-    """The reply, or the problem in its place."""
+def complete_ask(ask: Ask) -> Reply | Problem:
+    """Return the reply, or the problem raised instead."""
 
-    async def one() -> Reply | Problem:
+    async def run() -> Reply | Problem:
         model = LiteLLM()
         try:
-            return await model.ask(ask)
+            return await model.complete(ask)
         except Problem as problem:
             return problem
         finally:
             await model.close()
 
-    return asyncio.run(one())
+    return asyncio.run(run())

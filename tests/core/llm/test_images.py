@@ -1,24 +1,34 @@
-"""Images stay inside the media folder, are what their bytes say, and go only to models that can see."""
+"""Images come from the media folder, have the type of their content, and are sent only to models that accept them."""
 
 import asyncio
+import io
 import os
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
 from core.items import Item, Response
 from core.llm import images
 from core.llm.client import ScriptedModel
-from core.problems import Permanent, Problem
+from core.problems import PermanentFailure, Problem
 from core.trace import Ask, Spec
-from tests.core.protocols.reviews import settings
+from tests.core.protocols.reviews import make_settings
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+
+def encode(format: str) -> bytes:
+    """Return a small image in a format."""
+    stream = io.BytesIO()
+    PIL.Image.new("RGB", (2, 2), "red").save(stream, format)
+    return stream.getvalue()
+
+
+PNG = encode("PNG")
 GPT = Spec(model="gpt-5.4-mini")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "media" / "study"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.png").write_bytes(PNG)
@@ -31,55 +41,54 @@ def an_ask(*images: str) -> Ask:
     return Ask(speaker="a", step="peer", round=0, spec=GPT, prompt="?", read=str, images=images)
 
 
-def test_a_file_in_the_folder_is_read(home: Path) -> None:
-    assert images.read(home, "a.png") == images.Image("image/png", PNG)
-    assert images.read(home, "deep/b.png").url.startswith("data:image/png;base64,iVBOR")
+def test_a_file_in_the_folder_is_read(folder: Path) -> None:
+    assert images.read_image(folder, "a.png") == images.Image("image/png", PNG)
+    assert images.read_image(folder, "deep/b.png").url.startswith("data:image/png;base64,iVBOR")
 
 
 @pytest.mark.parametrize(
     "path", ["../secret.png", "deep/../../secret.png", "/etc/passwd", "~/x.png", "", ".", "deep\\..\\a.png", "a\0.png"]
 )
-def test_a_path_that_leads_out_is_refused(home: Path, path: str) -> None:
+def test_a_path_that_leaves_the_folder_is_refused(folder: Path, path: str) -> None:
     with pytest.raises(Problem, match="should be a path inside"):
-        images.read(home, path)
+        images.read_image(folder, path)
 
 
-def test_a_link_that_leads_out_is_refused(home: Path) -> None:
-    os.symlink(home.parent / "secret.png", home / "link.png")
+def test_a_link_that_leaves_the_folder_is_refused(folder: Path) -> None:
+    os.symlink(folder.parent / "secret.png", folder / "link.png")
     with pytest.raises(Problem, match="should be a path inside"):
-        images.read(home, "link.png")
+        images.read_image(folder, "link.png")
 
 
-def test_a_file_that_is_not_there_or_no_file_is_refused(home: Path) -> None:
+def test_a_missing_file_and_a_folder_are_refused(folder: Path) -> None:
     for path in ("c.png", "deep"):
         with pytest.raises(Problem, match="is not in the study's media folder"):
-            images.read(home, path)
+            images.read_image(folder, path)
 
 
-def test_a_file_that_is_too_large_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "LARGEST", 10)
-    with pytest.raises(Problem, match="has more than"):
-        images.read(home, "a.png")
+def test_a_large_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MAX_BYTES", 10)
+    with pytest.raises(Problem, match="is larger than"):
+        images.read_image(folder, "a.png")
 
 
 @pytest.mark.parametrize(
-    ("content", "name"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a...", "image/gif"),
-        (b"RIFF....WEBPVP8 ", "image/webp"),
-    ],
+    ("format", "media_type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")],
 )
-def test_the_type_is_told_by_the_content(content: bytes, name: str) -> None:
-    assert images.type_of(content, "x.txt") == name
+def test_the_type_is_determined_by_the_content(format: str, media_type: str) -> None:
+    assert images.detect_type(encode(format), "x.txt") == media_type
 
 
-@pytest.mark.parametrize("content", [b"", b"<svg onload='x()'/>", b"%PDF-1.4", b"RIFF....WAVE"])
-def test_what_is_no_image_is_refused_whatever_its_name(home: Path, content: bytes) -> None:
-    (home / "x.png").write_bytes(content)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<svg onload='x()'/>", b"%PDF-1.4", b"RIFF....WAVE", PNG[:20], encode("BMP"), encode("TIFF")],
+    ids=["empty", "svg", "pdf", "wave", "cut png", "bmp", "tiff"],
+)
+def test_other_formats_are_refused_whatever_the_name(folder: Path, content: bytes) -> None:
+    (folder / "x.png").write_bytes(content)
     with pytest.raises(Problem, match="is not PNG, JPEG, GIF or WebP"):
-        images.read(home, "x.png")
+        images.read_image(folder, "x.png")
 
 
 @pytest.mark.parametrize(
@@ -98,60 +107,62 @@ def test_what_is_no_image_is_refused_whatever_its_name(home: Path, content: byte
 )
 def test_a_url_on_a_private_network_is_refused(url: str) -> None:
     with pytest.raises(Problem, match="private network"):
-        images.checked_url(url)
+        images.validate_url(url)
 
 
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "data:image/png;base64,AAAA", "ftp://example.org/x.png", "https:"]
 )
-def test_a_url_that_is_no_web_address_is_refused(home: Path, url: str) -> None:
+def test_a_url_that_is_not_a_web_address_is_refused(folder: Path, url: str) -> None:
     with pytest.raises(Problem, match="should be a path"):
-        images.reference(home, url)
+        images.image_url(folder, url)
 
 
-def test_a_model_is_sent_the_bytes_of_a_path_and_a_url_as_it_stands(home: Path) -> None:
+def test_a_path_is_sent_as_its_content_and_a_url_unchanged(folder: Path) -> None:
     model = ScriptedModel(lambda ask: "fine")
-    asyncio.run(images.Seeing(model, home).ask(an_ask("a.png", "https://example.org/b.png")))
+    asyncio.run(images.ModelWithImages(model, folder).complete(an_ask("a.png", "https://example.org/b.png")))
     assert model.asked[0].images == (images.Image("image/png", PNG).url, "https://example.org/b.png")
 
 
-def test_an_image_that_cannot_be_read_is_not_tried_again(home: Path) -> None:
-    with pytest.raises(Permanent, match=r"'c\.png' is not in"):
-        asyncio.run(images.Seeing(ScriptedModel(lambda ask: "fine"), home).ask(an_ask("c.png")))
+def test_an_image_that_cannot_be_read_is_a_permanent_failure(folder: Path) -> None:
+    with pytest.raises(PermanentFailure, match=r"'c\.png' is not in"):
+        asyncio.run(images.ModelWithImages(ScriptedModel(lambda ask: "fine"), folder).complete(an_ask("c.png")))
 
 
-def test_a_folder_is_named_after_its_study_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(images.VARIABLE, "/pictures")
-    assert images.folder("My study") == Path("/pictures/My study")
-    assert images.folder("../etc") == Path("/pictures/%2E%2E%2Fetc")
-    assert images.folder("Sample: ReFeR").name == "Sample%3A ReFeR"
+def test_the_folder_is_named_after_the_study_with_special_characters_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(images.FOLDER_VARIABLE, "/pictures")
+    assert images.media_folder("My study") == Path("/pictures/My study")
+    assert images.media_folder("../etc") == Path("/pictures/%2E%2E%2Fetc")
+    assert images.media_folder("Sample: ReFeR").name == "Sample%3A ReFeR"
 
 
 @pytest.mark.parametrize(
-    ("spec", "can"),
+    ("spec", "expected"),
     [
         (GPT, True),
         (Spec(model="gpt-3.5-turbo"), False),
         (Spec(model="local"), False),
-        (Spec(model="nobody-knows-it"), None),
+        (Spec(model="unknown-model"), None),
         (Spec(model="gpt-3.5-turbo", address="http://127.0.0.1:8000/v1"), None),
     ],
 )
-def test_who_can_see(spec: Spec, can: bool | None) -> None:
-    assert images.sees(spec) is can
+def test_image_support_is_looked_up_and_none_where_unknown(spec: Spec, expected: bool | None) -> None:
+    assert images.supports_images(spec) is expected
 
 
-def an_image_item(image: str = "a.png") -> Item:
+def make_image_item(image: str = "a.png") -> Item:
     return Item(id="boat", prompt="Draw a boat.", responses=(Response(text="", image=image),))
 
 
-def test_a_run_whose_models_cannot_see_is_refused(home: Path) -> None:
-    chosen = settings().model_copy(update={"chair": settings().chair.model_copy(update={"spec": Spec(model="local")})})
+def test_a_run_with_images_and_a_text_only_model_is_refused(folder: Path) -> None:
+    settings = make_settings()
+    chair = settings.chair.model_copy(update={"spec": Spec(model="local")})
+    settings = settings.model_copy(update={"chair": chair})
     with pytest.raises(Problem, match="Item boat has an image, and local cannot see"):
-        images.check(chosen, [an_image_item()], home)
-    images.check(chosen, [Item(id="x", prompt="no image")], home)
+        images.check_images(settings, [make_image_item()], folder)
+    images.check_images(settings, [Item(id="x", prompt="no image")], folder)
 
 
-def test_a_run_whose_images_cannot_be_read_is_refused(home: Path) -> None:
+def test_a_run_with_an_unreadable_image_is_refused(folder: Path) -> None:
     with pytest.raises(Problem, match=r"'gone\.png' is not in"):
-        images.check(settings(), [an_image_item("gone.png")], home)
+        images.check_images(make_settings(), [make_image_item("gone.png")], folder)

@@ -1,18 +1,13 @@
-"""Small critiques for tests, and a case that goes as the paper's Figure 1 goes, in words of our own."""
+"""Critiques for tests, with a worked example of the structure of the paper's Figure 1."""
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-from core.critiques import Critique, numbered
+from core.critiques import Critique, aius_with_numbers
 from core.items import Item, Response
-from core.llm.client import Answer, ScriptedModel
-from core.protocols.metacritique.protocol import Judge, Settings
-from core.protocols.protocol import trace_random
-from core.protocols.registry import PROTOCOLS
-from core.runner import run_flow
-from core.trace import Ask, Event, Spec, Turn, Verdict, turns
+from core.protocols.metacritique.settings import CritiqueJudge, Settings
+from core.trace import Ask, Event, Spec
+from tests.core.protocols.scripted_runs import Script, ScriptedTrace, run_script, start_flow
 
 QUESTION = "Ada needs a longer ladder than Ben, because ___ lives on the ground floor. Options: (A) Ada; (B) Ben."
 ANSWER = "Option (A) Ada. She lives below, so she needs the longer ladder to get up."
@@ -45,85 +40,59 @@ POINTS = {
 """The AIUs of the reference critique, and whether the critique covers them: R 2/5."""
 
 
-def an_item(**fields: Any) -> Item:
-    """A question, a wrong answer, and one critique; nothing else is brought."""
-    told: dict[str, Any] = {
+def make_item(**fields: Any) -> Item:
+    """Return a question, a wrong answer, and one critique without AIUs."""
+    defaults: dict[str, Any] = {
         "id": "ladder",
         "prompt": QUESTION,
         "responses": (Response(text=ANSWER),),
         "critiques": (Critique(id="model", author="a model", text=CRITIQUE),),
     }
-    return Item(**told | fields)
+    return Item(**defaults | fields)
 
 
-def brought(count: int = 1, **fields: Any) -> Item:
-    """The same item with everything that can be brought, and so many critiques."""
-    there = [
-        Critique(id=f"c{n}", author=f"author {n}", text=f"Critique {n}.", aius=numbered(f"c{n}", ["One.", "Two."]))
+def make_complete_item(count: int = 1, **fields: Any) -> Item:
+    """Return the same item with a reference answer, a reference critique, `count` critiques, and all AIUs."""
+    critiques = [
+        Critique(
+            id=f"c{n}", author=f"author {n}", text=f"Critique {n}.", aius=aius_with_numbers(f"c{n}", ["One.", "Two."])
+        )
         for n in range(1, count + 1)
     ]
-    held = Critique(id="ref", author="gpt", role="reference", text=REFERENCE, aius=numbered("ref", ["Three."]))
-    return an_item(**{"reference": RIGHT, "critiques": (*there, held)} | fields)
+    aius = aius_with_numbers("ref", ["Three."])
+    reference = Critique(id="ref", author="gpt", role="reference", text=REFERENCE, aius=aius)
+    return make_item(**{"reference": RIGHT, "critiques": (*critiques, reference)} | fields)
 
 
-def settings(names: str = "a", **fields: Any) -> Settings:
-    return Settings(judges=judges(names), **fields)
+def make_settings(names: str = "a", **fields: Any) -> Settings:
+    return Settings(judges=make_judges(names), **fields)
 
 
-def judges(names: str = "a") -> tuple[Judge, ...]:
-    return tuple(Judge(name=name, spec=Spec(model=f"model-{name}")) for name in names)
+def make_judges(names: str = "a") -> tuple[CritiqueJudge, ...]:
+    return tuple(CritiqueJudge(name=name, spec=Spec(model=f"model-{name}")) for name in names)
 
 
-@dataclass
-class Told:
-    """How a trace went."""
-
-    verdict: Verdict | None
-    events: list[Event]
-    asked: list[Ask] = field(default_factory=list)
-
-    @property
-    def turns(self) -> list[Turn]:
-        return turns(self.events)
-
-    def steps(self) -> list[str]:
-        return [ask.step for ask in self.asked]
-
-    def said(self, kind: str) -> dict[str, object]:
-        """Part -> value of the verdict's opinions of a kind."""
-        assert self.verdict is not None
-        return {o.part: o.value for o in self.verdict.opinions if o.kind == kind and o.stage == "last"}
-
-
-def play(
-    script: Callable[[Ask], Answer],
-    chosen: Any,
+def run_scripted(
+    script: Script,
+    settings: Any,
     item: Item,
     protocol: str = "metacritique",
-    stored: list[Event] | None = None,
+    stored: Sequence[Event] = (),
     seed: int = 0,
-) -> Told:
-    """Carry a flow whose models follow a script."""
-    model, events = ScriptedModel(script), []
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    flow = PROTOCOLS[protocol].flow(item, chosen, trace_random(seed, item), PROTOCOLS[protocol].prompts)
-    verdict = asyncio.run(run_flow(flow, model, record, stored=stored or []))
-    return Told(verdict, [*(stored or []), *events], model.asked)
+) -> ScriptedTrace:
+    return run_script(start_flow(protocol, settings, item, seed), script, stored)
 
 
-def worked(ask: Ask) -> str:
-    """The replies of the worked example."""
+def worked_example_reply(ask: Ask) -> str:
+    """Return the reply of the worked example to an ask."""
     match ask.step:
         case "reference_answer":
             return RIGHT
         case "reference_critique":
             return REFERENCE
         case "extract":
-            own = ask.prompt.endswith(f"input:\n{CRITIQUE}\nclaims:")
-            return "\n".join(f"{n}. {text}" for n, text in enumerate(CLAIMS if own else POINTS, 1))
+            is_critique = ask.prompt.endswith(f"input:\n{CRITIQUE}\nclaims:")
+            return "\n".join(f"{n}. {text}" for n, text in enumerate(CLAIMS if is_critique else POINTS, 1))
     claim = ask.prompt.rpartition("<claim>\n")[2].partition("\n<verify claim>")[0]
     value = (CLAIMS | POINTS)[claim]
     return f"Evidence: what the texts say.\nReasoning: so it is.\nTherefore, the claim is {str(value).lower()}."

@@ -1,4 +1,4 @@
-"""What a form says is read; what is no rating or answer is refused with the reason."""
+"""The readers of ratings, options and numbers; other replies are refused with the reason."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ HUNDRED = Scale(level="interval", low=0, high=100)
     ],
 )
 def test_a_rating(reply: str, value: int) -> None:
-    assert ratings.rating(reply, THREE, ["engaging"]) == value
+    assert ratings.read_rating(reply, THREE, ["engaging"]) == value
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_a_rating(reply: str, value: int) -> None:
 )
 def test_no_rating(reply: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        ratings.rating(reply, THREE)
+        ratings.read_rating(reply, THREE)
 
 
-def test_a_continuous_scale_takes_anything_between_its_ends() -> None:
-    assert ratings.rating("Rating: 87.5", HUNDRED) == 87.5
+def test_a_continuous_scale_accepts_any_number_between_its_ends() -> None:
+    assert ratings.read_rating("Rating: 87.5", HUNDRED) == 87.5
     with pytest.raises(Unreadable):
-        ratings.rating("Rating: 101", HUNDRED)
+        ratings.read_rating("Rating: 101", HUNDRED)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_continuous_scale_takes_anything_between_its_ends() -> None:
     ],
 )
 def test_an_option(reply: str) -> None:
-    assert ratings.option(reply, "ABCDE") == "B"
+    assert ratings.read_option(reply, "ABCDE") == "B"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_option(reply: str) -> None:
 )
 def test_no_option(reply: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        ratings.option(reply, "ABCDE")
+        ratings.read_option(reply, "ABCDE")
 
 
 @pytest.mark.parametrize(
@@ -99,33 +99,33 @@ def test_no_option(reply: str, why: str) -> None:
     [("Answer: 42", 42), ("Answer: $1,200.50", 1200.5), ("Answer: −3", -3), ("Answer: 42 apples", 42), ("7", 7)],
 )
 def test_a_number(reply: str, value: float) -> None:
-    assert ratings.number(reply) == value
+    assert ratings.read_number(reply) == value
 
 
 @pytest.mark.parametrize("reply", ["Answer: 3 + 4", "Answer: seven", "It is 7, I think.", "Answer: 1\nAnswer: 2"])
 def test_no_number(reply: str) -> None:
     with pytest.raises(Unreadable):
-        ratings.number(reply)
+        ratings.read_number(reply)
 
 
-def test_a_comment_is_what_stands_before_the_rating() -> None:
-    assert ratings.comment("**Analysis:** Dull.\nStill kind.\n**Rating:** 2") == "Dull.\nStill kind."
-    assert ratings.comment("Dull.\n2") == "Dull."
-    assert ratings.comment("Rating: 2") == ""
+def test_a_comment_is_the_text_above_the_rating() -> None:
+    assert ratings.comment_text("**Analysis:** Dull.\nStill kind.\n**Rating:** 2") == "Dull.\nStill kind."
+    assert ratings.comment_text("Dull.\n2") == "Dull."
+    assert ratings.comment_text("Rating: 2") == ""
 
 
 @given(st.sampled_from([1, 2, 3]), st.text(max_size=60).filter(lambda text: ":" not in text and "=" not in text))
-def test_whatever_is_said_before_the_last_line_does_not_change_the_rating(value: int, text: str) -> None:
-    assert ratings.rating(f"Analysis: x {text} x.\nRating: {value}", THREE) == value
+def test_text_above_the_last_line_does_not_change_the_rating(value: int, text: str) -> None:
+    assert ratings.read_rating(f"Analysis: x {text} x.\nRating: {value}", THREE) == value
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (
-        lambda t: ratings.rating(t, THREE),
-        lambda t: ratings.option(t, "AB"),
-        ratings.number,
-        ratings.comment,
+        lambda t: ratings.read_rating(t, THREE),
+        lambda t: ratings.read_option(t, "AB"),
+        ratings.read_number,
+        ratings.comment_text,
     ):
         try:
             read(text)

@@ -1,106 +1,110 @@
-"""Label: what the judges could not agree on is decided blind, then the debate is shown."""
+"""The page that labels disputed debates: blind first, then with the debate."""
+
+from collections.abc import Iterator
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import LabelRecord, MarkRecord, RulingRecord, RunRecord, TraceRecord
+from core.formats.records import AdjudicationRecord, LabelRecord, MarkRecord, Record, RunRecord, TraceRecord
 from core.labels import Target
+from core.trace import VerdictReached
 from pages.label.parts import labelling
 from pages.parts import resources
 from storage import database, labels, studies
-from storage.labelling.queue import Place
+from storage.labelling.queue import QueueEntry
 from storage.transfer import imports, samples
-from tests.pages.opened import prepared, visit, whole
+from tests.pages.visits import page_text, prepare_study, switch_to, visit
 
 TARGET = Target(item="brainstorming-2", kind="preference", criterion="helpfulness")
 
 
 @pytest.fixture
-def tour():
-    """The ScaleEval sample, without anybody's labels."""
-    said = (LabelRecord, MarkRecord, RulingRecord)
-    prepared([record for record in tiebreak.read(samples.path()) if not isinstance(record, said)], "tour")
+def sample():
+    """The ScaleEval sample without labels."""
+    human_records = (LabelRecord, MarkRecord, AdjudicationRecord)
+    prepare_study([record for record in tiebreak.read(samples.path()) if not isinstance(record, human_records)], "tour")
 
 
-def at_the_desk(**parameters: str):
-    page = visit("label/disagreements", **parameters)
-    page.session_state["annotator"] = "newcomer"
-    return page.run()
+def visit_page(**parameters: str):
+    return visit("label/disagreements", "newcomer", **parameters)
 
 
-def decide(value: int) -> None:
+def save_label(value: int) -> None:
     with database.writing(resources.engine()) as session:
         study = studies.get(session, "tour")
-        labels.put(session, study.id, TARGET, "newcomer", value)
+        labels.save(session, study.id, TARGET, "newcomer", value)
 
 
-def test_a_name_is_asked_for_first(tour):
+def test_a_name_is_requested_first(sample):
     page = visit("label/disagreements")
     assert not page.exception
-    assert "Who is labelling?" in whole(page)
+    assert "Sign in" in page_text(page)
     page.text_input(key="your_name").set_value("newcomer")
     page.button[0].click().run()
     assert "0 of 13" in page.get("progress")[0].proto.text
 
 
-def test_a_name_of_blanks_is_one_sentence(tour):
+def test_a_name_of_blanks_is_one_sentence(sample):
     page = visit("label/disagreements")
     page.text_input(key="your_name").set_value("   ")
     page.button[0].click().run()
     assert page.error[0].value == "Please enter a name."
 
 
-def test_before_a_label_nothing_of_the_judges_is_on_the_page(tour):
-    page = at_the_desk(item="brainstorming-2", on="helpfulness")
+def test_no_judge_opinion_is_on_the_page_before_a_label(sample):
+    page = visit_page(item="brainstorming-2", on="helpfulness")
     assert not page.exception
-    shown = whole(page)
+    shown = page_text(page)
     assert "bicycles" in shown
     assert "judge A" not in shown
     assert "model A" not in shown
 
 
-def test_after_a_label_the_debate_is_shown(tour):
-    decide(1)
-    page = at_the_desk(item="brainstorming-2", on="helpfulness")
+def test_after_a_label_the_debate_is_shown(sample):
+    save_label(1)
+    page = visit_page(item="brainstorming-2", on="helpfulness")
     assert not page.exception
-    assert "What the judges said" in whole(page)
-    assert "judge A" in whole(page)
+    assert "What the judges said" in page_text(page)
+    assert "judge A" in page_text(page)
 
 
-def test_a_study_that_does_not_reveal_shows_no_debate(tour):
+def test_without_reveal_the_debate_stays_hidden(sample):
     with database.writing(resources.engine()) as session:
         study = studies.get(session, "tour")
         rules = study.rules.model_copy(update={"reveal": False})
-        studies.change(session, study.id, description="", guidelines="", rules=rules)
-    decide(1)
-    assert "judge A" not in whole(at_the_desk(item="brainstorming-2", on="helpfulness"))
+        studies.update(session, study.id, description="", guidelines="", rules=rules)
+    save_label(1)
+    assert "judge A" not in page_text(visit_page(item="brainstorming-2", on="helpfulness"))
 
 
-def test_two_debates_about_one_item_stand_on_one_page(tour):
+def test_two_debates_about_one_item_are_on_one_page(sample):
     again = []
     for record in tiebreak.read(samples.path()):
         if isinstance(record, RunRecord) and "helpfulness" in record.name:
             again.append(record.model_copy(update={"name": "once more"}))
         if isinstance(record, TraceRecord) and "helpfulness" in record.run:
             again.append(record.model_copy(update={"run": "once more"}))
-    imports.load(resources.engine(), "tour", again)
-    decide(2)
-    page = at_the_desk(item="brainstorming-2", on="helpfulness")
+    imports.import_records(resources.engine(), "tour", again)
+    save_label(2)
+    page = visit_page(item="brainstorming-2", on="helpfulness")
     assert not page.exception
-    assert whole(page).count("What the judges said") == 2
+    assert page_text(page).count("What the judges said") == 2
 
 
-def test_where_the_judges_agreed_on_everything_nothing_is_to_be_decided():
-    kept = [r for r in tiebreak.read(samples.path()) if not isinstance(r, TraceRecord | LabelRecord | RulingRecord)]
-    prepared([record for record in kept if not isinstance(record, MarkRecord)], "tour")
-    page = at_the_desk()
+def test_without_disputes_the_page_says_so():
+    records = [
+        r for r in tiebreak.read(samples.path()) if not isinstance(r, TraceRecord | LabelRecord | AdjudicationRecord)
+    ]
+    prepare_study([record for record in records if not isinstance(record, MarkRecord)], "tour")
+    page = visit_page()
     assert not page.exception
-    assert "No debate here needs a person" in whole(page)
+    assert "No disputed debates" in page_text(page)
 
 
-def test_an_arrow_steps_over_what_others_have_taken():
-    def place(item: str, **is_so: bool) -> Place:
-        return Place(
+def test_arrow_keys_skip_targets_of_other_annotators():
+    def place(item: str, **is_so: bool) -> QueueEntry:
+        return QueueEntry(
             Target(item=item, kind="preference"),
             **dict.fromkeys(("labelled", "skipped", "flagged", "full"), False) | is_so,
         )
@@ -116,3 +120,39 @@ def test_an_arrow_steps_over_what_others_have_taken():
     assert labelling.neighbour(places[2], places, forward=True).item == "e"
     assert labelling.neighbour(places[2], places, forward=False).item == "a"
     assert labelling.neighbour(places[0], places[:2], forward=True).item == "a"
+
+
+def duplicate_runs(file: str) -> Iterator[Record]:
+    """Yield the records of a sample with a copy of every run."""
+    for record in tiebreak.read(samples.path(file)):
+        yield record
+        if isinstance(record, RunRecord):
+            yield record.model_copy(update={"name": f"{record.name} again"})
+        if isinstance(record, TraceRecord):
+            yield record.model_copy(update={"run": f"{record.run} again"})
+
+
+def first_disputed(records: list[Record]) -> Target:
+    """Return the target of the first disputed debate."""
+    runs = {record.name: record for record in records if isinstance(record, RunRecord)}
+    for record in records:
+        if isinstance(record, TraceRecord) and runs[record.run].protocol == "scaleeval":
+            for event in record.events:
+                if isinstance(event, VerdictReached) and event.verdict.outcome == "disputed":
+                    return Target(item=record.item, kind="preference", criterion=runs[record.run].criterion)
+    raise AssertionError("no debate is disputed")
+
+
+def visit_after_label(target: Target) -> AppTest:
+    """Label a target as "zoe", then open its page."""
+    with database.writing(resources.engine()) as session:
+        labels.save(session, studies.get(session, "s").id, target, "zoe", 1)
+    return switch_to("label/disagreements", "zoe", item=target.item, on=target.criterion)
+
+
+def test_the_debates_of_both_runs_are_shown() -> None:
+    records = list(duplicate_runs("scaleeval"))
+    prepare_study(records)
+    app = visit_after_label(first_disputed(records))
+    assert not app.exception
+    assert page_text(app).count("What the judges said") == 2

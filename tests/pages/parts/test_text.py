@@ -1,8 +1,8 @@
-"""Text from models, files and people is shown, and does nothing else."""
+"""Escaping of untrusted text."""
 
 import pytest
 
-from pages.parts.text import plain, safe, short
+from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 
 
 @pytest.mark.parametrize(
@@ -25,23 +25,23 @@ from pages.parts.text import plain, safe, short
         ("- one\n- two", "- one  \n- two"),
     ],
 )
-def test_markdown_from_elsewhere_can_format_and_do_nothing_else(text, shown):
-    assert safe(text) == shown
+def test_untrusted_markdown_can_only_format(text, shown):
+    assert sanitize_markdown(text) == shown
 
 
-def test_code_is_left_as_it_is():
+def test_code_is_unchanged():
     code = "see\n\n```python\nprice = '$5 <b>' # :red[x]\nnext\n```\n\nand `a$b$c`"
-    assert "price = '$5 <b>' # :red[x]\nnext" in safe(code)
-    assert "`a$b$c`" in safe(code)
+    assert "price = '$5 <b>' # :red[x]\nnext" in sanitize_markdown(code)
+    assert "`a$b$c`" in sanitize_markdown(code)
 
 
-def test_a_fence_that_is_never_closed_stays_code():
-    assert safe("```\n<b>$1") == "```\n<b>$1"
+def test_an_unclosed_fence_is_code():
+    assert sanitize_markdown("```\n<b>$1") == "```\n<b>$1"
 
 
-def test_a_name_is_one_line_without_format():
-    assert plain("a *b*\n[c](d)") == r"a \*b\* \[c\]\(d\)"
+def test_an_escaped_name_is_one_line_without_formatting():
+    assert escape_markdown("a *b*\n[c](d)") == r"a \*b\* \[c\]\(d\)"
 
 
-def test_a_long_text_is_cut_at_its_length():
-    assert short("word " * 40, 20) == "word word word word…"
+def test_a_long_text_is_truncated():
+    assert truncate("word " * 40, 20) == "word word word word…"

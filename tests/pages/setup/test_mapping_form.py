@@ -1,4 +1,4 @@
-"""The form of a mapping shows a mapping that was loaded, and gives it back as it was."""
+"""The form of a mapping."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats.mapping import mapping as mappings
-from core.formats.plain_yaml import fields_of
+from core.formats.plain_yaml import parse_fields
 
 ROW = (
     '{"key": 1, "q": "Why?", "extra": "Say.", "a": "So.", "b": "Thus.", "who": "gpt", "topic": "sky", "doc": "d", '
@@ -60,28 +60,28 @@ labels:
 
 
 def form() -> None:
-    """The script: the form on a file, with a mapping that was loaded."""
+    """The script of a page with the form, on a file and with a loaded mapping."""
     from pathlib import Path
 
     import streamlit as st
 
     from pages.setup.parts import mapping_form
-    from pages.setup.parts.upload import Given
+    from pages.setup.parts.upload import FileSource
 
-    given = Given("table.jsonl", "table", Path(st.session_state["file"]))
+    source = FileSource("table.jsonl", "table", Path(st.session_state["file"]))
     if "mapping" not in st.session_state:
-        mapping_form.begin(given, st.session_state["loaded"])
-    st.session_state["made"] = mapping_form.ask(given)
+        mapping_form.reset_form(source, st.session_state["loaded"])
+    st.session_state["made"] = mapping_form.draw_mapping(source)
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
-def test_a_mapping_comes_back_as_it_was_loaded(name: str, tmp_path: Path) -> None:
+def test_a_loaded_mapping_is_returned_unchanged(name: str, tmp_path: Path) -> None:
     st.cache_data.clear()
     (tmp_path / "table.jsonl").write_text(ROW, encoding="utf-8")
-    mapping = mappings.build(fields_of(MAPPINGS[name]))
+    mapping = mappings.build_mapping(parse_fields(MAPPINGS[name]))
     app = AppTest.from_function(form)
     app.session_state["file"] = str(tmp_path / "table.jsonl")
     app.session_state["loaded"] = mapping.model_dump(mode="json", exclude_defaults=True)
     app.run()
     assert not app.exception
-    assert mappings.build(app.session_state["made"]) == mapping
+    assert mappings.build_mapping(app.session_state["made"]) == mapping

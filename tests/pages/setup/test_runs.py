@@ -1,4 +1,4 @@
-"""Runs: what they are doing, and the form that starts them."""
+"""The page of runs, and the form of a new run."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from storage import database, runs, studies
 from storage.runs import Run
 from storage.tables import RunRow
 from storage.transfer import imports
-from tests.conftest import an_item
-from tests.pages.opened import prepared, visit, whole
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
 
-HELPFUL = Criterion(name="helpfulness", definition="Of use.", rubric=("Poor - No.", "Good - Yes."))
+HELPFULNESS = Criterion(name="helpfulness", definition="Of use.", rubric=("Poor - No.", "Good - Yes."))
 SETTINGS = """
 judges:
   - {name: ann, model: local, temperature: 0.5}
@@ -30,22 +30,24 @@ stopping: majority
 
 @pytest.fixture(autouse=True)
 def _a_study() -> None:
-    prepared([CriterionRecord(criterion=HELPFUL), *(ItemRecord(item=an_item(f"item {n}")) for n in range(3))])
+    prepare_study(
+        [CriterionRecord(criterion=HELPFULNESS), *(ItemRecord(item=make_item(f"item {n}")) for n in range(3))]
+    )
 
 
-def a_form() -> AppTest:
+def visit_form() -> AppTest:
     return visit("setup/runs", view="new")
 
 
-def loaded(text: str = SETTINGS) -> AppTest:
-    """The form after settings were pasted."""
-    app = a_form()
+def visit_form_with(text: str = SETTINGS) -> AppTest:
+    """Open the form and load pasted settings."""
+    app = visit_form()
     app.text_area(key="settings_yaml").set_value(text)
-    next(button for button in app.button if button.label == "Use these").click()
+    next(button for button in app.button if button.label == "Load").click()
     return app.run()
 
 
-def made() -> list[Run]:
+def study_runs() -> list[Run]:
     with database.reading(resources.engine()) as session:
         return runs.of_study(session, studies.get(session, "s").id)
 
@@ -58,97 +60,97 @@ def a_run(state: str = "requested", problem: str = "") -> Run:
         )
         row = session.get_one(RunRow, number)
         row.state, row.problem = state, problem
-    return made()[0]
+    return study_runs()[0]
 
 
 def test_without_a_study_the_page_leads_to_the_import(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", f"sqlite:///{tmp_path / 'other.db'}")
-    prepared()
+    prepare_study()
     app = visit("setup/runs")
     assert not app.exception
-    assert "There is no study yet" in whole(app)
+    assert "There are no studies yet" in page_text(app)
 
 
-def test_without_a_run_the_page_says_what_a_run_is() -> None:
+def test_without_runs_the_page_explains_runs() -> None:
     app = visit("setup/runs")
     assert not app.exception
-    assert "This study has no runs yet" in whole(app)
+    assert "This study has no runs yet" in page_text(app)
     app.button(key="new_run").click().run()
-    assert "New run" in whole(app)
+    assert "New run" in page_text(app)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_has_a_form(protocol: str) -> None:
-    app = a_form()
+    app = visit_form()
     app.selectbox(key="protocol").set_value(protocol).run()
     assert not app.exception
-    assert PROTOCOLS[protocol].description in whole(app)
+    assert PROTOCOLS[protocol].description in page_text(app)
 
 
-def test_the_sample_shows_its_runs_with_what_came_of_them() -> None:
-    imports.load(resources.engine(), "Sample: ScaleEval", resources.tiebreak.read(resources.samples.path()))
+def test_the_sample_shows_its_runs_with_outcomes() -> None:
+    imports.import_records(resources.engine(), "Sample: ScaleEval", resources.tiebreak.read(resources.samples.path()))
     app = visit("setup/runs", study="Sample: ScaleEval")
     assert not app.exception
-    assert "agreed" in whole(app) and "need a person" in whole(app)
+    assert "agreed" in page_text(app) and "disputed" in page_text(app)
 
 
-def test_the_form_is_ready_with_the_local_model_and_says_that_it_is_weak() -> None:
-    app = a_form()
+def test_the_default_form_uses_the_local_model_and_warns() -> None:
+    app = visit_form()
     assert not app.exception
-    assert "weak judge" in whole(app)
-    assert "**3 items: at most 27 calls, about" in whole(app)
-    assert "free of charge" in whole(app)
+    assert "weak judge" in page_text(app)
+    assert "**3 items: at most 27 calls, about" in page_text(app)
+    assert "free" in page_text(app)
 
 
 def test_the_estimate_follows_the_settings() -> None:
-    app = a_form()
+    app = visit_form()
     app.number_input(key="scaleeval0_rounds").set_value(1).run()
-    app.segmented_control(key="run_items").set_value("The first").run()
+    app.segmented_control(key="run_items").set_value("First").run()
     app.number_input(key="run_limit").set_value(2).run()
-    assert "**2 items: at most 6 calls, about" in whole(app)
+    assert "**2 items: at most 6 calls, about" in page_text(app)
 
 
-def test_start_makes_the_run() -> None:
-    app = a_form()
+def test_start_creates_the_run() -> None:
+    app = visit_form()
     app.text_input(key="run_name").set_value("first try").run()
     app.button(key="start").click().run()
     assert not app.exception
-    run = made()[0]
+    run = study_runs()[0]
     assert (run.name, run.protocol, run.criterion, run.state) == ("first try", "scaleeval", "helpfulness", "requested")
     assert run.prompts == PROTOCOLS["scaleeval"].prompts
-    assert "Starts in a moment" in whole(app)
+    assert "Starting…" in page_text(app)
 
 
-def test_settings_are_pasted_and_start_as_they_are() -> None:
-    app = loaded()
+def test_pasted_settings_are_used_unchanged() -> None:
+    app = visit_form_with()
     assert app.text_input(key="scaleeval1_judge0_name").value == "ann"
     assert app.text_input(key="scaleeval1_judge1_variable").value == "MY_API_KEY"
-    assert "price unknown" in whole(app)
+    assert "price unknown" in page_text(app)
     app.button(key="start").click().run()
-    settings = made()[0].settings
+    settings = study_runs()[0].settings
     assert settings["judges"][0]["spec"]["temperature"] == 0.5
     assert settings["judges"][1]["spec"]["address"] == "http://127.0.0.1:8000/v1"
     assert (settings["rounds"], settings["stopping"]) == (2, "majority")
-    assert settings["criterion"]["rubric"] == list(HELPFUL.rubric)
+    assert settings["criterion"]["rubric"] == list(HELPFULNESS.rubric)
 
 
 def test_wrong_settings_are_one_sentence() -> None:
-    app = loaded("rounds: many")
+    app = visit_form_with("rounds: many")
     assert not app.exception
     assert len(app.error) == 1
     assert "field" in app.error[0].value
 
 
-def test_a_criterion_that_is_written_in_the_form_belongs_to_the_study_then() -> None:
-    app = a_form()
-    app.selectbox(key="scaleeval0_criterion").set_value("another one …").run()
-    assert "The criterion needs a name." in whole(app)
+def test_a_new_criterion_of_a_run_is_added_to_the_study() -> None:
+    app = visit_form()
+    app.selectbox(key="scaleeval0_criterion").set_value("new criterion …").run()
+    assert "The criterion needs a name." in page_text(app)
     app.text_input(key="scaleeval0_criterion_name").set_value("clarity").run()
     app.text_area(key="scaleeval0_criterion_rubric").set_value("Low - a\nHigh - b").run()
     app.button(key="start").click().run()
     with database.reading(resources.engine()) as session:
-        known = studies.criteria(session, studies.get(session, "s").id)
-    assert Criterion(name="clarity", rubric=("Low - a", "High - b")) in known
+        criteria = studies.criteria(session, studies.get(session, "s").id)
+    assert Criterion(name="clarity", rubric=("Low - a", "High - b")) in criteria
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_criterion_that_is_written_in_the_form_belongs_to_the_study_then() -> 
     ],
 )
 def test_a_key_is_refused_wherever_it_is_typed(model: str, address: str, variable: str, sentence: str) -> None:
-    assert sentence in judges_form.refusal(model, address, variable)
+    assert sentence in judges_form.describe_problem(model, address, variable)
 
 
 @pytest.mark.parametrize(
@@ -172,40 +174,40 @@ def test_a_key_is_refused_wherever_it_is_typed(model: str, address: str, variabl
     ["gpt-5.4-mini", "claude-sonnet-4-5-20250929", "Qwen2.5-72B-Instruct-GPTQ-Int4", "groq/openai/gpt-oss-120b"],
 )
 def test_the_name_of_a_model_is_not_a_key(model: str) -> None:
-    assert judges_form.refusal(model, "http://127.0.0.1:8000/v1", "MY_SERVER_API_KEY") == ""
+    assert judges_form.describe_problem(model, "http://127.0.0.1:8000/v1", "MY_SERVER_API_KEY") == ""
 
 
-def test_a_typed_key_stops_the_form_and_is_not_stored() -> None:
-    app = a_form()
+def test_an_entered_key_stops_the_form_and_is_not_stored() -> None:
+    app = visit_form()
     app.text_input(key="scaleeval0_judge0_variable").set_value("sk-abcdefghijklmnopqrstuvwx").run()
-    assert "Keys are never typed here" in whole(app)
+    assert "Keys are never typed here" in page_text(app)
     assert not [button for button in app.button if button.key == "start"]
 
 
-def test_a_judge_is_added_and_left_out() -> None:
-    app = a_form()
+def test_a_judge_is_added_and_removed() -> None:
+    app = visit_form()
     app.button(key="scaleeval0_add_judge").click().run()
-    assert "Choose a model for judge 4." in whole(app)
+    assert "Choose a model for judge 4." in page_text(app)
     app.button(key="scaleeval0_judge3_remove").click().run()
-    assert "at most 27 calls" in whole(app)
+    assert "at most 27 calls" in page_text(app)
 
 
-def test_a_study_keeps_its_own_prompt_and_goes_back_to_ours() -> None:
-    app = a_form()
+def test_a_prompt_is_replaced_and_restored() -> None:
+    app = visit_form()
     ours = PROTOCOLS["scaleeval"].prompts["opinion"]
     app.text_area(key="prompt_1_scaleeval_opinion_True").set_value(f"Listen.\n{ours}").run()
     app.button(key="prompt_1_scaleeval_opinion_keep").click().run()
     app.button(key="start").click().run()
-    assert made()[0].prompts["opinion"].startswith("Listen.")
+    assert study_runs()[0].prompts["opinion"].startswith("Listen.")
     app.button(key="new_run").click().run()
     app.button(key="prompt_1_scaleeval_opinion_back").click().run()
     app.button(key="start").click().run()
-    assert made()[0].prompts["opinion"] == ours
+    assert study_runs()[0].prompts["opinion"] == ours
 
 
 @pytest.mark.parametrize(("text", "sentence"), [("Just decide.", "leaves out"), ("$question $answer", "nothing fills")])
-def test_a_prompt_with_wrong_blanks_is_refused_in_one_sentence(text: str, sentence: str) -> None:
-    app = a_form()
+def test_a_prompt_with_wrong_placeholders_is_refused(text: str, sentence: str) -> None:
+    app = visit_form()
     app.text_area(key="prompt_1_scaleeval_opinion_True").set_value(text).run()
     app.button(key="prompt_1_scaleeval_opinion_keep").click().run()
     assert len(app.error) == 1
@@ -216,20 +218,20 @@ def test_a_run_is_cancelled_and_resumed() -> None:
     run = a_run()
     app = visit("setup/runs")
     app.button(key=f"cancel_{run.id}").click().run()
-    assert "Cancelled" in whole(app)
+    assert "Cancelled" in page_text(app)
     app.button(key=f"resume_{run.id}").click().run()
     assert not app.exception
-    assert made()[0].state == "requested"
+    assert study_runs()[0].state == "requested"
 
 
-def test_a_run_that_stopped_says_why() -> None:
+def test_a_stopped_run_shows_the_reason() -> None:
     a_run("stopped", "The ceiling of $1.00 is reached.")
     app = visit("setup/runs")
-    assert "The ceiling of" in whole(app) and "Stopped" in whole(app)
+    assert "The ceiling of" in page_text(app) and "Stopped" in page_text(app)
 
 
-def test_an_old_run_lends_its_settings_to_a_new_one() -> None:
-    loaded().button(key="start").click().run()
+def test_a_new_run_starts_with_the_settings_of_an_old_one() -> None:
+    visit_form_with().button(key="start").click().run()
     app = visit("setup/runs")
-    app.button(key=f"again_{made()[0].id}").click().run()
+    app.button(key=f"again_{study_runs()[0].id}").click().run()
     assert app.text_input(key="scaleeval1_judge0_name").value == "ann"

@@ -1,4 +1,4 @@
-"""Studies: cards, import, guidelines, criteria and what can be taken away."""
+"""The page of studies: cards, import, guidelines, criteria and exports."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts import resources
-from pages.parts.text import plain
+from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form
 from storage import database, labels, studies
-from tests.conftest import a_label, an_item
-from tests.pages.opened import prepared, visit, whole
+from tests.conftest import make_item, make_label
+from tests.pages.visits import page_text, prepare_study, visit
 
 CSV = b"""id,question,response_a,response_b,ann,ben
 1,Why?,Because.,So.,model_a,model_b
@@ -22,137 +22,137 @@ CSV = b"""id,question,response_a,response_b,ann,ben
 """
 
 
-def uploaded(content: bytes, name: str = "pairs.csv") -> AppTest:
+def upload_file(content: bytes, name: str = "pairs.csv") -> AppTest:
     app = visit("setup/studies", view="import")
     app.file_uploader(key="import_file").set_value((name, content, "text/plain"))
     return app.run()
 
 
-def known_studies() -> list[str]:
+def study_names() -> list[str]:
     with database.reading(resources.engine()) as session:
         return studies.names(session)
 
 
 def test_an_empty_database_says_what_to_do_next() -> None:
-    prepared()
+    prepare_study()
     app = visit("setup/studies")
     assert not app.exception
-    assert "There is no study yet" in whole(app)
+    assert "There are no studies yet" in page_text(app)
     assert app.button(key="open_import")
 
 
-def test_a_card_says_how_far_a_study_is() -> None:
-    prepared([ItemRecord(item=an_item()), a_label()])
+def test_a_card_shows_the_progress_of_a_study() -> None:
+    prepare_study([ItemRecord(item=make_item()), make_label()])
     app = visit("setup/studies")
     assert not app.exception
-    assert "1 item · 0 runs" in whole(app)
+    assert "1 item · 0 runs" in page_text(app)
 
 
-def test_the_sample_says_that_it_is_one() -> None:
-    resources.prepare()
+def test_a_sample_is_marked() -> None:
+    resources.prepare_database()
     app = visit("setup/studies")
     assert not app.exception
-    assert "sample" in whole(app)
+    assert "sample" in page_text(app)
 
 
-def test_a_csv_becomes_a_study_by_choosing_columns() -> None:
-    prepared()
-    app = uploaded(CSV)
+def test_a_csv_is_imported_by_choosing_columns() -> None:
+    prepare_study()
+    app = upload_file(CSV)
     assert not app.exception, app.exception
-    assert "The first item as it will be: 1" in app.expander[-1].label
+    assert "Preview of the first item: 1" in app.expander[-1].label
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann", "ben"]).run()
-    assert "What do they mean" in whole(app)
+    assert "Translate them" in page_text(app)
     app.text_input(key="map1_labels0_criterion").set_value("helpfulness").run()
-    app.session_state[app.data_editor[0].key] = meaning(*"120")
+    app.session_state[app.data_editor[0].key] = translation_edits(*"120")
     app.run()
-    app.text_input(key=name_key(app)).set_value("pairs").run()
+    app.text_input(key=name_field_key(app)).set_value("pairs").run()
     app.button(key="import").click().run()
     assert not app.exception
-    assert "pairs: added 2 items, 4 labels." in whole(app)
+    assert "pairs: added 2 items, 4 labels." in page_text(app)
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
-        assert {label.value for label in labels.all_of(session, study.id)} == {1, 2, 0}
+        assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 
 
-def test_an_untranslated_word_is_refused_in_one_sentence_and_nothing_is_imported() -> None:
-    prepared()
-    app = uploaded(CSV)
+def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
+    prepare_study()
+    app = upload_file(CSV)
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann"]).run()
-    app.session_state[app.data_editor[0].key] = meaning("1")
+    app.session_state[app.data_editor[0].key] = translation_edits("1")
     app.run()
     app.button(key="import").click().run()
     assert [error.value for error in app.error] == [
-        "Nothing was imported: line 3, field 'ann': expected one of 1, 2, 0, model_a, not 'tie'"
+        "The import failed, nothing was changed: line 3, field 'ann': expected one of 1, 2, 0, model_a, not 'tie'"
     ]
-    assert known_studies() == []
+    assert study_names() == []
 
 
 def test_a_mapping_is_loaded_and_the_form_shows_it() -> None:
-    prepared()
-    app = uploaded(CSV)
+    prepare_study()
+    app = upload_file(CSV)
     mapping = b"id: id\nprompt: question\nresponses: [{text: response_b}, {text: response_a, name: gpt}]\n"
     app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
     app.run()
     assert not app.exception
     assert app.selectbox(key="map2_response_text0").value == "response_b"
     assert app.selectbox(key="map2_response_system1").value == "gpt"
-    assert "Response 2: gpt" in whole(app)
+    assert "Response 2: gpt" in page_text(app)
 
 
 def test_a_wrong_mapping_is_one_sentence() -> None:
-    prepared()
-    app = uploaded(CSV)
+    prepare_study()
+    app = upload_file(CSV)
     app.file_uploader[1].set_value(("pairs.yaml", b"id: id\nquestion: question\n", "application/yaml"))
     app.run()
     assert not app.exception
-    assert "this field is missing" in whole(app)
+    assert "this field is missing" in page_text(app)
 
 
-def test_what_a_mapping_lacks_is_said_while_it_is_made() -> None:
-    prepared()
-    app = uploaded(b"a,b\n1,2\n")
-    assert "Still to choose: the question or prompt, a response." in whole(app)
+def test_an_incomplete_mapping_names_the_missing_fields() -> None:
+    prepare_study()
+    app = upload_file(b"a,b\n1,2\n")
+    assert "Missing: the question or prompt, a response." in page_text(app)
     assert not [button for button in app.button if button.key == "import"]
 
 
-def test_a_file_that_nothing_reads_is_one_sentence() -> None:
-    prepared()
-    app = uploaded(b"hello", "notes.docx")
+def test_an_unknown_file_format_is_one_sentence() -> None:
+    prepare_study()
+    app = upload_file(b"hello", "notes.docx")
     assert not app.exception
     assert len(app.error) == 1
-    assert app.error[0].value.startswith(plain("no reader recognises notes.docx; name its format: tiebreak"))
+    assert app.error[0].value.startswith(escape_markdown("no reader recognises notes.docx; name its format: tiebreak"))
 
 
-def test_a_path_that_leads_nowhere_is_one_sentence() -> None:
-    prepared()
+def test_a_missing_path_is_one_sentence() -> None:
+    prepare_study()
     app = visit("setup/studies", view="import")
-    app.segmented_control(key="import_way").set_value("A path on this machine").run()
+    app.segmented_control(key="import_way").set_value("Path on this machine").run()
     app.text_input(key="import_path").set_value("/nowhere/at all").run()
-    assert [error.value for error in app.error] == ["there is no file or folder /nowhere/at all"]
+    assert [error.value for error in app.error] == [r"file or folder not found\: /nowhere/at all"]
 
 
-def test_a_study_is_read_from_a_path_and_a_second_time_adds_nothing(tmp_path: Path) -> None:
-    prepared()
+def test_importing_a_path_twice_adds_nothing_the_second_time(tmp_path: Path) -> None:
+    prepare_study()
     file = tmp_path / "study.jsonl"
     with file.open("w", encoding="utf-8") as stream:
-        tiebreak.write([ItemRecord(item=an_item()), a_label()], stream)
+        tiebreak.write([ItemRecord(item=make_item()), make_label()], stream)
     first = import_path(file)
-    assert "study: added 1 item" in whole(first)
+    assert "study: added 1 item" in page_text(first)
     again = import_path(file, into="study")
-    assert "study: nothing new" in whole(again)
+    assert "study: nothing new" in page_text(again)
 
 
-def test_a_name_that_is_taken_is_refused() -> None:
-    prepared([ItemRecord(item=an_item())], study="pairs")
-    app = uploaded(CSV)
+def test_an_existing_study_name_is_refused() -> None:
+    prepare_study([ItemRecord(item=make_item())], study="pairs")
+    app = upload_file(CSV)
     app.button(key="import").click().run()
-    assert 'There is a study called "pairs" already' in whole(app)
+    assert 'A study named "pairs" exists already' in page_text(app)
 
 
-def test_guidelines_and_rules_are_changed() -> None:
-    prepared([ItemRecord(item=an_item())])
+def test_guidelines_and_rules_are_saved() -> None:
+    prepare_study([ItemRecord(item=make_item())])
     app = visit("setup/studies", view="study", open="s")
     app.text_area[1].set_value("Read both.")
     app.number_input[0].set_value(5)
@@ -162,8 +162,8 @@ def test_guidelines_and_rules_are_changed() -> None:
     assert (study.guidelines, study.rules.overlap) == ("Read both.", 5)
 
 
-def test_a_criterion_is_added_and_its_words_are_changed() -> None:
-    prepared([ItemRecord(item=an_item())])
+def test_a_criterion_is_added_and_edited() -> None:
+    prepare_study([ItemRecord(item=make_item())])
     app = visit("setup/studies", view="study", open="s")
     app.text_input(key="criterion_new0_name").set_value("helpfulness")
     app.text_area(key="criterion_new0_rubric").set_value("Poor - No.\n\nGood - Yes.")
@@ -173,42 +173,42 @@ def test_a_criterion_is_added_and_its_words_are_changed() -> None:
     submit(app, "Save", place=1).run()
     assert not app.exception
     with database.reading(resources.engine()) as session:
-        known = studies.criteria(session, studies.get(session, "s").id)
+        criteria = studies.criteria(session, studies.get(session, "s").id)
     scale = Scale(level="ordinal", categories=(1, 2, 3))
     rubric = ("Poor - No.", "Good - Yes.")
-    assert known == [Criterion(name="helpfulness", definition="Of use.", rubric=rubric, scale=scale)]
+    assert criteria == [Criterion(name="helpfulness", definition="Of use.", rubric=rubric, scale=scale)]
 
 
-def test_what_is_taken_away_is_the_whole_study() -> None:
-    prepared([ItemRecord(item=an_item()), a_label()])
+def test_exports_are_gold_labels_and_the_complete_study() -> None:
+    prepare_study([ItemRecord(item=make_item()), make_label()])
     app = visit("setup/studies", view="study", open="s")
     assert {button.label for button in app.download_button} == {"Gold labels as CSV", "Study as JSON lines"}
-    assert study_form.written(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"
+    assert study_form.file_bytes(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"
 
 
-def meaning(*words: str) -> dict[str, Any]:
-    """The edits of the table of translations, from its first row on."""
+def translation_edits(*words: str) -> dict[str, Any]:
+    """Return the state of a data editor in which the first translations are filled in."""
     return {
-        "edited_rows": {row: {"It means": word} for row, word in enumerate(words)},
+        "edited_rows": {row: {"Value on the scale": word} for row, word in enumerate(words)},
         "added_rows": [],
         "deleted_rows": [],
     }
 
 
-def name_key(app: AppTest) -> str:
+def name_field_key(app: AppTest) -> str:
     return next(str(box.key) for box in app.text_input if str(box.key).startswith("into_name_"))
 
 
 def import_path(file: Path, into: str | None = None) -> AppTest:
     app = visit("setup/studies", view="import")
-    app.segmented_control(key="import_way").set_value("A path on this machine").run()
+    app.segmented_control(key="import_way").set_value("Path on this machine").run()
     app.text_input(key="import_path").set_value(str(file)).run()
     if into is not None:
-        app.segmented_control(key="into").set_value("One that is here").run()
+        app.segmented_control(key="into").set_value("Existing study").run()
         app.selectbox(key="into_study").set_value(into).run()
     return app.button(key="import").click().run()
 
 
 def submit(app: AppTest, label: str, place: int = 0) -> Any:
-    """The form's button of that label."""
+    """Click the button of a form, by its label."""
     return [button for button in app.button if button.label == label][place].click()

@@ -1,96 +1,97 @@
-"""Watch: traces are found by what is in the address, and opened."""
+"""The list of traces with its filters, and the page of a trace."""
 
 import pytest
-from sqlalchemy import text
 
 from core.formats import tiebreak
+from core.labels import Target
 from pages.parts import colours, resources
-from storage import database, studies, traces
+from storage import database, labels, studies, traces
 from storage.transfer import samples
-from tests.pages.opened import prepared, visit, whole
+from tests.pages.visits import page_text, prepare_study, visit
 
 
 @pytest.fixture
-def tour():
+def sample():
     """The ScaleEval sample."""
-    prepared(list(tiebreak.read(samples.path())), "tour")
+    prepare_study(list(tiebreak.read(samples.path())), "tour")
 
 
-def found(**wanted) -> list[traces.Trace]:
+def find_traces(**conditions) -> list[traces.Trace]:
     with database.reading(resources.engine()) as session:
-        return traces.find(session, traces.Filter(studies.get(session, "tour").id, **wanted))
+        return traces.find(session, traces.Filter(studies.get(session, "tour").id, **conditions))
 
 
 def test_without_a_study_the_page_says_what_to_do_next():
-    prepared()
+    prepare_study()
     page = visit("watch/traces")
     assert not page.exception
-    assert "no study yet" in whole(page)
+    assert "no studies yet" in page_text(page)
 
 
-def test_the_traces_of_a_study_are_listed(tour):
+def test_the_traces_of_a_study_are_listed(sample):
     page = visit("watch/traces")
     assert not page.exception
-    assert "40 traces" in whole(page)
-    assert "written for the tour" in whole(page)
+    assert "40 traces" in page_text(page)
+    assert "written for demonstration" in page_text(page)
 
 
 @pytest.mark.parametrize(
     ("parameter", "value", "count"),
     [("outcome", "disputed", 10), ("outcome", "no_verdict", 3), ("scenario", "math", 5), ("criterion", "reasoning", 8)],
 )
-def test_filters_are_in_the_address(tour, parameter, value, count):
-    wanted = {"status" if parameter == "outcome" else parameter: value}
-    assert len(found(**wanted)) == count
+def test_filters_are_in_the_address(sample, parameter, value, count):
+    conditions = {"status" if parameter == "outcome" else parameter: value}
+    assert len(find_traces(**conditions)) == count
     page = visit("watch/traces", **{parameter: colours.STATUS[value][0] if parameter == "outcome" else value})
-    assert f"{count} traces" in whole(page)
+    assert f"{count} traces" in page_text(page)
 
 
-def test_a_filter_that_lets_nothing_through_says_so(tour):
-    assert "No trace matches" in whole(visit("watch/traces", name="nowhere"))
+def test_a_filter_without_matches_says_so(sample):
+    assert "No trace matches" in page_text(visit("watch/traces", name="nowhere"))
 
 
 @pytest.mark.parametrize("parameter", ["run", "scenario", "criterion", "outcome"])
-def test_a_link_to_a_filter_that_the_study_does_not_have_says_so(tour, parameter):
+def test_an_unknown_filter_value_in_the_address_is_a_warning(sample, parameter):
     page = visit("watch/traces", **{parameter: "<b>nowhere</b>"})
     assert not page.exception
-    assert f"There is no {parameter} called" in page.warning[0].value
+    assert f"There is no {parameter} named" in page.warning[0].value
     assert "<b>" not in page.warning[0].value.replace("\\<", "")
 
 
-def test_a_trace_opens_with_question_responses_and_talk(tour):
-    trace = found(status="disputed")[0]
+def test_a_trace_opens_with_question_responses_and_turns(sample):
+    trace = find_traces(status="disputed")[0]
     page = visit("watch/traces", trace=str(trace.id))
     assert not page.exception
-    shown = whole(page)
-    for words in ("Response 1", "Response 2", "Needs a person", "first opinion"):
+    shown = page_text(page)
+    for words in ("Response 1", "Response 2", "Disputed", "first opinion"):
         assert words in shown
 
 
 @pytest.mark.parametrize("status", ["agreed", "disputed", "no_verdict"])
-def test_every_outcome_can_be_opened(tour, status):
-    for trace in found(status=status)[:3]:
+def test_every_outcome_can_be_opened(sample, status):
+    for trace in find_traces(status=status)[:3]:
         assert not visit("watch/traces", trace=str(trace.id)).exception
 
 
-@pytest.mark.parametrize("asked", ["999999", "abc", "-1", "9" * 40])
-def test_an_address_that_leads_nowhere_is_one_sentence(tour, asked):
-    page = visit("watch/traces", trace=asked)
+@pytest.mark.parametrize("trace_id", ["999999", "abc", "-1", "9" * 40])
+def test_an_invalid_trace_in_the_address_is_one_sentence(sample, trace_id):
+    page = visit("watch/traces", trace=trace_id)
     assert not page.exception
     assert len(page.error) == 1
 
 
-def test_a_study_that_is_not_there_is_one_sentence(tour):
+def test_an_unknown_study_is_one_sentence(sample):
     page = visit("watch/traces", study="nowhere")
     assert not page.exception
-    assert "There is no study called" in page.error[0].value
+    assert "There is no study named" in page.error[0].value
 
 
-def test_looking_at_an_open_debate_is_kept(tour):
-    trace = found(status="disputed", item="brainstorming-2")[0]
+def test_viewing_a_disputed_debate_is_recorded(sample):
+    trace = find_traces(status="disputed", item="brainstorming-2")[0]
     page = visit("watch/traces", trace=str(trace.id))
     page.session_state["annotator"] = "newcomer"
     page.run()
-    assert "not blind" in whole(page)
-    with database.reading(resources.engine()) as session:
-        assert session.execute(text("select count(*) from seen")).scalar_one() == 1
+    assert "not blind" in page_text(page)
+    target = Target(item=trace.item, kind="preference", criterion=trace.criterion)
+    with database.writing(resources.engine()) as session:
+        assert not labels.save(session, trace.study_id, target, "newcomer", 1).blind

@@ -1,4 +1,4 @@
-"""Agreement of a study, from the file to the figure."""
+"""Agreement of annotators and of judges; published values of PandaLM, Topical-Chat and ScaleEval."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,70 +7,73 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from core.formats import read
+from core.formats import tiebreak
 from core.formats.mapping import mapping
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord
+from core.formats.registry import read_records
 from core.labels import Scale
-from core.statistics.reports.agreement import Row
+from core.statistics.reports.agreement import AgreementRow
 from storage import studies
 from storage.database import reading
 from storage.reports import agreement, agreement_items
-from storage.reports.agreement_items import Wanted
+from storage.reports.agreement_items import ItemQuery
 from storage.studies import Study
-from storage.transfer import imports
-from tests.conftest import a_label, a_target, an_item
-from tests.core.formats.shared import MAPPINGS, public
+from storage.transfer import imports, samples
+from tests.conftest import make_item, make_label, make_target
+from tests.core.formats.shared import MAPPINGS, public_file
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
 
-def loaded(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
-    imports.load(engine, name, records)
+def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
+    imports.import_records(engine, name, records)
     with reading(engine) as session:
         return studies.get(session, name)
 
 
-def mapped(engine: Engine, file: str, name: str) -> Study:
-    return loaded(engine, read(public(file), "table", mapping.load(MAPPINGS / name)))
+def import_table(engine: Engine, file: str, name: str) -> Study:
+    return import_study(engine, read_records(public_file(file), "table", mapping.load_mapping(MAPPINGS / name)))
 
 
-def of(rows: list[Row], statistic: str, group: str = "all", criterion: str | None = None) -> Row:
+def find_row(
+    rows: list[AgreementRow], statistic: str, group: str = "all", criterion: str | None = None
+) -> AgreementRow:
     (row,) = [
         row for row in rows if (row.statistic, row.group) == (statistic, group) and criterion in (None, row.criterion)
     ]
     return row
 
 
-def votes(*items: str, criterion: str = "helpfulness", scenario: str = "math") -> list[Record]:
-    """One item for each word: a digit for each of ann, ben and cat, "-" for no label."""
+def labelled_items(*items: str, criterion: str = "helpfulness", scenario: str = "math") -> list[Record]:
+    """Return one item for each word: a digit for each of ann, ben and cat, "-" for no label."""
     records: list[Record] = []
     for number, word in enumerate(items):
         name = f"{scenario} {number}"
-        records.append(ItemRecord(item=an_item(name, scenario=scenario)))
+        records.append(ItemRecord(item=make_item(name, scenario=scenario)))
         for annotator, vote in zip(("ann", "ben", "cat"), word, strict=False):
             if vote != "-":
-                records.append(a_label(int(vote), annotator, name, **{}))
+                records.append(make_label(int(vote), annotator, name, **{}))
     if criterion != "helpfulness":
-        records = [_about(record, criterion) for record in records]
+        records = [_on_criterion(record, criterion) for record in records]
     return records
 
 
-def _about(record: Record, criterion: str) -> Record:
+def _on_criterion(record: Record, criterion: str) -> Record:
     if isinstance(record, LabelRecord):
-        target = a_target(record.label.target.item, criterion=criterion)
+        target = make_target(record.label.target.item, criterion=criterion)
         return LabelRecord(label=record.label.model_copy(update={"target": target}))
     return record
 
 
 def debate(item: str, *last: Any, **turn: Any) -> list[Record]:
-    """Three judges who began with 1."""
-    return [ItemRecord(item=an_item(item)), a_trace(item, a_turn(**turn), a_verdict(last=last))]
+    """Return a debate of three judges whose first opinions are 1."""
+    return [ItemRecord(item=make_item(item)), a_trace(item, a_turn(**turn), a_verdict(last=last))]
 
 
 def test_pandalm_gives_the_published_kappas(engine: Engine) -> None:
-    study = mapped(engine, "pandalm/testset-v1.json", "pandalm.yaml")
-    fleiss = of(agreement.rows(engine, study, "all"), "fleiss_kappa")
+    study = import_table(engine, "pandalm/testset-v1.json", "pandalm.yaml")
+    fleiss = find_row(agreement.rows(engine, study, "all"), "fleiss_kappa")
     assert (round(fleiss.value or 0, 4), fleiss.items, fleiss.raters, fleiss.pairs) == (0.8642, 999, 3, 2997)
     pairs = agreement.rows(engine, study, "raters")
     assert {row.group: round(row.value or 0, 4) for row in pairs if row.statistic == "cohen_kappa"} == {
@@ -91,73 +94,75 @@ TOPICAL_CHAT = {
 
 
 def test_topical_chat_gives_the_published_correlations_and_alphas(engine: Engine) -> None:
-    study = mapped(engine, "topical_chat/usr_topical_chat.json", "topical_chat.yaml")
+    study = import_table(engine, "topical_chat/usr_topical_chat.json", "topical_chat.yaml")
     rows = agreement.rows(engine, study, "criterion")
     for criterion, (spearman, alpha) in TOPICAL_CHAT.items():
-        assert of(rows, "spearman", criterion=criterion).value == pytest.approx(spearman, abs=5e-5)
-        found = of(rows, "krippendorff_alpha_ordinal", criterion=criterion)
-        assert found.value == pytest.approx(alpha, abs=5e-5)
-        assert (found.items, found.raters) == (360, 3)
+        assert find_row(rows, "spearman", criterion=criterion).value == pytest.approx(spearman, abs=5e-5)
+        row = find_row(rows, "krippendorff_alpha_ordinal", criterion=criterion)
+        assert row.value == pytest.approx(alpha, abs=5e-5)
+        assert (row.items, row.raters) == (360, 3)
 
 
 @pytest.fixture
-def released(engine: Engine) -> Study:
-    """ScaleEval's 560 debates."""
-    path: Path = public("scaleeval/results/gpt3.5_vs_claude")
-    return loaded(engine, read(path, "scaleeval"))
+def scaleeval_study(engine: Engine) -> Study:
+    """Import ScaleEval's 560 debates."""
+    path: Path = public_file("scaleeval/results/gpt3.5_vs_claude")
+    return import_study(engine, read_records(path, "scaleeval"))
 
 
-def test_scaleevals_judges_agree_as_published_in_the_order_in_which_they_read(engine: Engine, released: Study) -> None:
-    rows = agreement.rows(engine, released, "all")
+def test_scaleeval_judges_agree_as_published_in_the_order_shown(engine: Engine, scaleeval_study: Study) -> None:
+    rows = agreement.rows(engine, scaleeval_study, "all")
     for stage, value in (("first", 0.1529), ("last", 0.3781)):
-        row = of(rows, "fleiss_kappa", f"judges, {stage} opinions, as shown", "all")
+        row = find_row(rows, "fleiss_kappa", f"judges, {stage} opinions, as shown", "all")
         assert row.value == pytest.approx(value, abs=5e-5)
         assert (row.items, row.raters, row.pairs) == (543, 3, 1629)
         assert "17 of 560 debates left out" in row.reason
 
 
-def test_un_shuffled_they_agree_as_often_and_chance_differs_a_little(engine: Engine, released: Study) -> None:
-    rows = agreement.rows(engine, released, "all")
+def test_in_the_items_order_scaleeval_judges_agree_as_often(engine: Engine, scaleeval_study: Study) -> None:
+    rows = agreement.rows(engine, scaleeval_study, "all")
     for stage, value in (("first", 0.1524), ("last", 0.3754)):
-        own, shown = f"judges, {stage} opinions", f"judges, {stage} opinions, as shown"
-        assert of(rows, "fleiss_kappa", own, "all").value == pytest.approx(value, abs=5e-5)
-        assert of(rows, "percent", own, "all").value == pytest.approx(of(rows, "percent", shown, "all").value)
+        in_item_order, shown = f"judges, {stage} opinions", f"judges, {stage} opinions, as shown"
+        assert find_row(rows, "fleiss_kappa", in_item_order, "all").value == pytest.approx(value, abs=5e-5)
+        assert find_row(rows, "percent", in_item_order, "all").value == pytest.approx(
+            find_row(rows, "percent", shown, "all").value
+        )
 
 
-def test_what_is_left_out_is_counted_where_it_belongs(engine: Engine, released: Study) -> None:
-    rows = agreement.rows(engine, released, "scenario")
+def test_excluded_debates_are_counted_by_scenario(engine: Engine, scaleeval_study: Study) -> None:
+    rows = agreement.rows(engine, scaleeval_study, "scenario")
     of_all = [row for row in rows if row.criterion == "all" and row.statistic == "percent" and "last" in row.group]
     assert sum(row.items for row in of_all) == 543
     assert sum(int(row.reason.split()[0]) for row in of_all if "left out" in row.reason) == 17
 
 
-def test_one_unreadable_opinion_leaves_its_debate_out_of_first_and_last(engine: Engine) -> None:
-    said = [*debate("a", 1, 1, 1), *debate("b", 2, 2, 2), *debate("c", 1, 2, None)]
-    study = loaded(engine, [RUN, *said])
+def test_an_unreadable_opinion_excludes_its_debate_from_first_and_last(engine: Engine) -> None:
+    debates = [*debate("a", 1, 1, 1), *debate("b", 2, 2, 2), *debate("c", 1, 2, None)]
+    study = import_study(engine, [RUN, *debates])
     rows = agreement.rows(engine, study, "all")
     for stage in ("first", "last"):
-        row = of(rows, "percent", f"judges, {stage} opinions")
+        row = find_row(rows, "percent", f"judges, {stage} opinions")
         assert row.items == 2
         assert "1 of 3 debates left out: an opinion could not be read" in row.reason
 
 
-def test_choices_stand_also_as_they_were_shown(engine: Engine) -> None:
-    study = loaded(engine, [RUN, *debate("a", 1, 1, 1, shown=(2, 1)), *debate("b", 2, 2, 2, shown=(1, 2))])
+def test_preferences_are_also_reported_as_shown(engine: Engine) -> None:
+    study = import_study(engine, [RUN, *debate("a", 1, 1, 1, shown=(2, 1)), *debate("b", 2, 2, 2, shown=(1, 2))])
     rows = agreement.rows(engine, study, "all")
-    assert of(rows, "fleiss_kappa", "judges, last opinions").value == 1
-    as_shown = of(rows, "fleiss_kappa", "judges, last opinions, as shown")
+    assert find_row(rows, "fleiss_kappa", "judges, last opinions").value == 1
+    as_shown = find_row(rows, "fleiss_kappa", "judges, last opinions, as shown")
     assert as_shown.value is None
     assert "all raters chose 2" in as_shown.reason
 
 
-def test_judges_of_different_runs_are_kept_apart(engine: Engine) -> None:
+def test_different_judges_of_two_runs_are_separate_panels(engine: Engine) -> None:
     def run(name: str, model: str) -> RunRecord:
         judges = [{"name": judge, "spec": {"model": model}} for judge in ("j0", "j1", "j2")]
         return RunRecord(name=name, protocol="scaleeval", criterion="helpfulness", settings={"judges": judges})
 
-    items = [ItemRecord(item=an_item(name)) for name in "ab"]
-    told = [a_trace(item, a_turn(), a_verdict(last=(1, 2, 0)), run=name) for item in "ab" for name in ("x", "y")]
-    study = loaded(engine, [run("x", "small"), run("y", "large"), *items, *told])
+    items = [ItemRecord(item=make_item(name)) for name in "ab"]
+    traces = [a_trace(item, a_turn(), a_verdict(last=(1, 2, 0)), run=name) for item in "ab" for name in ("x", "y")]
+    study = import_study(engine, [run("x", "small"), run("y", "large"), *items, *traces])
     groups = {row.group for row in agreement.rows(engine, study, "all")}
     assert groups == {
         f"judges, {stage} opinions (j0: {model}, j1: {model}, j2: {model})"
@@ -167,15 +172,19 @@ def test_judges_of_different_runs_are_kept_apart(engine: Engine) -> None:
 
 
 def test_criteria_on_one_scale_are_pooled_and_others_are_not(engine: Engine) -> None:
-    pooled = loaded(engine, [*votes("11", "22"), *votes("12", "22", criterion="depth")], "pooled")
+    pooled = import_study(
+        engine, [*labelled_items("11", "22"), *labelled_items("12", "22", criterion="depth")], "pooled"
+    )
     for by in ("all", "scenario", "raters"):
         rows = agreement.rows(engine, pooled, by)  # type: ignore[arg-type]
         assert {row.criterion for row in rows} == {"helpfulness", "depth", "all"}
         assert [row.items for row in rows if (row.criterion, row.statistic) == ("all", "percent")] == [4]
     assert "all" not in {row.criterion for row in agreement.rows(engine, pooled, "criterion")}
     scale = ScaleRecord(kind="preference", criterion="depth", scale=FIVE)
-    apart = loaded(engine, [scale, *votes("11", "22"), *votes("12", "22", criterion="depth")], "apart")
-    assert {row.criterion for row in agreement.rows(engine, apart, "all")} == {"helpfulness", "depth"}
+    separate = import_study(
+        engine, [scale, *labelled_items("11", "22"), *labelled_items("12", "22", criterion="depth")], "separate"
+    )
+    assert {row.criterion for row in agreement.rows(engine, separate, "all")} == {"helpfulness", "depth"}
 
 
 def test_a_study_without_labels_has_no_rows(engine: Engine, a_study: Study) -> None:
@@ -183,66 +192,91 @@ def test_a_study_without_labels_has_no_rows(engine: Engine, a_study: Study) -> N
     assert agreement.report(engine, a_study, "judges").panels == ()
 
 
-def test_labels_are_wanted_for_what_was_labelled_and_for_what_the_judges_left_open(engine: Engine) -> None:
-    study = loaded(engine, votes("111", "12-", "1--"))
-    assert agreement.report(engine, study, "people").labels_in["preference", "helpfulness"] == pytest.approx(6 / 9)
-    imports.load(engine, "s", [RUN, *debate("a", 1, 2, 0)])
-    assert agreement.report(engine, study, "people").labels_in["preference", "helpfulness"] == pytest.approx(6 / 12)
-
-
-def test_low_kappa_with_high_agreement_is_explained(engine: Engine) -> None:
-    study = loaded(engine, votes(*["111"] * 18, "112", "121"))
-    (panel,) = agreement.report(engine, study, "people").panels
-    assert panel.remarks[0] == (
-        "helpfulness: 93 % agreement but kappa -0.03: nearly everybody chose 1 (prevalence). AC1 0.93."
+def test_coverage_counts_labelled_and_undecided_targets(engine: Engine) -> None:
+    study = import_study(engine, labelled_items("111", "12-", "1--"))
+    assert agreement.report(engine, study, "people").label_coverage["preference", "helpfulness"] == pytest.approx(6 / 9)
+    imports.import_records(engine, "s", [RUN, *debate("a", 1, 2, 0)])
+    assert agreement.report(engine, study, "people").label_coverage["preference", "helpfulness"] == pytest.approx(
+        6 / 12
     )
-    assert panel.remarks[1].startswith("helpfulness, math: ")
 
 
-def test_what_cannot_be_measured_is_named_and_breaks_nothing(engine: Engine) -> None:
-    study = loaded(engine, [*votes("11", "22"), _told("answer", "yes", "ann"), _told("answer", "no", "ben")])
-    found = agreement.report(engine, study, "people")
-    assert found.unmeasured == ("answer",)
-    assert {row.kind for row in found.panels[0].overall} == {"preference"}
+def test_a_low_kappa_with_high_agreement_has_a_note(engine: Engine) -> None:
+    study = import_study(engine, labelled_items(*["111"] * 18, "112", "121"))
+    (panel,) = agreement.report(engine, study, "people").panels
+    assert panel.notes[0] == ("helpfulness: 93 % agreement but kappa -0.03: nearly all chose 1 (prevalence). AC1 0.93.")
+    assert panel.notes[1].startswith("helpfulness, math: ")
+
+
+def test_the_note_on_pooled_criteria_counts_the_values_of_all_of_them(engine: Engine) -> None:
+    labels = [["111"] * 18 + ["112", "121"] for _ in range(2)]
+    records = [*labelled_items(*labels[0]), *labelled_items(*labels[1], criterion="clarity")]
+    (panel,) = agreement.report(engine, import_study(engine, records), "people").panels
+    assert panel.notes[0].startswith("Overall: 93 % agreement but kappa -0.03: nearly all chose 1")
+
+
+@pytest.mark.parametrize("protocol", samples.studies().values())
+def test_every_sample_has_a_report_of_its_judges(engine: Engine, protocol: str) -> None:
+    study = import_study(engine, tiebreak.read(samples.path(protocol)))
+    assert agreement.report(engine, study, "judges", resamples=20).panels
+
+
+def test_a_group_without_a_second_label_has_a_report(engine: Engine) -> None:
+    records = [*labelled_items("1--", "2--"), *labelled_items("12-", "11-", scenario="coding")]
+    (panel,) = agreement.report(engine, import_study(engine, records), "people").panels
+    assert {row.group for row in panel.scenarios} >= {"coding"}
+
+
+def test_a_kind_without_a_scale_is_reported_as_unmeasured(engine: Engine) -> None:
+    study = import_study(
+        engine,
+        [*labelled_items("11", "22"), _label_record("answer", "yes", "ann"), _label_record("answer", "no", "ben")],
+    )
+    report = agreement.report(engine, study, "people")
+    assert report.unmeasured == ("answer",)
+    assert {row.kind for row in report.panels[0].overall} == {"preference"}
 
 
 def test_weights_need_no_scale(engine: Engine) -> None:
-    given = [_told("aspect_weights", {"depth": 60, "tone": 40}, who) for who in ("ann", "ben")]
-    study = loaded(engine, [*votes("11"), *given])
-    found = agreement.report(engine, study, "people")
-    assert found.unmeasured == ()
-    assert of(list(found.panels[0].overall), "weights_distance").value == 0
+    weights = [_label_record("aspect_weights", {"depth": 60, "tone": 40}, annotator) for annotator in ("ann", "ben")]
+    study = import_study(engine, [*labelled_items("11"), *weights])
+    report = agreement.report(engine, study, "people")
+    assert report.unmeasured == ()
+    assert find_row(list(report.panels[0].overall), "weights_distance").value == 0
 
 
-def _told(kind: str, value: Any, annotator: str) -> LabelRecord:
-    label = a_label(annotator=annotator).label
-    return LabelRecord(label=label.model_copy(update={"target": a_target("math 0", kind=kind), "value": value}))
+def _label_record(kind: str, value: Any, annotator: str) -> LabelRecord:
+    label = make_label(annotator=annotator).label
+    return LabelRecord(label=label.model_copy(update={"target": make_target("math 0", kind=kind), "value": value}))
 
 
-def test_the_items_behind_a_scenario_come_with_the_most_divided_first(engine: Engine) -> None:
-    study = loaded(engine, [*votes("111", "112", "120", "1--"), *votes("111", scenario="writing")])
-    found = agreement_items.items(engine, study, Wanted("people", "preference", scenario="math"))
-    assert [one.target.item for one in found] == ["math 2", "math 1", "math 0"]
-    assert found[0].said == {"ann": (1,), "ben": (2,), "cat": (0,)}
+def test_items_of_a_scenario_are_sorted_most_divided_first(engine: Engine) -> None:
+    study = import_study(
+        engine, [*labelled_items("111", "112", "120", "1--"), *labelled_items("111", scenario="writing")]
+    )
+    items = agreement_items.find_items(engine, study, ItemQuery("people", "preference", scenario="math"))
+    assert [item.target.item for item in items] == ["math 2", "math 1", "math 0"]
+    assert items[0].values == {"ann": (1,), "ben": (2,), "cat": (0,)}
 
 
-def test_the_items_behind_a_pair_are_those_that_both_judged(engine: Engine) -> None:
-    study = loaded(engine, votes("11-", "1-2", "112"))
-    found = agreement_items.items(engine, study, Wanted("people", "preference", raters=("ann", "cat")))
-    assert [one.target.item for one in found] == ["math 1", "math 2"]
+def test_items_of_a_pair_are_those_that_both_rated(engine: Engine) -> None:
+    study = import_study(engine, labelled_items("11-", "1-2", "112"))
+    items = agreement_items.find_items(engine, study, ItemQuery("people", "preference", raters=("ann", "cat")))
+    assert [item.target.item for item in items] == ["math 1", "math 2"]
 
 
-def test_what_others_said_is_hidden_from_whoever_has_not_labelled(engine: Engine) -> None:
-    study = loaded(engine, votes("11-", "112"))
-    found = {
-        one.target.item: one for one in agreement_items.items(engine, study, Wanted("people", "preference"), "cat")
+def test_values_are_hidden_from_viewers_without_a_label(engine: Engine) -> None:
+    study = import_study(engine, labelled_items("11-", "112"))
+    items = {
+        item.target.item: item
+        for item in agreement_items.find_items(engine, study, ItemQuery("people", "preference"), "cat")
     }
-    assert (found["math 0"].blind, found["math 0"].said) == (True, {})
-    assert (found["math 1"].blind, found["math 1"].said["ann"]) == (False, (1,))
+    assert (items["math 0"].blind, items["math 0"].values) == (True, {})
+    assert (items["math 1"].blind, items["math 1"].values["ann"]) == (False, (1,))
 
 
-def test_behind_the_judges_are_their_debates_with_changes_of_mind(engine: Engine) -> None:
-    study = loaded(engine, [RUN, *debate("a", 1, 1, 1), *debate("b", 1, 2, 0), *debate("c", 1, None, 1)])
-    first, second = agreement_items.items(engine, study, Wanted("judges", "preference"))
-    assert (first.target.item, first.said) == ("b", {"j0": (1,), "j1": (1, 2), "j2": (1, 0)})
+def test_items_of_the_judges_are_debates_with_first_and_last_opinions(engine: Engine) -> None:
+    study = import_study(engine, [RUN, *debate("a", 1, 1, 1), *debate("b", 1, 2, 0), *debate("c", 1, None, 1)])
+    first, second = agreement_items.find_items(engine, study, ItemQuery("judges", "preference"))
+    assert (first.target.item, first.values) == ("b", {"j0": (1,), "j1": (1, 2), "j2": (1, 0)})
     assert first.trace is not None and first.trace != second.trace

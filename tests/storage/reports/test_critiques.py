@@ -1,4 +1,4 @@
-"""The scores of critiques as people and judges see them; acceptance rows 1 to 5."""
+"""Scores of critiques by annotators and judges; published values of MetaCritique."""
 
 import json
 
@@ -8,42 +8,48 @@ from typer.testing import CliRunner
 
 import cli
 from core.aius import Add, Piece
-from core.critiques import Critique, covered, factual, numbered
-from core.formats import read
+from core.critiques import Critique, aius_with_numbers, precision_target, recall_target
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
+from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Label, Opinion, Target
 from core.trace import Verdict, VerdictReached
 from storage import aius, database, studies
 from storage.reports import critiques
-from storage.reports.critiques import Board, Pairs
+from storage.reports.critiques import Leaderboard, PairCounts
 from storage.transfer import imports
-from tests.core.formats.shared import public
+from tests.core.formats.shared import public_file
 
 
-def an_item(name: str = "i", authors: str = "ab") -> Item:
-    """One AIU pair for each author's critique, and a reference with two."""
-    there = [Critique(id=a, author=a, text=f"{a}.", aius=numbered(a, ["One.", "Two."])) for a in authors]
-    held = Critique(id="ref", author="g", role="reference", text="r", aius=numbered("ref", ["Three.", "Four."]))
-    return Item(id=name, prompt="?", responses=(Response(text="!"),), critiques=(*there, held))
+def make_item(name: str = "i", authors: str = "ab") -> Item:
+    """Return an item with a critique of two AIUs for each author, and a reference with two AIUs."""
+    critiques = [Critique(id=a, author=a, text=f"{a}.", aius=aius_with_numbers(a, ["One.", "Two."])) for a in authors]
+    reference = Critique(
+        id="ref", author="g", role="reference", text="r", aius=aius_with_numbers("ref", ["Three.", "Four."])
+    )
+    return Item(id=name, prompt="?", responses=(Response(text="!"),), critiques=(*critiques, reference))
 
 
-def said(item: str, critique: str, marks: str, who: str = "ann") -> list[LabelRecord]:
-    """Four labels: "1100" is both AIUs factual, neither of the reference's covered; "." is no label."""
-    about = [factual(item, f"{critique}.{n}") for n in (1, 2)] + [covered(item, f"ref.{n}", critique) for n in (1, 2)]
+def label_records(item: str, critique: str, digits: str, annotator: str = "ann") -> list[LabelRecord]:
+    """Return four labels: "1100" is both AIUs factual, neither of the reference's covered; "." is no label."""
+    targets = [precision_target(item, f"{critique}.{n}") for n in (1, 2)] + [
+        recall_target(item, f"ref.{n}", critique) for n in (1, 2)
+    ]
     return [
-        LabelRecord(label=Label(target=target, annotator=who, value=mark == "1"))
-        for target, mark in zip(about, marks, strict=True)
+        LabelRecord(label=Label(target=target, annotator=annotator, value=mark == "1"))
+        for target, mark in zip(targets, digits, strict=True)
         if mark != "."
     ]
 
 
-def judged(run: str, judge: str, item: str, critique: str, marks: str) -> list:
-    """A run's verdict; "?" is an opinion that could not be read."""
-    about = [factual(item, f"{critique}.{n}") for n in (1, 2)] + [covered(item, f"ref.{n}", critique) for n in (1, 2)]
+def run_records(run: str, judge: str, item: str, critique: str, digits: str) -> list:
+    """Return a run with a verdict; "?" is an unreadable opinion."""
+    targets = [precision_target(item, f"{critique}.{n}") for n in (1, 2)] + [
+        recall_target(item, f"ref.{n}", critique) for n in (1, 2)
+    ]
     opinions = tuple(
         Opinion(kind=target.kind, judge=judge, stage="verdict", part=target.part, value=None if m == "?" else m == "1")
-        for target, m in zip(about, marks, strict=True)
+        for target, m in zip(targets, digits, strict=True)
         if m != "."
     )
     verdict = VerdictReached(verdict=Verdict(outcome="agreed", opinions=opinions))
@@ -54,96 +60,100 @@ def judged(run: str, judge: str, item: str, critique: str, marks: str) -> list:
     ]
 
 
-def board(engine: Engine, *records: object) -> Board:
-    imports.load(engine, "s", list(records))
+def import_leaderboard(engine: Engine, *records: object) -> Leaderboard:
+    imports.import_records(engine, "s", list(records))
     with database.reading(engine) as session:
         study = studies.get(session, "s")
-    return critiques.board(engine, study, resamples=20)
+    return critiques.leaderboard(engine, study, resamples=20)
 
 
-def row(found: Board, author: str, source: str = "people", level: str = "micro") -> tuple:
-    (one,) = [r for r in found.rows if (r.author, r.source, r.level) == (author, source, level)]
-    return one.precision, one.recall, one.f1
+def scores(board: Leaderboard, author: str, source: str = "people", level: str = "micro") -> tuple:
+    (row,) = [r for r in board.rows if (r.author, r.source, r.level) == (author, source, level)]
+    return row.precision, row.recall, row.f1
 
 
 def test_authors_and_groups_have_their_own_rows(engine: Engine) -> None:
-    found = board(engine, ItemRecord(item=an_item()), *said("i", "a", "1110"), *said("i", "b", "1000"))
-    assert row(found, "a") == (1.0, 0.5, pytest.approx(2 / 3))
-    assert row(found, "b") == (0.5, 0.0, 0.0)
-    assert row(found, "llm") == (0.75, 0.25, pytest.approx(0.375))
-    assert row(found, "llm", level="macro") == (0.75, 0.25, pytest.approx(1 / 3))
-
-
-def test_what_people_are_divided_on_counts_neither_way(engine: Engine) -> None:
-    found = board(engine, ItemRecord(item=an_item()), *said("i", "a", "11.."), *said("i", "a", "10..", "bob"))
-    assert row(found, "a") == (1.0, None, None)
-    (one,) = [r for r in found.rows if (r.author, r.level) == ("a", "micro")]
-    assert one.critiques == 1 and one.aius == 2 and "no AIU to count" in one.reason
-
-
-def test_a_judge_has_rows_and_an_unreadable_reply_is_no_false(engine: Engine) -> None:
-    found = board(engine, ItemRecord(item=an_item()), *judged("r", "judge", "i", "a", "1?01"))
-    assert row(found, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))
-    assert not [r for r in found.rows if r.source == "people" and r.author != "reference"]
-
-
-def test_of_two_runs_of_a_judge_the_newest_counts(engine: Engine) -> None:
-    found = board(
-        engine,
-        ItemRecord(item=an_item()),
-        *judged("old", "judge", "i", "a", "0000"),
-        *judged("new", "judge", "i", "a", "11.."),
+    board = import_leaderboard(
+        engine, ItemRecord(item=make_item()), *label_records("i", "a", "1110"), *label_records("i", "b", "1000")
     )
-    assert row(found, "a", "judge") == (1.0, 0.0, 0.0)
+    assert scores(board, "a") == (1.0, 0.5, pytest.approx(2 / 3))
+    assert scores(board, "b") == (0.5, 0.0, 0.0)
+    assert scores(board, "llm") == (0.75, 0.25, pytest.approx(0.375))
+    assert scores(board, "llm", level="macro") == (0.75, 0.25, pytest.approx(1 / 3))
 
 
-def test_accuracy_is_on_aius_that_both_judged_and_tells_what_was_unread(engine: Engine) -> None:
-    found = board(
-        engine,
-        ItemRecord(item=an_item()),
-        *said("i", "a", "1101"),
-        *judged("r", "judge", "i", "a", "10?1"),
+def test_an_aiu_without_a_majority_is_not_counted(engine: Engine) -> None:
+    board = import_leaderboard(
+        engine, ItemRecord(item=make_item()), *label_records("i", "a", "11.."), *label_records("i", "a", "10..", "bob")
     )
-    told = {(a.task, a.critiques): (a.accuracy, a.aius, a.unread) for a in found.accuracies}
-    assert told["precision", "all"] == told["precision", "llm"] == (0.5, 2, 0)
-    assert told["recall", "all"] == (1.0, 1, 1)
-    assert told["recall", "human"] == (None, 0, 0)
+    assert scores(board, "a") == (1.0, None, None)
+    (of_author,) = [r for r in board.rows if (r.author, r.level) == ("a", "micro")]
+    assert of_author.critiques == 1 and of_author.aius == 2 and "no AIU to count" in of_author.reason
 
 
-def test_an_aiu_that_was_added_belongs_to_its_critique_and_waits_for_labels(engine: Engine) -> None:
-    imports.load(engine, "s", [ItemRecord(item=an_item()), *said("i", "a", "1111")])
+def test_an_unreadable_reply_is_not_counted_as_false(engine: Engine) -> None:
+    board = import_leaderboard(engine, ItemRecord(item=make_item()), *run_records("r", "judge", "i", "a", "1?01"))
+    assert scores(board, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))
+    assert not [r for r in board.rows if r.source == "people" and r.author != "reference"]
+
+
+def test_the_newest_run_of_a_judge_counts(engine: Engine) -> None:
+    board = import_leaderboard(
+        engine,
+        ItemRecord(item=make_item()),
+        *run_records("old", "judge", "i", "a", "0000"),
+        *run_records("new", "judge", "i", "a", "11.."),
+    )
+    assert scores(board, "a", "judge") == (1.0, 0.0, 0.0)
+
+
+def test_accuracy_uses_aius_with_gold_and_counts_unreadable_replies(engine: Engine) -> None:
+    board = import_leaderboard(
+        engine,
+        ItemRecord(item=make_item()),
+        *label_records("i", "a", "1101"),
+        *run_records("r", "judge", "i", "a", "10?1"),
+    )
+    accuracies = {(a.task, a.critiques): (a.accuracy, a.aius, a.unread) for a in board.accuracies}
+    assert accuracies["precision", "all"] == accuracies["precision", "llm"] == (0.5, 2, 0)
+    assert accuracies["recall", "all"] == (1.0, 1, 1)
+    assert accuracies["recall", "human"] == (None, 0, 0)
+
+
+def test_an_added_aiu_belongs_to_its_critique(engine: Engine) -> None:
+    imports.import_records(engine, "s", [ItemRecord(item=make_item()), *label_records("i", "a", "1111")])
     with database.writing(engine) as session:
         study = studies.get(session, "s")
-        aius.put(session, study.id, "i", "ann", Add(critique="a", piece=Piece(text="Five.")))
-    found = critiques.board(engine, study, resamples=20)
-    (one,) = [r for r in found.rows if (r.author, r.level) == ("a", "micro")]
-    assert (one.precision, one.aius) == (1.0, 3)
+        aius.save_edit(session, study.id, "i", "ann", Add(critique="a", piece=Piece(text="Five.")))
+    board = critiques.leaderboard(engine, study, resamples=20)
+    (of_author,) = [r for r in board.rows if (r.author, r.level) == ("a", "micro")]
+    assert (of_author.precision, of_author.aius) == (1.0, 3)
 
 
-def test_nothing_judged_is_no_row_but_the_references(engine: Engine) -> None:
-    found = board(engine, ItemRecord(item=an_item()))
-    assert {r.author for r in found.rows} == {"reference"} and not found.pairs
+def test_a_study_without_values_has_rows_of_references_only(engine: Engine) -> None:
+    board = import_leaderboard(engine, ItemRecord(item=make_item()))
+    assert {r.author for r in board.rows} == {"reference"} and not board.pairs
 
 
 @pytest.fixture
 def published(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a database with the published annotations in the study "meta"."""
-    path = public("metacritique/annotation_data.json")
+    """Return the URL of a database with the published annotations in the study "meta"."""
+    path = public_file("metacritique/annotation_data.json")
     address = f"sqlite:///{tmp_path}/published.db"
     engine = database.connect(address)
     database.upgrade(engine)
-    imports.load(engine, "meta", read(path))
+    imports.import_records(engine, "meta", read_records(path))
     return address
 
 
-def printed(address: str, *options: str) -> list[dict]:
-    told = CliRunner().invoke(cli.app, ["critiques", "--study", "meta", "--database", address, "--json", *options])
-    assert told.exit_code == 0, told.output
-    return json.loads(told.stdout)
+def print_critiques(address: str, *options: str) -> list[dict]:
+    result = CliRunner().invoke(cli.app, ["critiques", "--study", "meta", "--database", address, "--json", *options])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
-def test_the_published_scores_come_out_again(published: str) -> None:
-    rows = {(r["author"], r["source"], r["level"]): r for r in printed(published)}
+def test_published_scores_are_reproduced(published: str) -> None:
+    rows = {(r["author"], r["source"], r["level"]): r for r in print_critiques(published)}
     percent = {
         key: tuple(round(100 * r[name], 2) for name in ("precision", "recall", "f1"))
         for key, r in rows.items()
@@ -160,14 +170,18 @@ def test_the_published_scores_come_out_again(published: str) -> None:
     assert [rows[a, "people", "micro"]["critiques"] for a in ("human", "llm", "reference")] == [100, 200, 100]
 
 
-def test_the_better_of_each_pair_comes_out_again(published: str) -> None:
-    assert printed(published, "--pairs") == [{"source": "people", "first": 58, "second": 39, "tie": 3, "undefined": 0}]
+def test_published_pair_counts_are_reproduced(published: str) -> None:
+    assert print_critiques(published, "--pairs") == [
+        {"source": "people", "first": 58, "second": 39, "tie": 3, "undefined": 0}
+    ]
 
 
 def test_a_pair_needs_two_defined_scores(engine: Engine) -> None:
-    found = board(engine, ItemRecord(item=an_item()), *said("i", "a", "1111"), *said("i", "b", "11.."))
-    assert found.pairs == (Pairs("people", 0, 0, 0, 1),)
+    board = import_leaderboard(
+        engine, ItemRecord(item=make_item()), *label_records("i", "a", "1111"), *label_records("i", "b", "11..")
+    )
+    assert board.pairs == (PairCounts("people", 0, 0, 0, 1),)
 
 
-def test_a_target_tells_its_aiu_and_its_critique() -> None:
-    assert covered("i", "ref.1", "a") == Target(item="i", kind="aiu_recall", part="ref.1@a")
+def test_a_target_identifies_its_aiu_and_critique() -> None:
+    assert recall_target("i", "ref.1", "a") == Target(item="i", kind="aiu_recall", part="ref.1@a")

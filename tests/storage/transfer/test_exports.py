@@ -6,26 +6,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, RulingRecord, TraceRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.problems import Problem
 from storage import labels, runs, studies, traces
 from storage.database import connect, upgrade, writing
-from storage.fingerprints import moment
+from storage.fingerprints import to_utc
 from storage.labelling import queue
-from storage.traces import Happened
+from storage.traces import NewEvent
 from storage.transfer import exports, imports
-from tests.conftest import a_target, an_item
+from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
 from tests.storage.shared import a_turn, a_verdict
-from tests.storage.transfer.test_imports import everything, held
+from tests.storage.transfer.test_imports import export, one_of_each_type
 
 
 def lines(records):
-    """Records as they are written: True, 1 and 1.0 differ there."""
+    """Return records as JSON, where True, 1 and 1.0 differ."""
     return [record.model_dump_json() for record in records]
 
 
-def written_and_read(records, folder):
+def write_and_read(records, folder):
     text = io.StringIO()
     tiebreak.write(records, text)
     path = folder / "study.jsonl"
@@ -33,64 +33,66 @@ def written_and_read(records, folder):
     return list(tiebreak.read(path))
 
 
-def test_what_goes_in_comes_out(engine):
-    imports.load(engine, "s", everything())
-    assert lines(held(engine, "s")) == lines(everything())
+def test_exported_records_equal_the_imported_ones(engine):
+    imports.import_records(engine, "s", one_of_each_type())
+    assert lines(export(engine, "s")) == lines(one_of_each_type())
 
 
-def test_a_study_is_equal_where_it_arrives(engine, a_study, tmp_path):
+def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
     with writing(engine) as session:
         run = runs.create(
             session, a_study.id, "live", protocol="scaleeval", criterion="", settings={"a": 1.0}, prompts={"b": "c"}
         )
-        first, second, _ = (trace for trace, _ in runs.claim(session, run, "worker", 3))
+        first, second, _ = (trace for trace, _ in runs.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
-        events = [Happened(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
-        traces.append(session, [*events, Happened(second, 0, a_turn())])
+        events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
+        traces.append(session, [*events, NewEvent(second, 0, a_turn())])
         for value in (1, 2, None):
-            labels.put(session, a_study.id, a_target(), "ann", value, reason="=1+1", seconds=0.1)
-        labels.see(session, a_study.id, a_target(), "bob")
-        labels.put(session, a_study.id, a_target(), "bob", 0)
-        labels.put(session, a_study.id, a_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
-        labels.rule(session, a_study.id, a_target(), 1, rule="expert", reason="so", adjudicator="dee")
-        queue.mark(session, a_study.id, a_target("item 2"), "ann", "skip")
-        queue.mark(session, a_study.id, a_target("item 2"), "ann", "skip", on=False)
-    ours = written_and_read(held(engine, "s"), tmp_path)
-    imports.load(engine, "t", ours)
-    theirs = held(engine, "t")
-    arrived = [one.model_copy(update={"source": "imported"}) if one.type == "run" else one for one in ours]
-    assert lines(theirs) == lines(arrived)
-    assert [label.blind for label in (r.label for r in theirs if isinstance(r, LabelRecord))][3] is False
-    assert [len(one.events) for one in theirs if isinstance(one, TraceRecord)] == [3, 1, 0]
-    imports.load(engine, "u", written_and_read(theirs, tmp_path))
-    assert lines(held(engine, "u")) == lines(theirs)
+            labels.save(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
+        labels.record_view(session, a_study.id, make_target(), "bob")
+        labels.save(session, a_study.id, make_target(), "bob", 0)
+        labels.save(session, a_study.id, make_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
+        labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
+        queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip")
+        queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip", on=False)
+    exported = write_and_read(export(engine, "s"), tmp_path)
+    imports.import_records(engine, "t", exported)
+    imported = export(engine, "t")
+    expected = [
+        record.model_copy(update={"source": "imported"}) if record.type == "run" else record for record in exported
+    ]
+    assert lines(imported) == lines(expected)
+    assert [label.blind for label in (r.label for r in imported if isinstance(r, LabelRecord))][3] is False
+    assert [len(record.events) for record in imported if isinstance(record, TraceRecord)] == [3, 1, 0]
+    imports.import_records(engine, "u", write_and_read(imported, tmp_path))
+    assert lines(export(engine, "u")) == lines(imported)
 
 
-def about(sort, made):
-    """Records of what is said of two items by three people."""
-    who, record = ("annotator", LabelRecord) if sort == "label" else ("adjudicator", RulingRecord)
+def people_records(sort, values):
+    """Return a strategy for labels or adjudications of two items by three annotators."""
+    name, record = ("annotator", LabelRecord) if sort == "label" else ("adjudicator", AdjudicationRecord)
     kinds, keys = st.sampled_from(["answer", "score"]), st.sampled_from(["item 0", "item 1"])
-    targets = st.builds(a_target, item=keys, kind=kinds, criterion=strategies.texts, part=strategies.texts)
+    targets = st.builds(make_target, item=keys, kind=kinds, criterion=strategies.texts, part=strategies.texts)
     people = st.sampled_from(["ann", "bob", "=cyd"])
     return st.builds(
-        lambda one, target, person: record(**{sort: one.model_copy(update={"target": target, who: person})}),
-        made,
+        lambda value, target, person: record(**{sort: value.model_copy(update={"target": target, name: person})}),
+        values,
         targets,
         people,
     )
 
 
-said = about("label", strategies.labels) | about("ruling", strategies.rulings)
+label_records = people_records("label", strategies.labels) | people_records("ruling", strategies.adjudications)
 
 
 def in_utc(record):
-    """A record as it is kept."""
+    """Return a record as it is stored."""
     sort = record.type
-    one = getattr(record, sort)
-    return record.model_copy(update={sort: one.model_copy(update={"at": moment(one.at)})})
+    value = getattr(record, sort)
+    return record.model_copy(update={sort: value.model_copy(update={"at": to_utc(value.at)})})
 
 
-def in_a_calendar(records):
+def have_valid_times(records):
     try:
         return all(in_utc(record) for record in records)
     except Problem:
@@ -99,30 +101,30 @@ def in_a_calendar(records):
 
 @pytest.fixture(scope="module")
 def shared_engine(tmp_path_factory):
-    """One database for all examples, each in a study of its own."""
+    """A database for all examples, each of which has its own study."""
     engine = connect(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'tiebreak.db'}")
     upgrade(engine)
     yield engine
     engine.dispose()
 
 
-numbers = itertools.count()
+study_numbers = itertools.count()
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(said, max_size=8).filter(in_a_calendar))
-def test_whatever_people_say_arrives_equal_and_is_known_again(shared_engine, records):
-    here, there = f"study {next(numbers)}", f"study {next(numbers)}"
-    items = [ItemRecord(item=an_item(name)) for name in ("item 0", "item 1")]
-    imports.load(shared_engine, here, [*items, *records])
-    ours = held(shared_engine, here)
-    assert imports.load(shared_engine, here, records) == imports.Added()
-    imports.load(shared_engine, there, ours)
-    assert lines(held(shared_engine, there)) == lines(ours)
-    assert sorted(lines(ours[3:])) == sorted(lines(in_utc(record) for record in records))
+@given(st.lists(label_records, max_size=8).filter(have_valid_times))
+def test_labels_and_adjudications_are_imported_unchanged_and_recognised(shared_engine, records):
+    source, copy = f"study {next(study_numbers)}", f"study {next(study_numbers)}"
+    items = [ItemRecord(item=make_item(name)) for name in ("item 0", "item 1")]
+    imports.import_records(shared_engine, source, [*items, *records])
+    exported = export(shared_engine, source)
+    assert imports.import_records(shared_engine, source, records) == imports.ImportCounts()
+    imports.import_records(shared_engine, copy, exported)
+    assert lines(export(shared_engine, copy)) == lines(exported)
+    assert sorted(lines(exported[3:])) == sorted(lines(in_utc(record) for record in records))
 
 
-def test_an_empty_study_is_its_study_record(engine):
+def test_an_empty_study_is_exported_as_its_study_record(engine):
     with writing(engine) as session:
         study = studies.create(session, "s")
-    assert [record.type for record in exports.records(engine, study)] == ["study"]
+    assert [record.type for record in exports.export_records(engine, study)] == ["study"]

@@ -1,4 +1,4 @@
-"""A run that is killed in the middle goes on where it was: nobody is asked twice, and nothing else comes out."""
+"""A killed run resumes from its stored events: no call is repeated, and the result is the same."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from core.formats.records import ItemRecord
 from storage.database import connect, reading, upgrade
 from storage.transfer import imports
 from tests.browser.conftest import free_port
-from tests.conftest import an_item
+from tests.conftest import make_item
 from tests.paths import ROOT
 
 ITEMS = 50
@@ -26,7 +26,7 @@ ITEMS = 50
 
 @pytest.fixture
 def model_server(tmp_path):
-    """Address and log of a server whose replies follow from the prompt."""
+    """Start a server whose replies depend on the prompt only; yield its address and its log."""
     port, log = free_port(), tmp_path / "asks.jsonl"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.openai_server", "--port", str(port), "--log", str(log), "--latency", "0.05"],
@@ -44,7 +44,7 @@ def a_database(path: Path) -> str:
     url = f"sqlite:///{path}"
     engine = connect(url)
     upgrade(engine)
-    imports.load(engine, "s", [ItemRecord(item=an_item(f"item {number}")) for number in range(ITEMS)])
+    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
     return url
 
 
@@ -58,67 +58,75 @@ def command(url: str, *more: str) -> list[str]:
     return [sys.executable, "cli.py", "run", "--study", "s", "--database", url, "--json", *more]
 
 
-def asked(log: Path) -> Counter[tuple[str, str]]:
-    """(model, prompt) -> how often the server gave an answer that arrived."""
+def delivered_asks(log: Path) -> Counter[tuple[str, str]]:
+    """Return (model, prompt) -> how many replies were delivered."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return Counter((line["model"], line["prompt"]) for line in lines if line["delivered"])
 
 
-def told(url: str) -> list[tuple[str, str, str]]:
-    """What every trace says, apart from how long it took and in which order replies came in."""
+def comparable_events(url: str) -> list[tuple[str, str, str]]:
+    """Return the events of all traces, without durations and the order in which replies arrived."""
     query = text(
         "select i.key, e.type, e.body from event e join trace t on t.id = e.trace_id join item i on i.id = t.item_id"
     )
     with reading(connect(url)) as session:
         rows = session.execute(query).all()
-    return sorted((key, kind, json.dumps(_timeless(json.loads(body)), sort_keys=True)) for key, kind, body in rows)
+    return sorted(
+        (key, kind, json.dumps(_without_seconds(json.loads(body)), sort_keys=True)) for key, kind, body in rows
+    )
 
 
-def _timeless(body: dict) -> dict:
+def _without_seconds(body: dict) -> dict:
     if "turn" in body:
         body["turn"]["usage"]["seconds"] = None
     return body
 
 
-def kept(url: str) -> int:
+def count_turns(url: str) -> int:
     with reading(connect(url)) as session:
         return session.execute(text("select count(*) from event where type = 'turn'")).scalar_one()
 
 
-def asks_kept(url: str) -> list[tuple[str, str]]:
-    """(model, hash of the prompt) of every turn that is safe; all judges' first opinions have the same prompt."""
+def stored_asks(url: str) -> list[tuple[str, str]]:
+    """Return (model, hash of the prompt) of every stored turn: all judges' first opinions have the same prompt."""
     with reading(connect(url)) as session:
         rows = session.execute(text("select body, prompt from event where type = 'turn'")).all()
     return [(json.loads(body)["turn"]["model"], hashlib.sha256(prompt.encode()).hexdigest()) for body, prompt in rows]
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(model_server, tmp_path):
     address, log = model_server
     file = settings(tmp_path / "trio.yaml", address)
-    disturbed, quiet = a_database(tmp_path / "disturbed.db"), a_database(tmp_path / "quiet.db")
+    disturbed, undisturbed = a_database(tmp_path / "disturbed.db"), a_database(tmp_path / "undisturbed.db")
     environment = os.environ | {"PYTHONWARNINGS": "default"}
 
     process = subprocess.Popen(command(disturbed, "--settings", str(file)), cwd=ROOT, env=environment)
     deadline = time.monotonic() + 60
-    while kept(disturbed) < 40 and time.monotonic() < deadline:
+    while count_turns(disturbed) < 40 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    stored = kept(disturbed)
-    assert 40 <= stored < 3 * ITEMS * 3
+    turns = count_turns(disturbed)
+    assert 40 <= turns < 3 * ITEMS * 3
 
-    safe = asks_kept(disturbed)
-    ended = subprocess.run(
+    stored = stored_asks(disturbed)
+    resumed = subprocess.run(
         command(disturbed, "--resume", "trio"), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout)["state"] == "finished"
-    assert len(safe) == stored
-    twice = {ask for ask, count in asked(log).items() if count > 1}
-    assert not twice & set(safe), "a stored turn was asked again"
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["state"] == "finished"
+    assert len(stored) == turns
+    twice = {ask for ask, count in delivered_asks(log).items() if count > 1}
+    assert not twice & set(stored), "a stored call was repeated"
 
     finished = subprocess.run(
-        command(quiet, "--settings", str(file)), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        command(undisturbed, "--settings", str(file)),
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert finished.returncode == 0, finished.stderr
-    assert told(disturbed) == told(quiet)
+    assert comparable_events(disturbed) == comparable_events(undisturbed)

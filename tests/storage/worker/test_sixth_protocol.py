@@ -1,86 +1,99 @@
-"""Adding a protocol is its flow, its prompts and one line: a tiny one goes the whole way, from a run to gold."""
+"""A protocol from another package, with two criteria, runs from its settings file to gold labels without other changes.
+
+The package is the folder `shorter_and_kinder`; it is installed through an entry point.
+"""
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from importlib import metadata
 
 import pytest
 
-from core import templates
-from core.frozen import Frozen
 from core.items import Criterion
-from core.labels import Opinion
 from core.llm.client import ScriptedModel
-from core.problems import Unreadable
-from core.protocols import registry
-from core.protocols.protocol import Protocol
-from core.trace import Ask, Flow, Spec, Verdict
+from core.problems import Problem
+from core.protocols import Protocol, registry
+from core.protocols.conformance import check_protocol
+from core.protocols.settings_file import load_settings
+from core.trace import Ask, completed_turns
 from storage import labels, traces
 from storage.database import reading
 from storage.worker import launch
-from storage.worker.launch import Order
+from tests.conftest import make_item
 
-CRITERION = Criterion(name="brevity")
-
-
-class Settings(Frozen):
-    """Who is asked."""
-
-    judge: Spec
-    criterion: Criterion = CRITERION
+NAME = "shorter-and-kinder"
+LOCATION = "tests.storage.worker.shorter_and_kinder:PROTOCOL"
 
 
-def flow(item, settings, chance, texts) -> Flow:
-    """One judge says which response is shorter."""
-    prompt = templates.render(texts, "which", one=item.responses[0].text, two=item.responses[1].text)
-    (turn,) = yield [Ask("judge", "which", 0, settings.judge, prompt, read)]
-    opinion = Opinion(
-        kind="preference", criterion="brevity", judge="judge", stage="verdict", value=turn.reading, problem=turn.problem
+def install(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Make `importlib.metadata` list the package's entry point under `name`."""
+    entry_point = metadata.EntryPoint(name=name, value=LOCATION, group=registry.GROUP)
+    monkeypatch.setattr(
+        "core.protocols.registry.metadata.entry_points",
+        lambda group: [entry_point] if group == registry.GROUP else [],
     )
-    outcome = "no_verdict" if turn.reading is None else "agreed"
-    return Verdict(outcome=outcome, value=turn.reading, opinions=(opinion,))
-
-
-def read(reply: str) -> int:
-    if reply not in ("1", "2"):
-        raise Unreadable("neither 1 nor 2")
-    return int(reply)
+    registry._entry_points.cache_clear()
 
 
 @pytest.fixture
-def sixth(monkeypatch, tmp_path) -> Protocol:
-    """The tiny protocol, with its prompt in a folder and its line in the registry."""
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "which.txt").write_text("1: $one\n2: $two\nWhich is shorter?")
-    tiny = Protocol(
-        name="shorter",
-        title="Shorter",
-        description="The shorter wins.",
-        judges="pair",
-        folder=tmp_path,
-        paper="-",
-        settings=Settings,
-        flow=flow,
-        longest=lambda settings, ask: 1,
-        shortest=lambda settings, ask: 1,
-        reply_words=lambda settings: 1,
-    )
-    monkeypatch.setattr(registry, "BUILT_IN", registry.BUILT_IN | {"shorter": "shorter:PROTOCOL"})
-    monkeypatch.setattr(registry, "_load", lambda location: tiny)
-    return tiny
+def protocol(monkeypatch: pytest.MonkeyPatch) -> Iterator[Protocol]:
+    install(monkeypatch, NAME)
+    yield registry.get(NAME)
+    registry._entry_points.cache_clear()
 
 
-def test_a_sixth_protocol_runs_is_watched_and_gives_gold(engine, a_study, sixth):
-    order = Order(a_study, sixth, Settings(judge=Spec(model="m")), "short")
-    assert launch.estimate(engine, order).calls_at_most == 3
-    replies = iter(["1", "2", "perhaps", "who knows"])
-    run, progress = asyncio.run(
-        launch.carry_here(
-            engine, launch.make(engine, order), lambda run, progress: None, ScriptedModel(lambda ask: next(replies))
-        )
-    )
-    assert run.state == "finished"
-    assert (progress.agreed, progress.no_verdict, progress.totals.calls) == (2, 1, 4)
+def reply(ask: Ask) -> str:
+    return {"brevity": "1", "kindness": "2"}[ask.criterion]
+
+
+def test_the_protocol_conforms(protocol: Protocol) -> None:
+    settings = load_settings(protocol.example_path(NAME), protocol, criteria=())
+    verdict = check_protocol(protocol, make_item(), settings, reply)
+    assert (verdict.outcome, verdict.value) == ("agreed", None)
+    assert {(o.stage, o.criterion, o.value) for o in verdict.opinions} == {
+        ("verdict", "brevity", 1),
+        ("verdict", "kindness", 2),
+    }
+
+
+def test_criteria_in_a_settings_file_are_those_of_the_study(protocol: Protocol) -> None:
+    brevity = Criterion(name="brevity", definition="Fewer words.")
+    settings = load_settings(protocol.example_path(NAME), protocol, criteria=[brevity])
+    assert protocol.criteria(settings) == (brevity, Criterion(name="kindness"))
+
+
+def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, a_study, protocol) -> None:
+    request = launch.request_from_file(engine, a_study, NAME, protocol.example_path(NAME), "two criteria")
+    assert launch.estimate_run(engine, request).calls_at_most == 6
+    kindness_replies = iter(["2", "2", "perhaps", "who knows"])
+    model = ScriptedModel(lambda ask: next(kindness_replies) if ask.criterion == "kindness" else "1")
+    run_id = launch.create_run(engine, request)
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    assert (run.state, run.criterion) == ("finished", "")
+    assert (progress.agreed, progress.no_verdict, progress.totals.calls) == (2, 1, 7)
     with reading(engine) as session:
+        golds = list(labels.gold_labels(session, a_study.id))
         found = traces.find(session, traces.Filter(a_study.id))
-        assert sorted(trace.status for trace in found) == ["agreed", "agreed", "no_verdict"]
-        golds = [gold for gold in labels.golds(session, a_study.id) if gold.target.criterion == "brevity"]
-    assert sorted(str(gold.source) for gold in golds) == ["judges", "judges", "unresolved"]
+        events = [event for _, event in traces.events(session, found[0].id)]
+    assert Counter((gold.target.criterion, gold.value, str(gold.source)) for gold in golds) == {
+        ("brevity", 1, "judges"): 3,
+        ("kindness", 2, "judges"): 2,
+        ("kindness", None, "unresolved"): 1,
+    }
+    assert Counter(trace.status for trace in found) == {"agreed": 2, "no_verdict": 1}
+    assert [turn.criterion for turn in completed_turns(events)] == ["brevity", "kindness"]
+
+
+def test_two_protocols_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "scaleeval")
+    try:
+        with pytest.raises(Problem, match="Two protocols are called 'scaleeval'"):
+            registry.get("scaleeval")
+    finally:
+        registry._entry_points.cache_clear()
+
+
+def test_a_protocol_that_is_not_installed_is_one_sentence() -> None:
+    with pytest.raises(Problem, match=f"The protocol '{NAME}' is not installed here. Installed protocols: scaleeval, "):
+        registry.get(NAME)

@@ -1,4 +1,4 @@
-"""The examples of docs/mappings/README.md do what the page says."""
+"""The examples of docs/mappings/README.md have the documented results."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from core.formats import read
-from core.formats.mapping.mapping import load
+from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord
+from core.formats.registry import read_records
 from tests.core.formats.shared import MAPPINGS
 
 EXAMPLE = re.compile(r"### (Long|Wide|List):[^\n]*\n\n((?: {4}[^\n]*\n)+)\n```yaml\n(.*?)```", re.DOTALL)
@@ -36,11 +36,13 @@ EXAMPLES = {
         ),
     ],
 )
-def test_the_example_reads_as_it_says(tmp_path: Path, name: str, suffix: str, items: list, labels: list) -> None:
+def test_the_example_gives_the_documented_items_and_labels(
+    tmp_path: Path, name: str, suffix: str, items: list, labels: list
+) -> None:
     data, text = EXAMPLES[name]
     (tmp_path / f"data.{suffix}").write_text(data)
     (tmp_path / "mapping.yaml").write_text(text)
-    records = list(read(tmp_path / f"data.{suffix}", mapping=load(tmp_path / "mapping.yaml")))
+    records = list(read_records(tmp_path / f"data.{suffix}", mapping=load_mapping(tmp_path / "mapping.yaml")))
     assert [record.item.id for record in records if isinstance(record, ItemRecord)] == items
-    found = [record.label for record in records if isinstance(record, LabelRecord)]
-    assert [(one.target.item, one.target.criterion, one.annotator, one.value) for one in found] == labels
+    read = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(label.target.item, label.target.criterion, label.annotator, label.value) for label in read] == labels

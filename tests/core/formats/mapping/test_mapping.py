@@ -1,4 +1,4 @@
-"""A mapping is checked before a file is opened, and survives being saved."""
+"""A mapping is validated before a file is opened, and is unchanged by saving and loading."""
 
 from pathlib import Path
 
@@ -9,73 +9,75 @@ from core.labels import PREFERENCE, Scale
 from core.problems import FileRefused
 from tests.core.formats.shared import MAPPINGS
 
-LEAST = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
+MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"]}
 
 
 def with_labels(**changes: object) -> dict:
-    return {**LEAST, "labels": [{**WIDE, **changes}]}
+    return {**MINIMAL, "labels": [{**WIDE, **changes}]}
 
 
 @pytest.mark.parametrize("name", ["pandalm", "topical_chat"])
-def test_a_mapping_that_is_saved_is_loaded_equal(tmp_path: Path, name: str) -> None:
-    loaded = mapping.load(MAPPINGS / f"{name}.yaml")
-    (tmp_path / "saved.yaml").write_text(mapping.dump(loaded), encoding="utf-8")
-    assert mapping.load(tmp_path / "saved.yaml") == loaded
+def test_a_saved_mapping_is_loaded_equal(tmp_path: Path, name: str) -> None:
+    loaded = mapping.load_mapping(MAPPINGS / f"{name}.yaml")
+    (tmp_path / "saved.yaml").write_text(mapping.dump_mapping(loaded), encoding="utf-8")
+    assert mapping.load_mapping(tmp_path / "saved.yaml") == loaded
 
 
-def test_words_that_yaml_takes_for_other_things_stay_words(tmp_path: Path) -> None:
+def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(
         "id: no\nprompt: 'on'\nresponses: [{text: 2020-01-01}]\n"
         "labels: [{layout: wide, kind: answer, annotators: [y, n],"
         " values: {yes: true, no: false, 1: true, n/a: null}, scale: {level: nominal, categories: [true, false]}}]\n"
     )
-    loaded = mapping.load(tmp_path / "m.yaml")
+    loaded = mapping.load_mapping(tmp_path / "m.yaml")
     assert (loaded.id, loaded.prompt, loaded.responses[0].text) == ("no", "on", "2020-01-01")
     assert loaded.labels[0].values == {"yes": True, "no": False, "1": True, "n/a": None}
     assert loaded.labels[0].scale == Scale(level="nominal", categories=(True, False))
-    (tmp_path / "again.yaml").write_text(mapping.dump(loaded))
-    assert mapping.load(tmp_path / "again.yaml") == loaded
+    (tmp_path / "again.yaml").write_text(mapping.dump_mapping(loaded))
+    assert mapping.load_mapping(tmp_path / "again.yaml") == loaded
 
 
 def test_json_is_yaml_too(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}')
-    assert mapping.load(tmp_path / "m.json") == mapping.build(LEAST)
+    assert mapping.load_mapping(tmp_path / "m.json") == mapping.build_mapping(MINIMAL)
 
 
 def test_a_preference_has_its_own_scale() -> None:
-    assert mapping.build(with_labels()).labels[0].scale == PREFERENCE
+    assert mapping.build_mapping(with_labels()).labels[0].scale == PREFERENCE
 
 
-def test_every_field_that_is_read_is_known() -> None:
-    built = mapping.build({**with_labels(), "id": "{a.b}-{row}", "prompt": ["question", "input"], "group": ["g"]})
-    assert list(mapping.sources(built)) == ["a.b", "g", "question", "input", "answer", "ann", "ben"]
+def test_the_field_paths_of_a_mapping_are_complete() -> None:
+    built = mapping.build_mapping(
+        {**with_labels(), "id": "{a.b}-{row}", "prompt": ["question", "input"], "group": ["g"]}
+    )
+    assert list(mapping.field_paths(built)) == ["a.b", "g", "question", "input", "answer", "ann", "ben"]
 
 
 @pytest.mark.parametrize(
-    ("draft", "sentence"),
+    ("draft", "message"),
     [
         ([], "expected named fields"),
-        ({**LEAST, "id": None}, "field 'id': expected text"),
+        ({**MINIMAL, "id": None}, "field 'id': expected text"),
         ({"id": "id", "responses": [{"text": "a"}]}, "field 'prompt': this field is missing"),
-        ({**LEAST, "responses": []}, "field 'responses': expected at least one"),
-        ({**LEAST, "promt": "x"}, "field 'promt': there is no such field"),
-        ({**LEAST, "responses": [{"system": "m"}]}, "field 'responses.0.text': this field is missing"),
+        ({**MINIMAL, "responses": []}, "field 'responses': expected at least one"),
+        ({**MINIMAL, "promt": "x"}, "field 'promt': there is no such field"),
+        ({**MINIMAL, "responses": [{"system": "m"}]}, "field 'responses.0.text': this field is missing"),
         (
-            {**LEAST, "responses": [{"text": "a", "system": "m", "name": "x"}]},
+            {**MINIMAL, "responses": [{"text": "a", "system": "m", "name": "x"}]},
             "field 'responses.0': give `system` (a field) or `name` (the name itself), not both",
         ),
         (
-            {**LEAST, "responses": [{"text": "a", "optional": True}, {"text": "b"}]},
-            "`responses` that are optional stand last, or the others would change places",
+            {**MINIMAL, "responses": [{"text": "a", "optional": True}, {"text": "b"}]},
+            "optional `responses` come last, or the others would change their numbers",
         ),
         (
-            {**LEAST, "id": "a..b"},
+            {**MINIMAL, "id": "a..b"},
             "'a..b' is not a field path: keys joined by dots, and a key that holds a dot in double quotes",
         ),
-        ({**LEAST, "labels": [{}]}, "field 'labels.0': expected a field 'layout' that says what this is"),
+        ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' that says what this is"),
         (
-            {**LEAST, "labels": [{"layout": "tall"}]},
+            {**MINIMAL, "labels": [{"layout": "tall"}]},
             "field 'labels.0': expected one of 'long', 'wide', 'list', not 'tall'",
         ),
         (
@@ -93,31 +95,31 @@ def test_every_field_that_is_read_is_known() -> None:
         ),
         (
             with_labels(scale={"level": "nominal", "categories": ["A", "B"]}),
-            "field 'labels.0.wide': a preference is 1, 2 or 0 for a tie: translate what the file says with `values`",
+            "field 'labels.0.wide': a preference is 1, 2 or 0 for a tie: translate the file's values with `values`",
         ),
         (
             with_labels(values={"A": 1, "B": 3}),
             "field 'labels.0.wide': `values` turns 'B' into 3, which is not on the scale",
         ),
         (
-            {**LEAST, "labels": [{"layout": "list", "kind": "preference", "value": "v"}]},
+            {**MINIMAL, "labels": [{"layout": "list", "kind": "preference", "value": "v"}]},
             "field 'labels.0.list': give either `annotators` (the names) or `annotators_field` "
             "(the field that holds them)",
         ),
         (
-            {**LEAST, "labels": [{"layout": "list", "kind": "preference", "value": "v", "annotators": ["a", "a"]}]},
-            "field 'labels.0.list': `annotators` names somebody twice",
+            {**MINIMAL, "labels": [{"layout": "list", "kind": "preference", "value": "v", "annotators": ["a", "a"]}]},
+            "field 'labels.0.list': `annotators` contains a name twice",
         ),
     ],
 )
-def test_a_fault_is_one_sentence(draft: object, sentence: str) -> None:
+def test_an_invalid_draft_is_refused_with_its_field(draft: object, message: str) -> None:
     with pytest.raises(FileRefused) as caught:
-        mapping.build(draft)
-    assert str(caught.value) == sentence
+        mapping.build_mapping(draft)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("id: [a\n", "line 2: expected YAML: expected ',' or ']', but got '<stream end>'"),
         ("id: a\nid: b\n", "line 2: expected YAML: 'id' once, not twice"),
@@ -129,8 +131,8 @@ def test_a_fault_is_one_sentence(draft: object, sentence: str) -> None:
         ("id: \x00\n", "expected YAML: unacceptable character #x0000: special characters are not allowed"),
     ],
 )  # fmt: skip
-def test_yaml_that_is_wrong_is_refused_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+def test_invalid_yaml_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(FileRefused) as caught:
-        mapping.load(tmp_path / "m.yaml")
-    assert str(caught.value) == sentence
+        mapping.load_mapping(tmp_path / "m.yaml")
+    assert str(caught.value) == message

@@ -1,31 +1,35 @@
-"""Before there is a mapping a person sees the columns, the first rows and a guess."""
+"""The preview of a table and the suggested mapping."""
 
 import json
 from pathlib import Path
 
-from core.formats.mapping.guess import suggest
-from core.formats.mapping.mapping import build
-from core.formats.mapping.preview import preview
+from core.formats.mapping.guess import suggest_mapping
+from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.preview import preview_table
 
 
-def test_nested_fields_are_shown_flat_and_lists_of_records_can_be_exploded(tmp_path: Path) -> None:
+def test_nested_fields_are_columns_and_lists_of_records_can_be_exploded(tmp_path: Path) -> None:
     rows = [{"id": 1, "meta": {"a.b": None, "ok": True}, "turns": [{"say": "Hi"}, {"say": "Ho"}], "tags": ["x"]}]
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    seen = preview(tmp_path / "t.json")
-    assert seen.columns == ("id", 'meta."a.b"', "meta.ok", "turns", "tags")
-    assert seen.lists == ("turns",)
-    assert seen.rows[0]["meta.ok"] == "true" and seen.rows[0]['meta."a.b"'] == "" and seen.rows[0]["tags"] == '["x"]'
-    exploded = preview(tmp_path / "t.json", explode="turns")
+    preview = preview_table(tmp_path / "t.json")
+    assert preview.columns == ("id", 'meta."a.b"', "meta.ok", "turns", "tags")
+    assert preview.lists == ("turns",)
+    assert (
+        preview.rows[0]["meta.ok"] == "true"
+        and preview.rows[0]['meta."a.b"'] == ""
+        and preview.rows[0]["tags"] == '["x"]'
+    )
+    exploded = preview_table(tmp_path / "t.json", explode="turns")
     assert exploded.columns == ("id", 'meta."a.b"', "meta.ok", "tags", "say")
     assert [row["say"] for row in exploded.rows] == ["Hi", "Ho"]
 
 
 def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 5 + "broken\n")
-    assert len(preview(tmp_path / "t.csv").rows) == 5
+    assert len(preview_table(tmp_path / "t.csv").rows) == 5
 
 
-def test_usual_names_are_guessed_and_the_guess_is_a_mapping() -> None:
+def test_columns_with_usual_names_give_a_valid_mapping() -> None:
     columns = [
         "item_id",
         "question",
@@ -37,7 +41,7 @@ def test_usual_names_are_guessed_and_the_guess_is_a_mapping() -> None:
         "rater_2",
         "category",
     ]
-    draft = suggest(columns)
+    draft = suggest_mapping(columns)
     assert draft == {
         "id": "item_id",
         "prompt": "question",
@@ -47,11 +51,11 @@ def test_usual_names_are_guessed_and_the_guess_is_a_mapping() -> None:
             {"layout": "wide", "kind": "preference", "annotators": {"rater_1": "rater_1", "rater_2": "rater_2"}}
         ],
     }
-    assert build(draft).id == "item_id"
+    assert build_mapping(draft).id == "item_id"
 
 
-def test_one_row_a_label_is_guessed_from_its_annotator_and_value() -> None:
-    draft = suggest(
+def test_columns_of_annotator_and_value_give_the_long_layout() -> None:
+    draft = suggest_mapping(
         ["Item ID", "prompt", "input", "answer", "annotator_id", "label", "aspect", "comment", "lead_time_s"]
     )
     assert draft["id"] == "Item ID" and draft["prompt"] == ["prompt", "input"]
@@ -68,8 +72,8 @@ def test_one_row_a_label_is_guessed_from_its_annotator_and_value() -> None:
     ]
 
 
-def test_an_exploded_list_is_numbered() -> None:
-    assert suggest(["context", "response", "model"], explode="responses") == {
+def test_items_of_an_exploded_list_are_numbered() -> None:
+    assert suggest_mapping(["context", "response", "model"], explode="responses") == {
         "explode": "responses",
         "id": "{row}-{element}",
         "prompt": "context",
@@ -77,5 +81,5 @@ def test_an_exploded_list_is_numbered() -> None:
     }
 
 
-def test_nothing_usual_is_no_guess() -> None:
-    assert suggest(["foo", "bar"]) == {"id": "{row}"}
+def test_unusual_names_give_no_suggestion() -> None:
+    assert suggest_mapping(["foo", "bar"]) == {"id": "{row}"}

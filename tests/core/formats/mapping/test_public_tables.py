@@ -1,6 +1,6 @@
-"""PandaLM and Topical-Chat come in by a mapping alone, and give the figures that are known of them.
+"""PandaLM and Topical-Chat are imported with a mapping, and their published agreement is reproduced.
 
-acceptance rows 6, 7 and 8, by the reference implementations, from the labels that the mappings yield.
+The statistics are computed by reference implementations from the labels that the mappings yield.
 """
 
 from collections import Counter
@@ -13,30 +13,30 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from core.formats import read
-from core.formats.mapping.mapping import load
+from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
-from tests.core.formats.shared import MAPPINGS, public
+from core.formats.registry import read_records
+from tests.core.formats.shared import MAPPINGS, public_file
 
 DIMENSIONS = ("Understandable", "Natural", "Maintains Context", "Engaging", "Uses Knowledge", "Overall")
 
 
 def imported(name: str, file: str) -> list[Record]:
-    return list(read(public(file), mapping=load(MAPPINGS / f"{name}.yaml")))
+    return list(read_records(public_file(file), mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
 
 
 def matrix(records: list[Record], criterion: str) -> np.ndarray:
-    """Annotators x items, NaN where there is no label."""
+    """Return annotators x items, NaN where there is no label."""
     labels = [r.label for r in records if isinstance(r, LabelRecord) and r.label.target.criterion == criterion]
     raters = {name: n for n, name in enumerate(sorted({label.annotator for label in labels}))}
-    places = {item: n for n, item in enumerate(dict.fromkeys(label.target.item for label in labels))}
-    found = np.full((len(raters), len(places)), np.nan)
+    columns = {item: n for n, item in enumerate(dict.fromkeys(label.target.item for label in labels))}
+    values = np.full((len(raters), len(columns)), np.nan)
     for label in labels:
-        found[raters[label.annotator], places[label.target.item]] = label.value
-    return found
+        values[raters[label.annotator], columns[label.target.item]] = label.value
+    return values
 
 
-def test_pandalm_gives_its_agreement() -> None:
+def test_pandalm_has_its_published_agreement() -> None:
     records = imported("pandalm", "pandalm/testset-v1.json")
     assert Counter(record.type for record in records)["item"] == 999
     labels = matrix(records, "overall quality").astype(int)
@@ -53,7 +53,7 @@ def test_pandalm_groups_the_pairs_of_one_instruction() -> None:
     assert len({record.item.group for record in records if isinstance(record, ItemRecord)}) == 170
 
 
-def test_topical_chat_gives_its_agreement_by_place_in_the_list() -> None:
+def test_topical_chat_has_its_published_agreement_by_position_in_the_list() -> None:
     records = imported("topical_chat", "topical_chat/usr_topical_chat.json")
     rho, alpha = [], []
     for dimension in DIMENSIONS:
@@ -65,12 +65,12 @@ def test_topical_chat_gives_its_agreement_by_place_in_the_list() -> None:
     assert alpha == pytest.approx([0.4828, 0.4214, 0.5191, 0.5465, 0.7090, 0.6647], abs=5e-5)
 
 
-def test_topical_chat_with_the_people_themselves_is_one_field_away() -> None:
-    """Five people, ten pairs that share items: alpha is the same, for it does not ask who said what."""
-    whole = load(MAPPINGS / "topical_chat.yaml")
+def test_topical_chat_has_the_same_alpha_by_named_annotators() -> None:
+    """Alpha does not depend on which annotator gave which label; there are five annotators in ten pairs."""
+    whole = load_mapping(MAPPINGS / "topical_chat.yaml")
     named = [labels.model_copy(update={"annotators": (), "annotators_field": "annotators"}) for labels in whole.labels]
     mapping = whole.model_copy(update={"labels": tuple(named)})
-    records = list(read(public("topical_chat/usr_topical_chat.json"), mapping=mapping))
+    records = list(read_records(public_file("topical_chat/usr_topical_chat.json"), mapping=mapping))
     labels = matrix(records, "Overall")
     assert labels.shape == (5, 360)
     assert krippendorff.alpha(reliability_data=labels, level_of_measurement="ordinal") == pytest.approx(

@@ -1,17 +1,17 @@
-"""Rows of every kind of table, each with its line; what is wrong is said in one sentence."""
+"""Rows of every kind of table with their lines, and the errors of invalid files."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.formats.mapping.rows import SUFFIXES, rows
+from core.formats.mapping.rows import SUFFIXES, read_rows
 from core.problems import FileRefused
 
 
-def taken(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
+def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(rows(path))
+    return list(read_rows(path))
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ def taken(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
         ("t.tsv", "a\tb\n1\tx\n"),
     ],
 )
-def test_separated_text_is_read_with_its_header(tmp_path: Path, name: str, content: str) -> None:
-    assert taken(tmp_path / name, content) == [(2, {"a": "1", "b": "x"})]
+def test_delimited_text_is_read_with_its_header(tmp_path: Path, name: str, content: str) -> None:
+    assert read_content(tmp_path / name, content) == [(2, {"a": "1", "b": "x"})]
 
 
-def test_a_cell_over_several_lines_keeps_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
-    found = taken(tmp_path / "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n')
-    assert found == [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})]
+def test_a_row_over_several_lines_has_the_line_on_which_it_begins(tmp_path: Path) -> None:
+    rows = read_content(tmp_path / "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n')
+    assert rows == [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})]
 
 
 @pytest.mark.parametrize(
@@ -42,31 +42,31 @@ def test_a_cell_over_several_lines_keeps_the_line_on_which_its_row_begins(tmp_pa
     ],
 )
 def test_json_is_read_as_an_array_or_line_by_line(tmp_path: Path, name: str, content: str, lines: list[int]) -> None:
-    assert taken(tmp_path / name, content) == [(lines[0], {"a": 1}), (lines[1], {"a": 2})]
+    assert read_content(tmp_path / name, content) == [(lines[0], {"a": 1}), (lines[1], {"a": 2})]
 
 
 def test_one_object_over_many_lines_is_one_record(tmp_path: Path) -> None:
-    assert taken(tmp_path / "t.json", '{\n"data": [\n1]}') == [(1, {"data": [1]})]
+    assert read_content(tmp_path / "t.json", '{\n"data": [\n1]}') == [(1, {"data": [1]})]
 
 
 def test_an_empty_list_has_no_rows(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=r"^t\.json has no rows$"):
-        taken(tmp_path / "t.json", " [ ] ")
+        read_content(tmp_path / "t.json", " [ ] ")
 
 
 def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    them = [{"a": 1, "b": {"c": ["x"]}}, {"a": None, "b": {"c": []}}]
-    pq.write_table(pa.Table.from_pylist(them), tmp_path / "t.parquet")
-    assert list(rows(tmp_path / "t.parquet")) == [(1, them[0]), (2, them[1])]
+    rows = [{"a": 1, "b": {"c": ["x"]}}, {"a": None, "b": {"c": []}}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    assert list(read_rows(tmp_path / "t.parquet")) == [(1, rows[0]), (2, rows[1])]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "message"),
     [
-        ("t.xlsx", "", f"t.xlsx is none of the tables that can be read: {', '.join(SUFFIXES)}"),
+        ("t.xlsx", "", f"t.xlsx is not a table; readable files end in {', '.join(SUFFIXES)}"),
         ("t.csv", "", "t.csv has no rows"),
         ("t.csv", "a,b\n", "t.csv has no rows"),
         ("t.csv", "a,b\n1,2\n1\n", "line 3: expected 2 cells, as in the header, not 1"),
@@ -95,17 +95,17 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
         ("t.jsonl", b'{"a": 1}\n{"a": "\xff"}\n', "line 2: expected text in UTF-8; byte 0xFF is not"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_refused(tmp_path: Path, name: str, content: str | bytes, sentence: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     with pytest.raises(FileRefused) as caught:
-        taken(tmp_path / name, content)
-    assert str(caught.value) == sentence
+        read_content(tmp_path / name, content)
+    assert str(caught.value) == message
 
 
-def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=r"^expected a Parquet file: "):
-        taken(tmp_path / "t.parquet", "a,b\n1,2\n")
+        read_content(tmp_path / "t.parquet", "a,b\n1,2\n")
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=r"^t\.csv cannot be read: No such file or directory$"):
-        list(rows(tmp_path / "t.csv"))
+        list(read_rows(tmp_path / "t.csv"))

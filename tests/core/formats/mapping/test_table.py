@@ -1,4 +1,4 @@
-"""Tables become items and labels by a mapping; what does not fit is refused with its line and field."""
+"""Tables are read as items and labels with a mapping; errors have the line and the field."""
 
 import json
 from collections.abc import Iterable
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.formats import read
-from core.formats.mapping.mapping import build
+from core.formats.mapping.mapping import build_mapping
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
+from core.formats.registry import read_records
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target
 from core.problems import FileRefused
@@ -26,29 +26,29 @@ LONG = {
 FIVE = {"level": "interval", "low": 0, "high": 5}
 
 
-def taken(path: Path, content: str | list, **mapping: Any) -> list[Record]:
+def read_content(path: Path, content: str | list, **mapping: Any) -> list[Record]:
     text = content if isinstance(content, str) else json.dumps(content)
     path.write_text(text, encoding="utf-8", newline="")
-    return list(read(path, mapping=build(mapping)))
+    return list(read_records(path, mapping=build_mapping(mapping)))
 
 
-def refusal(path: Path, content: str | list, **mapping: Any) -> str:
+def read_error(path: Path, content: str | list, **mapping: Any) -> str:
     with pytest.raises(FileRefused) as caught:
-        taken(path, content, **mapping)
+        read_content(path, content, **mapping)
     return str(caught.value)
 
 
-def labelled(records: Iterable[Record]) -> list[tuple]:
+def label_values(records: Iterable[Record]) -> list[tuple]:
     labels = [record.label for record in records if isinstance(record, LabelRecord)]
     return [(label.target.item, label.target.criterion, label.annotator, label.value) for label in labels]
 
 
-def only_items(records: Iterable[Record]) -> list[Item]:
+def items_of(records: Iterable[Record]) -> list[Item]:
     return [record.item for record in records if isinstance(record, ItemRecord)]
 
 
-def test_one_column_an_annotator(tmp_path: Path) -> None:
-    found = taken(
+def test_the_wide_layout_has_one_column_per_annotator(tmp_path: Path) -> None:
+    records = read_content(
         tmp_path / "t.csv",
         "id,q,a,b,sys,ann,ben\n7,Why?,yes,,x1,A,tie\n8,How?,no,so,x1,,2\n",
         id="id",
@@ -58,18 +58,18 @@ def test_one_column_an_annotator(tmp_path: Path) -> None:
     )
     first = Item(id="7", prompt="Why?", responses=(Response(text="yes", system="x1"), Response(text="", system="ours")))
     target = Target(item="7", kind="preference", criterion="helpfulness")
-    assert found[:5] == [
+    assert records[:5] == [
         ItemRecord(item=first),
         CriterionRecord(criterion=Criterion(name="helpfulness", definition="Which helps more.")),
         ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE),
         LabelRecord(label=Label(target=target, annotator="ann", value=1, blind=True, at=None)),
         LabelRecord(label=Label(target=target, annotator="ben", value=0, blind=True, at=None)),
     ]
-    assert labelled(found[5:]) == [("8", "helpfulness", "ben", 2)]
+    assert label_values(records[5:]) == [("8", "helpfulness", "ben", 2)]
 
 
-def test_one_row_a_label_tells_each_item_once(tmp_path: Path) -> None:
-    found = taken(
+def test_the_long_layout_yields_each_item_once(tmp_path: Path) -> None:
+    records = read_content(
         tmp_path / "t.csv",
         "id,q,a,who,aspect,score,why,sec\n1,Q,A,ann,style,3,good,2.5\n1,Q,A,ben,style,1,,\n1,Q,A,ann,facts,2,,\n"
         "2,R,A,ann,style,,,\n",
@@ -79,41 +79,41 @@ def test_one_row_a_label_tells_each_item_once(tmp_path: Path) -> None:
         labels=[{**LONG, "criterion_field": "aspect", "reason": "why", "seconds": "sec"}],
     )
     scale = Scale(level="ordinal", categories=(1, 2, 3))
-    assert [item.id for item in only_items(found)] == ["1", "2"]
-    assert labelled(found) == [("1", "style", "ann", 3), ("1", "style", "ben", 1), ("1", "facts", "ann", 2)]
-    assert CriterionRecord(criterion=Criterion(name="facts", scale=scale)) in found
-    label = next(record.label for record in found if isinstance(record, LabelRecord))
+    assert [item.id for item in items_of(records)] == ["1", "2"]
+    assert label_values(records) == [("1", "style", "ann", 3), ("1", "style", "ben", 1), ("1", "facts", "ann", 2)]
+    assert CriterionRecord(criterion=Criterion(name="facts", scale=scale)) in records
+    label = next(record.label for record in records if isinstance(record, LabelRecord))
     assert (label.reason, label.seconds) == ("good", 2.5)
 
 
-def test_a_list_in_a_cell(tmp_path: Path) -> None:
+def test_the_list_layout_has_all_labels_in_one_cell(tmp_path: Path) -> None:
     block = {"layout": "list", "kind": "score", "value": "scores.overall", "scale": FIVE}
     row = {"id": 1, "q": "Q", "a": "A", "who": ["ann", "ben"], "scores": {"overall": [4.5, None]}}
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
-    named = taken(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators_field": "who"}])
-    placed = taken(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators": ["r1", "r2"]}])
-    assert labelled(named) == [("1", "", "ann", 4.5)]
-    assert labelled(placed) == [("1", "", "r1", 4.5)]
+    by_name = read_content(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators_field": "who"}])
+    by_position = read_content(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators": ["r1", "r2"]}])
+    assert label_values(by_name) == [("1", "", "ann", 4.5)]
+    assert label_values(by_position) == [("1", "", "r1", 4.5)]
 
 
 @pytest.mark.parametrize(("cell", "extra"), [('"[1, null, 3]"', {}), ("1; ;3", {"separator": ";"})])
-def test_a_list_that_is_written_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict) -> None:
+def test_a_list_may_be_text_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict) -> None:
     block = {**LONG, "layout": "list", "value": "s", "annotators": ["x", "y", "z"], **extra}
     block = {key: value for key, value in block.items() if key != "annotator"}
     mapping = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
-    assert labelled(taken(tmp_path / "t.csv", f"q,a,s\nQ,A,{cell}\n", **mapping)) == [
+    assert label_values(read_content(tmp_path / "t.csv", f"q,a,s\nQ,A,{cell}\n", **mapping)) == [
         ("1", "", "x", 1),
         ("1", "", "z", 3),
     ]
 
 
-def test_each_element_of_an_exploded_list_is_an_item_and_sees_its_row(tmp_path: Path) -> None:
+def test_each_element_of_an_exploded_list_is_an_item_with_the_fields_of_its_row(tmp_path: Path) -> None:
     rows = [
         {"id": "d1", "data": {"turns": [{"id": "t1", "say": "Hi"}, {"id": "t2", "say": "Ho"}]}, "about": "cats"},
         {"id": "d2", "data": {"turns": []}, "about": "dogs"},
     ]
-    items = only_items(
-        taken(
+    items = items_of(
+        read_content(
             tmp_path / "t.json",
             rows,
             id="{parent.id}/{id}-{row}-{element}",
@@ -130,8 +130,8 @@ def test_each_element_of_an_exploded_list_is_an_item_and_sees_its_row(tmp_path: 
     assert [item.responses[0].text for item in items] == ["Hi", "Ho"]
 
 
-def test_elements_that_are_plain_text_stand_under_the_name_of_their_list(tmp_path: Path) -> None:
-    found = taken(
+def test_elements_that_are_text_have_the_name_of_their_list_as_field(tmp_path: Path) -> None:
+    records = read_content(
         tmp_path / "t.jsonl",
         '{"q": "Q", "x": {"answers": ["A", "B"]}}',
         id="{row}.{element}",
@@ -139,22 +139,22 @@ def test_elements_that_are_plain_text_stand_under_the_name_of_their_list(tmp_pat
         explode="x.answers",
         responses=[{"text": "answers"}],
     )
-    assert [item.responses[0].text for item in only_items(found)] == ["A", "B"]
+    assert [item.responses[0].text for item in items_of(records)] == ["A", "B"]
 
 
-def test_several_fields_make_one_text_and_a_long_group_becomes_a_short_name(tmp_path: Path) -> None:
+def test_several_fields_are_joined_and_a_long_group_is_shortened(tmp_path: Path) -> None:
     rows = [{"id": n, "q": "Q " * 60, "more": more, "a": "A"} for n, more in enumerate(["", "x", "x", None])]
     mapping = {"id": "id", "prompt": ["q", "more"], "group": ["q", "more"], "responses": [{"text": "a"}]}
-    items = only_items(taken(tmp_path / "t.json", rows, **mapping))
+    items = items_of(read_content(tmp_path / "t.json", rows, **mapping))
     assert items[0].prompt == "Q " * 60 and items[1].prompt == f"{'Q ' * 60}\n\nx"
     groups = [item.group for item in items]
     assert groups[0] == groups[3] != groups[1] == groups[2]
     assert all(len(group) <= 80 for group in groups)
 
 
-def test_a_response_that_is_optional_may_be_missing(tmp_path: Path) -> None:
+def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
     mapping = {**PAIR, "responses": [{"text": "a"}, {"text": "b", "optional": True}, {"text": "c", "optional": True}]}
-    items = only_items(taken(tmp_path / "t.csv", "id,q,a,b,c\n1,Q,A,B,\n2,Q,A,,\n", **mapping))
+    items = items_of(read_content(tmp_path / "t.csv", "id,q,a,b,c\n1,Q,A,B,\n2,Q,A,,\n", **mapping))
     assert [len(item.responses) for item in items] == [2, 1]
 
 
@@ -162,26 +162,28 @@ def test_a_response_that_is_optional_may_be_missing(tmp_path: Path) -> None:
     ("cell", "value"),
     [("true", True), ("TRUE", True), (True, True), ("False", False), ("yes", True), (None, None), ("n/a", None)],
 )
-def test_truth_is_read_in_its_usual_spellings(tmp_path: Path, cell: object, value: object) -> None:
+def test_truth_values_have_several_spellings(tmp_path: Path, cell: object, value: object) -> None:
     block = {**WIDE, "kind": "answer", "annotators": ["ann"], "values": {"yes": True, "n/a": None}}
     block["scale"] = {"level": "nominal", "categories": [True, False]}
-    found = taken(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": cell}], **PAIR, labels=[block])
-    assert labelled(found) == ([] if value is None else [("1", "", "ann", value)])
+    records = read_content(
+        tmp_path / "t.json", [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": cell}], **PAIR, labels=[block]
+    )
+    assert label_values(records) == ([] if value is None else [("1", "", "ann", value)])
 
 
-def test_numbers_are_read_as_they_are_spelled(tmp_path: Path) -> None:
+def test_numbers_have_the_type_of_their_spelling(tmp_path: Path) -> None:
     block = {**LONG, "scale": {"level": "interval", "low": -10, "high": 2e6}}
     cells = ["1", " 2.50 ", "-3", "1e3", "+4"]
     text = "id,q,a,who,score\n" + "".join(f"{n},Q,A,ann,{cell}\n" for n, cell in enumerate(cells))
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
-    values = [label[3] for label in labelled(taken(tmp_path / "t.csv", text, **mapping))]
+    values = [label[3] for label in label_values(read_content(tmp_path / "t.csv", text, **mapping))]
     assert [repr(value) for value in values] == ["1", "2.5", "-3", "1000.0", "4"]
 
 
-def test_three_point_nought_is_the_category_three(tmp_path: Path) -> None:
+def test_3_0_is_the_category_3(tmp_path: Path) -> None:
     text = "id,q,a,who,score\n1,Q,A,ann,3.0\n"
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [LONG]}
-    assert labelled(taken(tmp_path / "t.csv", text, **mapping)) == [("1", "", "ann", 3)]
+    assert label_values(read_content(tmp_path / "t.csv", text, **mapping)) == [("1", "", "ann", 3)]
 
 
 def test_a_parquet_table(tmp_path: Path) -> None:
@@ -190,7 +192,9 @@ def test_a_parquet_table(tmp_path: Path) -> None:
 
     rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": "A", "ben": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    assert labelled(read(tmp_path / "t.parquet", mapping=build({**PAIR, "labels": [WIDE]}))) == [("1", "", "ann", 1)]
+    assert label_values(read_records(tmp_path / "t.parquet", mapping=build_mapping({**PAIR, "labels": [WIDE]}))) == [
+        ("1", "", "ann", 1)
+    ]
 
 
 HEAD = "id,q,a,b,ann,ben\n"
@@ -198,7 +202,7 @@ SCORES = "id,q,a,who,score\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "changes", "sentence"),
+    ("content", "changes", "message"),
     [
         (f"{HEAD}1,Q,A,B,C,A\n", {}, "line 2, field 'ann': expected one of 1, 2, 0, A, B, tie, not 'C'"),
         (f"{HEAD}1,Q,A,B,1.5,A\n", {}, "line 2, field 'ann': expected one of 1, 2, 0, A, B, tie, not '1.5'"),
@@ -216,16 +220,16 @@ SCORES = "id,q,a,who,score\n"
         (f"{HEAD}1,Q,A,[],A,A\n", {"explode": "b"}, "field 'b': every list is empty, so there is no item"),
     ],
 )  # fmt: skip
-def test_a_pair_that_is_wrong_is_refused(tmp_path: Path, content: str, changes: dict, sentence: str) -> None:
-    assert refusal(tmp_path / "t.csv", content, **{**PAIR, "labels": [WIDE], **changes}) == sentence
+def test_an_invalid_pair_is_refused(tmp_path: Path, content: str, changes: dict, message: str) -> None:
+    assert read_error(tmp_path / "t.csv", content, **{**PAIR, "labels": [WIDE], **changes}) == message
 
 
 @pytest.mark.parametrize(
-    ("content", "changes", "sentence"),
+    ("content", "changes", "message"),
     [
         (f"{SCORES}1,Q,A,ann,4\n", {}, "line 2, field 'score': expected one of 1, 2, 3, not '4'"),
         (f"{SCORES}1,Q,A,,3\n", {}, "line 2, field 'who': expected a name or a number, and it is empty"),
-        (f"{SCORES}1,Q,A,ann,1\n1,R,A,ben,1\n", {}, "line 3: expected item '1' to say the same as on line 2, "
+        (f"{SCORES}1,Q,A,ann,1\n1,R,A,ben,1\n", {}, "line 3: expected item '1' to be the same as on line 2, "
          "and it differs"),
         (f"{SCORES}1,Q,A,ann,1\n1,Q,A,ann,2\n", {}, "line 3, field 'score': expected one label, "
          "and 'ann' already gave one for item '1'"),
@@ -243,13 +247,13 @@ def test_a_pair_that_is_wrong_is_refused(tmp_path: Path, content: str, changes: 
         (f"{SCORES}1,Q,A,ann,1\n", {"seconds": "q"}, "line 2, field 'q': expected seconds, not 'Q'"),
     ],
 )  # fmt: skip
-def test_a_score_that_is_wrong_is_refused(tmp_path: Path, content: str, changes: dict, sentence: str) -> None:
+def test_an_invalid_score_is_refused(tmp_path: Path, content: str, changes: dict, message: str) -> None:
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [{**LONG, **changes}]}
-    assert refusal(tmp_path / "t.csv", content, **mapping) == sentence
+    assert read_error(tmp_path / "t.csv", content, **mapping) == message
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         ({"id": None}, "line 1, field 'id': expected a name or a number, and it is empty"),
         ({"id": ["x"]}, "line 1, field 'id': expected text or a number, not a list"),
@@ -267,23 +271,23 @@ def test_a_score_that_is_wrong_is_refused(tmp_path: Path, content: str, changes:
         ({"who": ["ann", ""]}, "line 1, field 'who': expected a name or a number, and it is empty"),
     ],
 )  # fmt: skip
-def test_json_that_is_wrong_is_refused(tmp_path: Path, change: dict, sentence: str) -> None:
+def test_invalid_json_values_are_refused(tmp_path: Path, change: dict, message: str) -> None:
     block = {"layout": "list", "kind": "score", "value": "s", "annotators_field": "who", "scale": LONG["scale"]}
     row = {"id": 1, "q": "Q", "a": "A", "s": [1, 2], "who": ["ann", "ben"], **change}
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
-    assert refusal(tmp_path / "t.json", [row], **mapping) == sentence
+    assert read_error(tmp_path / "t.json", [row], **mapping) == message
 
 
-def test_a_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path) -> None:
+def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path) -> None:
     rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": 1}, {"id": 2, "q": "Q", "a": "A", "b": "B"}]
-    sentence = "field 'ben': no record of the file has this field"
-    assert refusal(tmp_path / "t.json", rows, **PAIR, labels=[WIDE]) == sentence
-    assert refusal(tmp_path / "t.json", rows, **{**PAIR, "explode": "c"}) == (
+    message = "field 'ben': no record of the file has this field"
+    assert read_error(tmp_path / "t.json", rows, **PAIR, labels=[WIDE]) == message
+    assert read_error(tmp_path / "t.json", rows, **{**PAIR, "explode": "c"}) == (
         "line 1, field 'c': this field is missing, and its elements are the items"
     )
 
 
-def test_two_blocks_cannot_hold_the_same_label(tmp_path: Path) -> None:
+def test_two_blocks_cannot_have_the_same_label(tmp_path: Path) -> None:
     twice = [{**WIDE, "annotators": {"ann": "x"}}, {**WIDE, "annotators": {"ben": "x"}}]
-    sentence = "line 2, field 'ben': expected one label, and 'x' already gave one for item '1'"
-    assert refusal(tmp_path / "t.csv", f"{HEAD}1,Q,A,B,A,A\n", **PAIR, labels=twice) == sentence
+    message = "line 2, field 'ben': expected one label, and 'x' already gave one for item '1'"
+    assert read_error(tmp_path / "t.csv", f"{HEAD}1,Q,A,B,A,A\n", **PAIR, labels=twice) == message

@@ -1,4 +1,4 @@
-"""MetaCritique's published annotations become items with critiques, and labels of their AIUs."""
+"""MetaCritique's published annotations: items with critiques, and labels of their AIUs."""
 
 import copy
 import json
@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from core import formats
 from core.formats.published.metacritique import ANNOTATOR
 from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
+from core.formats.registry import detect_format, read_records
 from core.items import Item
 from core.labels import TRUTH
 from core.problems import FileRefused
-from tests.core.formats.shared import public
+from tests.core.formats.shared import public_file
 
 ENTRY: dict[str, Any] = {
     "shepherd_id": 7,
@@ -47,13 +47,13 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def a_file(folder: Path, *entries: object) -> Path:
+def write_file(folder: Path, *entries: object) -> Path:
     path = folder / "annotation_data.json"
     path.write_text(json.dumps(list(entries or [ENTRY]), indent=4))
     return path
 
 
-def changed(**fields: Any) -> dict[str, Any]:
+def change_entry(**fields: Any) -> dict[str, Any]:
     entry = copy.deepcopy(ENTRY)
     for name, value in fields.items():
         inner, _, last = name.rpartition("__")
@@ -61,20 +61,20 @@ def changed(**fields: Any) -> dict[str, Any]:
     return entry
 
 
-def items(records: list[Record]) -> list[Item]:
+def items_of(records: list[Record]) -> list[Item]:
     return [record.item for record in records if isinstance(record, ItemRecord)]
 
 
-def labels(records: list[Record]) -> dict[tuple[str, str], object]:
+def labels_of(records: list[Record]) -> dict[tuple[str, str], object]:
     return {(r.label.target.kind, r.label.target.part): r.label.value for r in records if isinstance(r, LabelRecord)}
 
 
-def test_it_is_recognised_by_its_beginning(tmp_path: Path) -> None:
-    assert formats.detect(a_file(tmp_path)) == "metacritique"
+def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
+    assert detect_format(write_file(tmp_path)) == "metacritique"
 
 
-def test_an_item_has_its_references_and_three_critiques_to_judge(tmp_path: Path) -> None:
-    (item,) = items(list(formats.read(a_file(tmp_path))))
+def test_an_item_has_references_and_three_hypothesis_critiques(tmp_path: Path) -> None:
+    (item,) = items_of(list(read_records(write_file(tmp_path))))
     assert (item.id, item.scenario, item.reference) == ("toys 7", "toys", "The ball.")
     assert [(c.id, c.author, c.source, c.role) for c in item.critiques] == [
         ("human", "human", "people", "hypothesis"),
@@ -85,9 +85,9 @@ def test_an_item_has_its_references_and_three_critiques_to_judge(tmp_path: Path)
     assert [aiu.id for aiu in item.critiques[1].aius or ()] == ["llm1.1", "llm1.2"]
 
 
-def test_every_aiu_has_a_label_and_the_references_one_for_each_critique(tmp_path: Path) -> None:
-    records = list(formats.read(a_file(tmp_path)))
-    assert labels(records) == {
+def test_every_aiu_has_a_label_and_those_of_the_reference_one_per_critique(tmp_path: Path) -> None:
+    records = list(read_records(write_file(tmp_path)))
+    assert labels_of(records) == {
         ("aiu_precision", "human.1"): True,
         ("aiu_precision", "llm1.1"): False,
         ("aiu_precision", "llm1.2"): False,
@@ -106,7 +106,7 @@ def test_every_aiu_has_a_label_and_the_references_one_for_each_critique(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("fields", "message"),
     [
         (
             {"llm1_critique__precision_labels": [True]},
@@ -126,22 +126,22 @@ def test_every_aiu_has_a_label_and_the_references_one_for_each_critique(tmp_path
         ({"question": "\ud800"}, "field '0.question': expected text without half of a surrogate pair"),
     ],
 )
-def test_a_record_that_is_wrong_is_named_with_its_field(tmp_path: Path, fields: dict, sentence: str) -> None:
+def test_an_invalid_record_is_refused_with_its_field(tmp_path: Path, fields: dict, message: str) -> None:
     with pytest.raises(FileRefused) as refusal:
-        list(formats.read(a_file(tmp_path, changed(**fields)), "metacritique"))
-    assert str(refusal.value) == sentence
+        list(read_records(write_file(tmp_path, change_entry(**fields)), "metacritique"))
+    assert str(refusal.value) == message
 
 
 @pytest.mark.parametrize("text", ["{}", "[", "[1]", "[" * 100_000, '[{"shepherd_id": 1}]'])
-def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "annotation_data.json"
     path.write_text(text)
     with pytest.raises(FileRefused):
-        list(formats.read(path, "metacritique"))
+        list(read_records(path, "metacritique"))
 
 
 def test_the_published_file_has_2653_aius() -> None:
-    records = list(formats.read(public("metacritique/annotation_data.json")))
-    there = [critique for item in items(records) for critique in item.critiques]
-    assert (len(items(records)), sum(len(one.aius or ()) for one in there)) == (100, 2653)
+    records = list(read_records(public_file("metacritique/annotation_data.json")))
+    critiques = [critique for item in items_of(records) for critique in item.critiques]
+    assert (len(items_of(records)), sum(len(critique.aius or ()) for critique in critiques)) == (100, 2653)
     assert sum(isinstance(record, LabelRecord) for record in records) == 331 + 702 + 1620 + 1404

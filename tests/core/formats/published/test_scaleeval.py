@@ -1,6 +1,6 @@
-"""The released debates become traces: every submission and every speaker is found again by its words.
+"""ScaleEval's released debates: every submission and every speaker is identified by its text.
 
-The figures are acceptance rows 11, 12 and 13.
+The expected figures are those of the published data.
 """
 
 import json
@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from core import formats
 from core.formats.published import scaleeval
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from core.formats.registry import detect_format, read_records
 from core.items import SCENARIOS
 from core.problems import FileRefused
-from core.protocols.scaleeval.protocol import Settings
-from core.trace import Turn, Verdict, turns
-from tests.core.formats.shared import public
+from core.protocols.scaleeval.settings import Settings
+from core.trace import Turn, Verdict, completed_turns
+from tests.core.formats.shared import public_file
 
 ONE, TWO = "Four, because two and two is four.", "Five, I think."
 FOLDERS = ("gpt4_turbo_score", "claude2_score", "gpt35_turbo_score")
@@ -34,30 +34,32 @@ def debate(number: int, first: str, second: str, *scores: object, later: tuple =
     return record | {f"Speaker {n} - Discussion Round 1": speech("So.", score) for n, score in enumerate(later, 1)}
 
 
-def release(root: Path, debates: dict[str, list], alone: dict[str, str] | None = None, answers: bool = True) -> Path:
-    """`debates` by criterion; `alone` says which folder holds the words of which speaker."""
+def write_release(
+    root: Path, debates: dict[str, list], opinions: dict[str, str] | None = None, answers: bool = True
+) -> Path:
+    """Write a release and return its folder; `debates` are by criterion, `opinions` are folder -> first opinion."""
     for criterion, records in debates.items():
         folder = root / "results" / "a_vs_b" / criterion
-        put(folder / "multiagent_score" / "math.jsonl", records)
-        for name, text in (alone or {}).items():
-            put(folder / name / "math.jsonl", [{"ID": r["id"], "Reasoning": text, "Score": 1} for r in records])
+        write_json(folder / "multiagent_score" / "math.jsonl", records)
+        for name, text in (opinions or {}).items():
+            write_json(folder / name / "math.jsonl", [{"ID": r["id"], "Reasoning": text, "Score": 1} for r in records])
     for system, text in (("a-large", ONE), ("b", TWO)):
         rows = [{"prompt": f"What is 2 + {n}?", "category": "math", "response": text} for n in (1, 2)]
         if answers:
-            put(root / "responses" / system / "math.jsonl", rows)
+            write_json(root / "responses" / system / "math.jsonl", rows)
     return root
 
 
-def put(path: Path, value: object) -> None:
+def write_json(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=4))
 
 
-def traces(records: list[Record]) -> list[TraceRecord]:
+def traces_of(records: list[Record]) -> list[TraceRecord]:
     return [record for record in records if isinstance(record, TraceRecord)]
 
 
-def items(records: list[Record]) -> list:
+def items_of(records: list[Record]) -> list:
     return [record.item for record in records if isinstance(record, ItemRecord)]
 
 
@@ -65,51 +67,54 @@ def verdict(trace: TraceRecord) -> Verdict:
     return trace.events[-1].verdict
 
 
-SPOKE = dict(zip(FOLDERS, ("I am 3.", "I am 1.", "I am 2."), strict=True))
+OPINIONS = dict(zip(FOLDERS, ("I am 3.", "I am 1.", "I am 2."), strict=True))
 
 
-def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folders_name(tmp_path: Path) -> None:
-    made = {"helpfulness": [debate(1, TWO, ONE, "2", 2, "0")], "reasoning": [debate(1, ONE, TWO, "1", "1", "1")]}
-    records = list(formats.read(release(tmp_path, made)))
-    [item] = items(records)
+def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folder_name(tmp_path: Path) -> None:
+    debates = {"helpfulness": [debate(1, TWO, ONE, "2", 2, "0")], "reasoning": [debate(1, ONE, TWO, "1", "1", "1")]}
+    records = list(read_records(write_release(tmp_path, debates)))
+    [item] = items_of(records)
     assert (item.id, item.scenario, item.group) == ("a_vs_b/math/1", "math", "math/1")
     assert [(response.system, response.text) for response in item.responses] == [("a-large", ONE), ("b", TWO)]
-    swapped, straight = [turns(trace.events) for trace in traces(records)]
+    swapped, unswapped = [completed_turns(trace.events) for trace in traces_of(records)]
     assert [(turn.shown, turn.reading) for turn in swapped] == [((2, 1), 1), ((2, 1), 1), ((2, 1), 0)]
-    assert [(turn.shown, turn.reading) for turn in straight] == [((1, 2), 1)] * 3
-    assert [scaleeval.as_shown(turn) for turn in swapped] == [2, 2, 0]
+    assert [(turn.shown, turn.reading) for turn in unswapped] == [((1, 2), 1)] * 3
+    assert [scaleeval.presented_value(turn) for turn in swapped] == [2, 2, 0]
 
 
-def test_a_speaker_is_known_by_its_words_and_the_last_by_exclusion(tmp_path: Path) -> None:
-    spoke = {**SPOKE, "gpt35_turbo_score": "something else"}
-    made = {"reasoning": [debate(1, ONE, TWO, "1", "2", "1", later=("1", "1", "1"))]}
-    records = list(formats.read(release(tmp_path, made, spoke)))
-    said = turns(traces(records)[0].events)
+def test_a_speaker_is_identified_by_its_text_and_the_last_by_elimination(tmp_path: Path) -> None:
+    opinions = {**OPINIONS, "gpt35_turbo_score": "something else"}
+    debates = {"reasoning": [debate(1, ONE, TWO, "1", "2", "1", later=("1", "1", "1"))]}
+    records = list(read_records(write_release(tmp_path, debates, opinions)))
+    turns = completed_turns(traces_of(records)[0].events)
     names = ["claude-2", "gpt-3.5-turbo", "gpt-4-turbo"]
-    assert [turn.speaker for turn in said] == names * 2
-    assert [turn.model for turn in said[:3]] == ["claude-2", "gpt-3.5-turbo-1106", "gpt-4-1106-preview"]
-    assert [(turn.step, turn.round) for turn in said] == [("opinion", 0)] * 3 + [("reply", 1)] * 3
-    opinions = verdict(traces(records)[0]).opinions
-    assert [opinion.judge for opinion in opinions[:3]] == ["gpt-4-turbo", "claude-2", "gpt-3.5-turbo"]
+    assert [turn.speaker for turn in turns] == names * 2
+    assert [turn.model for turn in turns[:3]] == ["claude-2", "gpt-3.5-turbo-1106", "gpt-4-1106-preview"]
+    assert [(turn.step, turn.round) for turn in turns] == [("opinion", 0)] * 3 + [("reply", 1)] * 3
+    verdict_opinions = verdict(traces_of(records)[0]).opinions
+    assert [opinion.judge for opinion in verdict_opinions[:3]] == ["gpt-4-turbo", "claude-2", "gpt-3.5-turbo"]
     run = next(record for record in records if isinstance(record, RunRecord))
     assert run.name == "a_vs_b · reasoning" and run.protocol == "scaleeval" and run.source == "imported"
     settings = Settings.model_validate(run.settings)
     assert [judge.name for judge in settings.judges] == ["gpt-4-turbo", "claude-2", "gpt-3.5-turbo"]
 
 
-def test_speakers_of_whom_nothing_is_known_keep_their_numbers(tmp_path: Path) -> None:
-    records = list(formats.read(release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "2", "1")]})))
-    said = turns(traces(records)[0].events)
-    assert [(turn.speaker, turn.model) for turn in said] == [(f"speaker {n}", "unknown") for n in (1, 2, 3)]
+def test_unidentified_speakers_are_named_by_their_numbers(tmp_path: Path) -> None:
+    records = list(read_records(write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "2", "1")]})))
+    turns = completed_turns(traces_of(records)[0].events)
+    assert [(turn.speaker, turn.model) for turn in turns] == [(f"speaker {n}", "unknown") for n in (1, 2, 3)]
 
 
-def test_submissions_that_nobody_gave_stay_without_a_system(tmp_path: Path) -> None:
-    made = {"helpfulness": [debate(1, "six", ONE, "1", "1", "1")], "reasoning": [debate(1, ONE, "six", "1", "1", "1")]}
-    records = list(formats.read(release(tmp_path, made, answers=False)))
-    [item] = items(records)
+def test_submissions_without_a_matching_answer_have_no_system(tmp_path: Path) -> None:
+    debates = {
+        "helpfulness": [debate(1, "six", ONE, "1", "1", "1")],
+        "reasoning": [debate(1, ONE, "six", "1", "1", "1")],
+    }
+    records = list(read_records(write_release(tmp_path, debates, answers=False)))
+    [item] = items_of(records)
     assert item.id == "a_vs_b/math/1 · helpfulness"
     assert [(response.system, response.text) for response in item.responses] == [(None, "six"), (None, ONE)]
-    assert [verdict(trace).value for trace in traces(records)] == [1, 2]
+    assert [verdict(trace).value for trace in traces_of(records)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -121,22 +126,22 @@ def test_submissions_that_nobody_gave_stay_without_a_system(tmp_path: Path) -> N
         ("", "the recorded score is , which is not one of 1, 2 or 0"),
     ],
 )
-def test_a_score_that_is_no_choice_is_no_verdict(tmp_path: Path, score: object, problem: str) -> None:
-    records = list(formats.read(release(tmp_path, {"reasoning": [debate(1, ONE, TWO, score, "1", "1")]})))
-    turn = turns(traces(records)[0].events)[0]
+def test_an_invalid_score_is_not_a_verdict(tmp_path: Path, score: object, problem: str) -> None:
+    records = list(read_records(write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, score, "1", "1")]})))
+    turn = completed_turns(traces_of(records)[0].events)[0]
     assert (turn.reading, turn.problem) == (None, problem)
-    assert verdict(traces(records)[0]).outcome == "no_verdict"
+    assert verdict(traces_of(records)[0]).outcome == "no_verdict"
 
 
 @pytest.mark.parametrize("inside", ["", "results", "results/a_vs_b"])
-def test_the_release_is_found_from_any_of_its_levels(tmp_path: Path, inside: str) -> None:
-    root = release(tmp_path, {"reasoning": [debate(1, TWO, ONE, "1", "1", "1")]})
-    assert formats.detect(root / inside) == "scaleeval"
-    assert items(list(formats.read(root / inside)))[0].responses[0].system == "a-large"
+def test_the_release_is_recognised_at_each_of_its_levels(tmp_path: Path, inside: str) -> None:
+    root = write_release(tmp_path, {"reasoning": [debate(1, TWO, ONE, "1", "1", "1")]})
+    assert detect_format(root / inside) == "scaleeval"
+    assert items_of(list(read_records(root / inside)))[0].responses[0].system == "a-large"
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         ({"id": "1"}, "line 2, field 'id': expected a whole number"),
         ({"Question": None}, "line 2, field 'Question': expected text"),
@@ -147,69 +152,69 @@ def test_the_release_is_found_from_any_of_its_levels(tmp_path: Path, inside: str
         ),
     ],
 )
-def test_a_debate_that_is_wrong_is_refused_with_its_file(tmp_path: Path, change: dict, sentence: str) -> None:
-    root = release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "1", "1") | change]})
+def test_an_invalid_debate_is_refused_with_its_file(tmp_path: Path, change: dict, message: str) -> None:
+    root = write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "1", "1") | change]})
     with pytest.raises(FileRefused) as caught:
-        list(formats.read(root))
-    assert str(caught.value) == f"reasoning/multiagent_score/math.jsonl: {sentence}"
+        list(read_records(root))
+    assert str(caught.value) == f"reasoning/multiagent_score/math.jsonl: {message}"
 
 
 def test_a_folder_without_debates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match="no reader recognises"):
-        formats.detect(tmp_path)
+        detect_format(tmp_path)
     with pytest.raises(FileRefused, match="expected folders <comparison>/<criterion>/multiagent_score in"):
-        list(formats.read(tmp_path, format="scaleeval"))
+        list(read_records(tmp_path, format="scaleeval"))
 
 
 @pytest.fixture(scope="module")
 def released() -> list[Record]:
-    return list(formats.read(public("scaleeval/results/gpt3.5_vs_claude")))
+    return list(read_records(public_file("scaleeval/results/gpt3.5_vs_claude")))
 
 
-def last(trace: TraceRecord) -> dict[str, Turn]:
-    return {turn.speaker: turn for turn in turns(trace.events)}
+def last_turns(trace: TraceRecord) -> dict[str, Turn]:
+    return {turn.speaker: turn for turn in completed_turns(trace.events)}
 
 
-def test_the_release_has_its_debates(released: list[Record]) -> None:
-    them = traces(released)
-    rounds = Counter(max(turn.round for turn in turns(trace.events)) for trace in them)
-    assert (len(them), rounds) == (560, {0: 153, 1: 90, 2: 317})
-    assert Counter(verdict(trace).outcome for trace in them) == {"agreed": 265, "disputed": 295}
-    readings = [{turn.reading for turn in last(trace).values()} for trace in them]
-    assert sum(one >= {0, 1, 2} for one in readings) == 47
+def test_the_release_has_the_published_number_of_debates(released: list[Record]) -> None:
+    traces = traces_of(released)
+    rounds = Counter(max(turn.round for turn in completed_turns(trace.events)) for trace in traces)
+    assert (len(traces), rounds) == (560, {0: 153, 1: 90, 2: 317})
+    assert Counter(verdict(trace).outcome for trace in traces) == {"agreed": 265, "disputed": 295}
+    readings = [{turn.reading for turn in last_turns(trace).values()} for trace in traces]
+    assert sum(values >= {0, 1, 2} for values in readings) == 47
 
 
-def test_every_submission_and_every_speaker_of_the_release_is_known(released: list[Record]) -> None:
-    found = items(released)
-    assert len(found) == 320 and {item.scenario for item in found} == set(SCENARIOS)
-    assert {tuple(response.system for response in item.responses) for item in found} == {("gpt3.5", "claude-instant")}
-    speakers = Counter(turn.speaker for trace in traces(released) for turn in turns(trace.events))
+def test_every_submission_and_every_speaker_of_the_release_is_identified(released: list[Record]) -> None:
+    items = items_of(released)
+    assert len(items) == 320 and {item.scenario for item in items} == set(SCENARIOS)
+    assert {tuple(response.system for response in item.responses) for item in items} == {("gpt3.5", "claude-instant")}
+    speakers = Counter(turn.speaker for trace in traces_of(released) for turn in completed_turns(trace.events))
     assert speakers == {"gpt-4-turbo": 1284, "claude-2": 1284, "gpt-3.5-turbo": 1284}
 
 
-def test_the_scores_of_the_release_are_all_kept(released: list[Record]) -> None:
-    said = [turn for trace in traces(released) for turn in turns(trace.events)]
-    assert Counter(scaleeval.as_shown(turn) for turn in said) == {1: 1492, 2: 1650, 0: 690, None: 20}
-    assert Counter(turn.problem.split()[4] for turn in said if turn.problem) == {"3,": 5, "4,": 15}
+def test_every_score_of_the_release_is_imported(released: list[Record]) -> None:
+    turns = [turn for trace in traces_of(released) for turn in completed_turns(trace.events)]
+    assert Counter(scaleeval.presented_value(turn) for turn in turns) == {1: 1492, 2: 1650, 0: 690, None: 20}
+    assert Counter(turn.problem.split()[4] for turn in turns if turn.problem) == {"3,": 5, "4,": 15}
 
 
 def kappas(released: list[Record], value) -> list[float]:
-    """Fleiss' kappa of first and of last opinions, over the debates in which all six can be used."""
-    first, final = [], []
-    for trace in traces(released):
-        said = turns(trace.events)
-        six = [value(turn) for turn in (*said[:3], *last(trace).values())]
+    """Return Fleiss' kappa of the first and of the last opinions, over the debates with six valid ones."""
+    first, last = [], []
+    for trace in traces_of(released):
+        turns = completed_turns(trace.events)
+        six = [value(turn) for turn in (*turns[:3], *last_turns(trace).values())]
         if None not in six:
             first.append(six[:3])
-            final.append(six[3:])
+            last.append(six[3:])
     assert len(first) == 543
-    return [fleiss_kappa(np.array([[row.count(v) for v in (0, 1, 2)] for row in rows])) for rows in (first, final)]
+    return [fleiss_kappa(np.array([[row.count(v) for v in (0, 1, 2)] for row in rows])) for rows in (first, last)]
 
 
-def test_the_judges_agreement_is_as_published_in_the_order_that_they_were_shown(released: list[Record]) -> None:
-    assert kappas(released, scaleeval.as_shown) == pytest.approx([0.1529, 0.3781], abs=5e-5)
+def test_agreement_of_the_judges_is_as_published_in_the_order_shown(released: list[Record]) -> None:
+    assert kappas(released, scaleeval.presented_value) == pytest.approx([0.1529, 0.3781], abs=5e-5)
 
 
-def test_the_judges_agreement_in_the_items_own_order_is_a_little_lower(released: list[Record]) -> None:
-    """Kappa's chance term counts how often each value occurs, and turning debates around changes that."""
+def test_agreement_of_the_judges_is_slightly_lower_in_the_order_of_the_item(released: list[Record]) -> None:
+    """Chance agreement depends on how often each value occurs, which swapping the order changes."""
     assert kappas(released, lambda turn: turn.reading) == pytest.approx([0.1524, 0.3754], abs=5e-5)

@@ -1,4 +1,4 @@
-"""ChatEval by its paper: who hears what and when (Algorithms 1 to 3), and how the answer is taken (Appendix B)."""
+"""ChatEval as in its paper: what each persona sees (Algorithms 1 to 3), and how the verdict is formed (Appendix B)."""
 
 import re
 
@@ -7,98 +7,106 @@ from pydantic import ValidationError
 
 from core.items import Criterion
 from core.llm.client import Reply
-from core.llm.costs import estimate
+from core.llm.costs import estimate_run
 from core.problems import Problem
-from core.protocols.chateval.protocol import Persona, Settings, heard
-from core.protocols.chateval.settings import ROLES
+from core.protocols.chateval.protocol import turns_in_history
+from core.protocols.chateval.settings import ROLES, Persona, Settings
 from core.protocols.registry import PROTOCOLS
-from core.trace import EVENT, Ask, Spec, TraceFailed, TurnTaken
-from tests.core.protocols.talks import (
+from core.trace import EVENT_ADAPTER, Ask, Spec, TraceFailed, TurnCompleted
+from tests.core.protocols.discussions import (
     NATURAL,
-    Talk,
-    a_flow,
-    an_item,
-    one_response,
-    play,
-    rounds,
-    saying,
-    scored,
-    settings,
-    voting,
+    ScriptedTrace,
+    ask_rounds,
+    make_flow,
+    make_item,
+    make_settings,
+    make_single_response_item,
+    run_scripted,
+    scores_reply,
+    scores_script,
+    votes_script,
 )
 
 
-def marked(ask: Ask) -> str:
+def marked_reply(ask: Ask) -> str:
     if ask.step == "summary":
         return f"mark-s{ask.round} sums up."
-    return f"mark-{ask.speaker}{ask.round}. {scored(5, 5)}"
+    return f"mark-{ask.speaker}{ask.round}. {scores_reply(5, 5)}"
 
 
-def who_hears_what(talk: Talk) -> dict[str, str]:
-    """{"b0": "a0"}: persona and turn -> whose contributions stand in its prompt, in their order."""
-    found = {}
-    for ask in talk.asked:
+def visible_turns_by_ask(trace: ScriptedTrace) -> dict[str, str]:
+    """Return {"b0": "a0"}: persona and turn -> the contributions in its prompt, in their order."""
+    visible = {}
+    for ask in trace.asked:
         name = "s" if ask.step == "summary" else ask.speaker
-        found[f"{name}{ask.round}"] = " ".join(re.findall(r"mark-(\w\d)", ask.prompt))
-    return found
+        visible[f"{name}{ask.round}"] = " ".join(re.findall(r"mark-(\w\d)", ask.prompt))
+    return visible
 
 
-def test_algorithm_1_one_by_one_each_hears_all_that_was_said_before() -> None:
-    assert who_hears_what(play(marked, settings(strategy="one by one"))) == {
+def test_algorithm_1_shows_all_earlier_turns() -> None:
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(strategy="one by one"))) == {
         **{"a0": "", "b0": "a0", "c0": "a0 b0"},
         **{"a1": "a0 b0 c0", "b1": "a0 b0 c0 a1", "c1": "a0 b0 c0 a1 b1"},
     }
 
 
-def test_algorithm_1_by_the_letter_of_its_box_the_first_hears_nobody_and_the_others_those_before_them() -> None:
-    assert who_hears_what(play(marked, settings(hearing="speakers before"))) == {
+def test_algorithm_1_as_printed_hides_all_turns_from_the_first_persona() -> None:
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(hearing="speakers before"))) == {
         **{"a0": "", "b0": "a0", "c0": "a0 b0"},
         **{"a1": "", "b1": "a0 b0 a1", "c1": "a0 b0 c0 a1 b1"},
     }
 
 
-def test_algorithm_2_simultaneous_talk_hears_the_turns_before() -> None:
-    assert who_hears_what(play(marked, settings(strategy="simultaneous", turns=3))) == {
+def test_algorithm_2_shows_the_turns_of_earlier_rounds() -> None:
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(strategy="simultaneous", turns=3))) == {
         **{"a0": "", "b0": "", "c0": ""},
         **{"a1": "a0 b0 c0", "b1": "a0 b0 c0", "c1": "a0 b0 c0"},
         **{name: "a0 b0 c0 a1 b1 c1" for name in ("a2", "b2", "c2")},
     }
 
 
-def test_algorithm_3_a_summary_of_all_that_was_said_takes_the_place_of_the_history() -> None:
-    assert who_hears_what(play(marked, settings(strategy="simultaneous with summary", turns=3))) == {
+def test_algorithm_3_replaces_the_history_by_a_summary() -> None:
+    assert visible_turns_by_ask(
+        run_scripted(marked_reply, make_settings(strategy="simultaneous with summary", turns=3))
+    ) == {
         **{"a0": "", "b0": "", "c0": "", "s0": "a0 b0 c0"},
         **{"a1": "s0", "b1": "s0", "c1": "s0", "s1": "a0 b0 c0 a1 b1 c1"},
         **{"a2": "s1", "b2": "s1", "c2": "s1"},
     }
 
 
-def test_an_ensemble_is_asked_once_and_hears_nobody() -> None:
-    assert who_hears_what(play(marked, settings(strategy="alone", turns=3))) == {"a0": "", "b0": "", "c0": ""}
+def test_an_ensemble_is_asked_once_without_a_history() -> None:
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(strategy="alone", turns=3))) == {
+        "a0": "",
+        "b0": "",
+        "c0": "",
+    }
 
 
 @pytest.mark.parametrize("hearing", ["everybody", "speakers before"])
 @pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary", "alone"])
-def test_what_is_told_of_who_heard_what_is_what_stood_in_the_prompts(strategy: str, hearing: str) -> None:
-    chosen = settings(strategy=strategy, hearing=hearing, both_orders=True, turns=3)
-    talk = play(marked, chosen)
-    for ask, turn in zip(talk.asked, talk.turns, strict=True):
-        before = heard(chosen, turn, talk.turns)
-        marks = [f"{'s' if one.step == 'summary' else one.speaker}{one.round}" for one in before]
+def test_turns_in_history_are_those_in_the_prompt(strategy: str, hearing: str) -> None:
+    settings = make_settings(strategy=strategy, hearing=hearing, both_orders=True, turns=3)
+    trace = run_scripted(marked_reply, settings)
+    for ask, turn in zip(trace.asked, trace.turns, strict=True):
+        history = turns_in_history(settings, turn, trace.turns)
+        marks = [f"{'s' if earlier.step == 'summary' else earlier.speaker}{earlier.round}" for earlier in history]
         assert marks == re.findall(r"mark-(\w\d)", ask.prompt)
 
 
-def test_one_by_one_is_rounds_of_one_and_a_simultaneous_turn_goes_out_together() -> None:
-    assert rounds(settings("ab")) == ["a0", "b0", "a1", "b1"]
-    assert rounds(settings("ab", strategy="simultaneous")) == ["a0 b0", "a1 b1"]
-    assert rounds(settings("ab", strategy="simultaneous with summary")) == ["a0 b0", "summariser0", "a1 b1"]
-    assert rounds(settings("ab", strategy="alone")) == ["a0 b0"]
+def test_one_by_one_asks_singly_and_a_simultaneous_turn_in_parallel() -> None:
+    assert ask_rounds(make_settings("ab")) == ["a0", "b0", "a1", "b1"]
+    assert ask_rounds(make_settings("ab", strategy="simultaneous")) == ["a0 b0", "a1 b1"]
+    assert ask_rounds(make_settings("ab", strategy="simultaneous with summary")) == ["a0 b0", "summariser0", "a1 b1"]
+    assert ask_rounds(make_settings("ab", strategy="alone")) == ["a0 b0"]
 
 
-def test_the_talks_in_both_orders_go_side_by_side_and_hear_nothing_of_each_other() -> None:
-    assert rounds(settings("ab", both_orders=True)) == ["a0 a0", "b0 b0", "a1 a1", "b1 b1"]
-    talk = play(lambda ask: f"order{ask.shown[0]}. {scored(5, 5)}", settings("ab", both_orders=True))
-    for ask in talk.asked:
+def test_discussions_in_both_orders_are_parallel_and_independent() -> None:
+    assert ask_rounds(make_settings("ab", both_orders=True)) == ["a0 a0", "b0 b0", "a1 a1", "b1 b1"]
+    trace = run_scripted(
+        lambda ask: f"order{ask.shown[0]}. {scores_reply(5, 5)}", make_settings("ab", both_orders=True)
+    )
+    for ask in trace.asked:
         other = "order2" if ask.shown == (1, 2) else "order1"
         assert other not in ask.prompt
         sun, moon = ask.prompt.index("the sun"), ask.prompt.index("the moon")
@@ -106,136 +114,138 @@ def test_the_talks_in_both_orders_go_side_by_side_and_hear_nothing_of_each_other
 
 
 def test_scores_are_averaged_over_the_last_turn_of_every_persona() -> None:
-    talk = play(saying(a=[(1, 9), (8, 6)], b=[(9, 1), (7, 8)], c=[(5, 5)]), settings())
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("agreed", 1)
-    assert talk.verdict.reason == "6.67 for response 1 and 6.33 for response 2 on average"
-    assert talk.opinions() == {
+    trace = run_scripted(scores_script(a=[(1, 9), (8, 6)], b=[(9, 1), (7, 8)], c=[(5, 5)]), make_settings())
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 1)
+    assert trace.verdict.reason == "6.67 for response 1 and 6.33 for response 2 on average"
+    assert trace.opinions() == {
         **{("a", "first"): 2, ("b", "first"): 1, ("c", "first"): 0},
         **{("a", "last"): 1, ("b", "last"): 2, ("c", "last"): 0, ("chateval", "verdict"): 1},
     }
 
 
-def test_a_judge_who_likes_what_stands_first_is_calibrated_away() -> None:
-    talk = play(saying(a=[(9, 7)], b=[(9, 7)]), settings("ab", both_orders=True))
-    assert talk.turns[0].reading == {"1": 9, "2": 7} and talk.turns[1].reading == {"1": 7, "2": 9}
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("agreed", 0)
-    assert talk.verdict.reason == "both responses have 8.00 on average"
+def test_position_calibration_removes_a_preference_for_the_first_response() -> None:
+    trace = run_scripted(scores_script(a=[(9, 7)], b=[(9, 7)]), make_settings("ab", both_orders=True))
+    assert trace.turns[0].reading == {"1": 9, "2": 7} and trace.turns[1].reading == {"1": 7, "2": 9}
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
+    assert trace.verdict.reason == "both responses have 8.00 on average"
 
 
-def test_what_is_better_in_both_orders_wins() -> None:
-    def likes_the_moon(ask: Ask) -> str:
-        return scored(6, 8) if ask.shown == (1, 2) else scored(9, 5)
+def test_a_response_preferred_in_both_orders_wins() -> None:
+    def prefers_the_moon(ask: Ask) -> str:
+        return scores_reply(6, 8) if ask.shown == (1, 2) else scores_reply(9, 5)
 
-    talk = play(likes_the_moon, settings("ab", both_orders=True))
-    assert talk.verdict and talk.verdict.value == 2
-    assert talk.verdict.reason == "5.50 for response 1 and 8.50 for response 2 on average"
-
-
-def test_votes_are_counted_by_majority_of_all_that_were_asked_for() -> None:
-    talk = play(voting(a="12", b="2", c="1"), settings(outcome="vote"))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("agreed", 2)
-    assert talk.verdict.reason == "2 of 3 votes for response 2"
-    assert (talk.opinions()["a", "first"], talk.opinions()["a", "last"]) == (1, 2)
+    trace = run_scripted(prefers_the_moon, make_settings("ab", both_orders=True))
+    assert trace.verdict and trace.verdict.value == 2
+    assert trace.verdict.reason == "5.50 for response 1 and 8.50 for response 2 on average"
 
 
-def test_a_vote_without_majority_is_for_a_person_and_no_tie() -> None:
-    talk = play(voting(a="1", b="2"), settings("ab", outcome="vote"))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("disputed", None)
-    assert talk.verdict.reason == "no majority of the 2 votes: 1 for response 1, 1 for response 2"
+def test_a_majority_is_counted_over_all_requested_votes() -> None:
+    trace = run_scripted(votes_script(a="12", b="2", c="1"), make_settings(outcome="vote"))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 2)
+    assert trace.verdict.reason == "2 of 3 votes for response 2"
+    assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, 2)
 
 
-def test_a_vote_that_follows_the_order_is_no_opinion() -> None:
-    talk = play(voting(a="1", b="1"), settings("ab", outcome="vote", both_orders=True))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("disputed", None)
-    assert talk.opinions()["a", "last"] is None
-    assert talk.problems()["a", "last"] == (
+def test_a_vote_without_majority_is_disputed_and_not_a_tie() -> None:
+    trace = run_scripted(votes_script(a="1", b="2"), make_settings("ab", outcome="vote"))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
+    assert trace.verdict.reason == "no majority of the 2 votes: 1 for response 1, 1 for response 2"
+
+
+def test_votes_that_differ_between_the_orders_are_no_opinion() -> None:
+    trace = run_scripted(votes_script(a="1", b="1"), make_settings("ab", outcome="vote", both_orders=True))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
+    assert trace.opinions()["a", "last"] is None
+    assert trace.problems()["a", "last"] == (
         "its vote changes with the order of the responses: response 1 and response 2"
     )
 
 
-def test_everybody_may_find_that_neither_is_better() -> None:
-    talk = play(voting(a="0", b="0", c="1"), settings(outcome="vote"))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("agreed", 0)
-    assert talk.verdict.reason == "2 of 3 votes for neither"
+def test_a_majority_may_vote_for_neither() -> None:
+    trace = run_scripted(votes_script(a="0", b="0", c="1"), make_settings(outcome="vote"))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
+    assert trace.verdict.reason == "2 of 3 votes for neither"
 
 
 def test_one_response_is_rated_on_the_criterions_scale_and_ratings_are_averaged() -> None:
-    chosen = settings("ab", outcome="rating", criterion=NATURAL, both_orders=True)
-    talk = play(lambda ask: f"Well.\nRating: {'32'['ab'.index(ask.speaker)]}", chosen, one_response())
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("agreed", 2.5)
-    assert talk.verdict.reason == "the mean of 2 ratings"
-    assert {(one.kind, one.criterion) for one in talk.verdict.opinions} == {("score", "natural")}
-    assert len(talk.asked) == 4 and {ask.shown for ask in talk.asked} == {()}
+    settings = make_settings("ab", outcome="rating", criterion=NATURAL, both_orders=True)
+    trace = run_scripted(
+        lambda ask: f"Well.\nRating: {'32'['ab'.index(ask.speaker)]}", settings, make_single_response_item()
+    )
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 2.5)
+    assert trace.verdict.reason == "the mean of 2 ratings"
+    assert {(opinion.kind, opinion.criterion) for opinion in trace.verdict.opinions} == {("score", "natural")}
+    assert len(trace.asked) == 4 and {ask.shown for ask in trace.asked} == {()}
 
 
 @pytest.mark.parametrize("outcome", ["scores", "vote"])
-def test_a_refusal_is_no_verdict_and_never_a_tie(outcome: str) -> None:
-    talk = play(lambda ask: Reply(text="", finish="refused"), settings("ab", outcome=outcome))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("no_verdict", None)
-    assert talk.opinions() == {
+def test_a_refusal_is_no_verdict_and_not_a_tie(outcome: str) -> None:
+    trace = run_scripted(lambda ask: Reply(text="", finish="refused"), make_settings("ab", outcome=outcome))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
+    assert trace.opinions() == {
         ("chateval", "verdict"): None,
         **{(name, stage): None for name in "ab" for stage in ("first", "last")},
     }
-    assert talk.problems()["a", "last"] == "the model refused to answer"
+    assert trace.problems()["a", "last"] == "the model refused to answer"
 
 
-def test_an_unreadable_vote_counts_for_nobody_and_is_still_asked_for() -> None:
-    talk = play(voting(a="1", b="1", c="?"), settings(outcome="vote"))
-    assert talk.verdict and talk.verdict.value == 1
-    assert talk.verdict.reason == "2 of 3 votes for response 1; 1 of 3 could not be read"
-    alone = play(voting(a="1", b="?", c="?"), settings(outcome="vote"))
-    assert alone.verdict and (alone.verdict.outcome, alone.verdict.value) == ("no_verdict", None)
+def test_an_unreadable_vote_counts_in_the_total_of_a_majority() -> None:
+    trace = run_scripted(votes_script(a="1", b="1", c="?"), make_settings(outcome="vote"))
+    assert trace.verdict and trace.verdict.value == 1
+    assert trace.verdict.reason == "2 of 3 votes for response 1; 1 of 3 could not be read"
+    unreadable = run_scripted(votes_script(a="1", b="?", c="?"), make_settings(outcome="vote"))
+    assert unreadable.verdict and (unreadable.verdict.outcome, unreadable.verdict.value) == ("no_verdict", None)
 
 
-def test_scores_that_could_not_be_read_are_left_out_and_said() -> None:
-    talk = play(saying(a=[(8, 6)], b=["Both are fine."]), settings("ab"))
-    assert talk.verdict and talk.verdict.value == 1
-    assert talk.verdict.reason == (
+def test_unreadable_scores_are_left_out_and_reported() -> None:
+    trace = run_scripted(scores_script(a=[(8, 6)], b=["Both are fine."]), make_settings("ab"))
+    assert trace.verdict and trace.verdict.value == 1
+    assert trace.verdict.reason == (
         "8.00 for response 1 and 6.00 for response 2 on average; 1 of 2 scorings could not be read"
     )
 
 
-def test_an_order_in_which_nobody_could_be_read_leaves_no_verdict() -> None:
-    def half(ask: Ask) -> str:
-        return scored(9, 5) if ask.shown == (1, 2) else "Hm."
+def test_an_order_without_a_readable_reply_leaves_no_verdict() -> None:
+    def unreadable_second_order(ask: Ask) -> str:
+        return scores_reply(9, 5) if ask.shown == (1, 2) else "Hm."
 
-    talk = play(half, settings("ab", both_orders=True))
-    assert talk.verdict and (talk.verdict.outcome, talk.verdict.value) == ("no_verdict", None)
-    assert talk.verdict.reason == "only 2 of 4 scorings could be read"
-
-
-def test_an_unread_reply_in_one_order_does_not_tip_the_balance() -> None:
-    def likes_first(ask: Ask) -> str:
-        return "Hm." if ask.speaker == "b" and ask.shown == (2, 1) else scored(9, 7)
-
-    talk = play(likes_first, settings("ab", both_orders=True))
-    assert talk.verdict and talk.verdict.value == 0
+    trace = run_scripted(unreadable_second_order, make_settings("ab", both_orders=True))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
+    assert trace.verdict.reason == "only 2 of 4 scorings could be read"
 
 
-def test_the_last_turn_counts_and_not_the_last_that_could_be_read() -> None:
-    talk = play(saying(a=[(9, 1), "Hm."], b=[(5, 6)]), settings("ab"))
-    assert talk.verdict and talk.verdict.value == 2
-    assert (talk.opinions()["a", "first"], talk.opinions()["a", "last"]) == (1, None)
+def test_an_unreadable_reply_in_one_order_does_not_shift_the_mean() -> None:
+    def prefers_first(ask: Ask) -> str:
+        return "Hm." if ask.speaker == "b" and ask.shown == (2, 1) else scores_reply(9, 7)
+
+    trace = run_scripted(prefers_first, make_settings("ab", both_orders=True))
+    assert trace.verdict and trace.verdict.value == 0
 
 
-def test_a_summary_that_could_not_be_had_leaves_the_contributions_themselves() -> None:
+def test_the_last_turn_counts_even_if_unreadable() -> None:
+    trace = run_scripted(scores_script(a=[(9, 1), "Hm."], b=[(5, 6)]), make_settings("ab"))
+    assert trace.verdict and trace.verdict.value == 2
+    assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, None)
+
+
+def test_without_a_readable_summary_the_contributions_are_the_history() -> None:
     def answer(ask: Ask) -> Reply | str:
-        return Reply(text="mark-s", finish="cut off") if ask.step == "summary" else marked(ask)
+        return Reply(text="mark-s", finish="cut off") if ask.step == "summary" else marked_reply(ask)
 
-    heard = who_hears_what(play(answer, settings(strategy="simultaneous with summary")))
-    assert heard["a1"] == heard["b1"] == "a0 b0 c0"
+    visible = visible_turns_by_ask(run_scripted(answer, make_settings(strategy="simultaneous with summary")))
+    assert visible["a1"] == visible["b1"] == "a0 b0 c0"
 
 
 def test_the_summariser_has_the_first_personas_model_or_its_own() -> None:
-    chosen = settings(strategy="simultaneous with summary")
-    asked = [ask for ask in play(marked, chosen).asked if ask.step == "summary"]
+    settings = make_settings(strategy="simultaneous with summary")
+    asked = [ask for ask in run_scripted(marked_reply, settings).asked if ask.step == "summary"]
     assert [(ask.speaker, ask.spec.model) for ask in asked] == [("summariser", "model-a")]
-    own = settings(strategy="simultaneous with summary", summariser={"name": "clerk", "spec": {"model": "m"}})
-    asked = [ask for ask in play(marked, own).asked if ask.step == "summary"]
+    other = make_settings(strategy="simultaneous with summary", summariser={"name": "clerk", "spec": {"model": "m"}})
+    asked = [ask for ask in run_scripted(marked_reply, other).asked if ask.step == "summary"]
     assert [(ask.speaker, ask.spec.model) for ask in asked] == [("clerk", "m")]
 
 
-def test_a_persona_of_the_papers_has_a_role_in_our_words_and_any_other_can_be_written() -> None:
+def test_a_persona_of_the_paper_has_a_default_role() -> None:
     critic = Persona(name="Critic", spec=Spec(model="m"))
     assert critic.role == ROLES["Critic"] and len(ROLES) == 5
     assert Persona(name="Guido", role="You made Python.", spec=Spec(model="m")).role == "You made Python."
@@ -243,14 +253,19 @@ def test_a_persona_of_the_papers_has_a_role_in_our_words_and_any_other_can_be_wr
 
 
 def test_prompts_name_no_model() -> None:
-    talk = play(marked, settings(strategy="simultaneous with summary", both_orders=True))
-    assert not any("model-" in ask.prompt for ask in talk.asked)
+    trace = run_scripted(marked_reply, make_settings(strategy="simultaneous with summary", both_orders=True))
+    assert not any("model-" in ask.prompt for ask in trace.asked)
 
 
-def test_position_calibration_is_on_by_default_and_the_papers_defaults_stand() -> None:
-    plain = Settings(personas=(Persona(name="Critic", spec=Spec(model="m")),))
-    assert (plain.strategy, plain.turns, plain.both_orders, plain.outcome) == ("one by one", 2, True, "scores")
-    assert (plain.lowest, plain.highest) == (1, 10)
+def test_the_defaults_are_the_papers() -> None:
+    defaults = Settings(personas=(Persona(name="Critic", spec=Spec(model="m")),))
+    assert (defaults.strategy, defaults.turns, defaults.both_orders, defaults.outcome) == (
+        "one by one",
+        2,
+        True,
+        "scores",
+    )
+    assert (defaults.lowest, defaults.highest) == (1, 10)
 
 
 @pytest.mark.parametrize(
@@ -263,32 +278,32 @@ def test_position_calibration_is_on_by_default_and_the_papers_defaults_stand() -
         ({"outcome": "rating", "criterion": Criterion(name="tone")}, "a scale of numbers"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(fields: dict, words: str) -> None:
+def test_inconsistent_settings_are_refused(fields: dict, words: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(words)):
-        settings(**fields)
+        make_settings(**fields)
 
 
-def test_an_item_with_another_number_of_responses_is_a_problem_in_words() -> None:
-    talk = play(marked, settings(), one_response())
-    assert talk.events == [TraceFailed(problem="Item tides has 1 responses; this talk compares two.")]
-    with pytest.raises(Problem, match="has 2 responses; this talk rates one"):
-        next(a_flow(settings(outcome="rating", criterion=NATURAL)))
+def test_an_item_with_another_number_of_responses_fails_the_trace() -> None:
+    trace = run_scripted(marked_reply, make_settings(), make_single_response_item())
+    assert trace.events == [TraceFailed(problem="Item tides has 1 responses; this discussion compares two.")]
+    with pytest.raises(Problem, match="has 2 responses; this discussion rates one"):
+        next(make_flow(make_settings(outcome="rating", criterion=NATURAL)))
 
 
 def test_text_with_dollars_and_braces_is_data() -> None:
-    talk = play(marked, settings(), an_item(prompt="$history ${x} $$5 {criteria} %s"))
-    assert all("$history ${x} $$5 {criteria} %s" in ask.prompt for ask in talk.asked)
+    trace = run_scripted(marked_reply, make_settings(), make_item(prompt="$history ${x} $$5 {criteria} %s"))
+    assert all("$history ${x} $$5 {criteria} %s" in ask.prompt for ask in trace.asked)
 
 
 @pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary"])
 def test_resuming_asks_only_for_what_is_missing(strategy: str) -> None:
-    chosen = settings(strategy=strategy, both_orders=True)
-    whole = play(marked, chosen)
-    kept = [EVENT.validate_json(EVENT.dump_json(event)) for event in whole.events[:8]]
-    assert all(isinstance(event, TurnTaken) for event in kept)
-    again = play(marked, chosen, stored=kept)
-    assert len(again.asked) == len(whole.asked) - 8
-    assert again.verdict == whole.verdict and again.turns == whole.turns
+    settings = make_settings(strategy=strategy, both_orders=True)
+    complete = run_scripted(marked_reply, settings)
+    stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in complete.events[:8]]
+    assert all(isinstance(event, TurnCompleted) for event in stored)
+    resumed = run_scripted(marked_reply, settings, stored=stored)
+    assert len(resumed.asked) == len(complete.asked) - 8
+    assert resumed.verdict == complete.verdict and resumed.turns == complete.turns
 
 
 @pytest.mark.parametrize(
@@ -302,6 +317,6 @@ def test_resuming_asks_only_for_what_is_missing(strategy: str) -> None:
     ],
 )
 def test_an_estimate_counts_every_call(fields: dict, calls: int) -> None:
-    told = estimate(PROTOCOLS["chateval"], [an_item()], settings(**fields))
-    assert (told.calls_at_least, told.calls_at_most) == (calls, calls)
-    assert told.completion_tokens == calls * 160
+    estimate = estimate_run(PROTOCOLS["chateval"], [make_item()], make_settings(**fields))
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
+    assert estimate.completion_tokens == calls * 160

@@ -3,69 +3,78 @@
 import pytest
 
 from core.llm.client import Reply
-from core.llm.costs import estimate
-from core.protocols.critique_baselines.protocol import PAIRWISE, REFINEMENT, SINGLE, Pairwise, Refinement, Single, asked
+from core.llm.costs import estimate_run
+from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME, list_asks
+from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask, TraceFailed, TurnTaken
-from tests.core.protocols.critiques import Told, brought, judges, play
-from tests.golden.files import golden
+from core.trace import Ask, TraceFailed, TurnCompleted
+from tests.core.protocols.critiques import ScriptedTrace, make_complete_item, make_judges, run_scripted
+from tests.golden.files import assert_golden
 
 
-def pairwise(script: object, count: int = 2, seed: int = 0, **fields: object) -> Told:
-    return play(script, Pairwise(judges=judges(), **fields), brought(count), PAIRWISE, seed=seed)  # type: ignore[arg-type]
+def run_pairwise(script: object, count: int = 2, seed: int = 0, **fields: object) -> ScriptedTrace:
+    return run_scripted(
+        script, PairwiseSettings(judges=make_judges(), **fields), make_complete_item(count), PAIRWISE_NAME, seed=seed
+    )  # type: ignore[arg-type]
 
 
 def test_every_critique_is_rated() -> None:
-    told = play(lambda ask: "Fine. [[6]]", Single(judges=judges("ab")), brought(2), SINGLE)
-    assert told.said("likert") == {"c1": 6, "c2": 6} and len(told.asked) == 4
-    assert told.verdict and told.verdict.outcome == "agreed"
-    golden("metacritique-single/rate.txt", told.asked[0].prompt)
+    trace = run_scripted(
+        lambda ask: "Fine. [[6]]", SingleSettings(judges=make_judges("ab")), make_complete_item(2), SINGLE_NAME
+    )
+    assert trace.values_by_part("likert") == {"c1": 6, "c2": 6} and len(trace.asked) == 4
+    assert trace.verdict and trace.verdict.outcome == "agreed"
+    assert_golden("metacritique-single/rate.txt", trace.asked[0].prompt)
 
 
-def test_a_rating_that_cannot_be_read_is_no_rating() -> None:
-    told = play(lambda ask: "Good!", Single(judges=judges()), brought(1), SINGLE)
-    assert told.verdict and told.verdict.outcome == "no_verdict" and told.said("likert") == {"c1": None}
-    golden("metacritique-single/again.txt", told.asked[-1].prompt)
+def test_an_unreadable_rating_has_no_value() -> None:
+    trace = run_scripted(lambda ask: "Good!", SingleSettings(judges=make_judges()), make_complete_item(1), SINGLE_NAME)
+    assert trace.verdict and trace.verdict.outcome == "no_verdict" and trace.values_by_part("likert") == {"c1": None}
+    assert_golden("metacritique-single/retry.txt", trace.asked[-1].prompt)
 
 
 def prefers_the_first(ask: Ask) -> str:
     return "[[A]]" if ask.prompt.index("Critique 1.") < ask.prompt.index("Critique 2.") else "[[B]]"
 
 
-def test_a_preference_speaks_in_the_items_own_order() -> None:
+def test_a_preference_is_in_the_items_own_order() -> None:
     shown = set()
     for seed in range(12):
-        told = pairwise(prefers_the_first, seed=seed)
-        assert told.said("preference") == {"c1 or c2": 1}
-        shown.add(told.turns[0].shown)
+        trace = run_pairwise(prefers_the_first, seed=seed)
+        assert trace.values_by_part("preference") == {"c1 or c2": 1}
+        shown.add(trace.turns[0].shown)
     assert shown == {(1, 2), (2, 1)}
 
 
 def test_a_tie_is_a_tie_in_both_orders() -> None:
-    assert {pairwise(lambda ask: "[[C]]", seed=s).said("preference")["c1 or c2"] for s in range(6)} == {0}
+    assert {run_pairwise(lambda ask: "[[C]]", seed=s).values_by_part("preference")["c1 or c2"] for s in range(6)} == {0}
 
 
-def test_every_pair_meets_once() -> None:
-    assert set(pairwise(lambda ask: "[[C]]", 3).said("preference")) == {"c1 or c2", "c1 or c3", "c2 or c3"}
+def test_every_pair_is_compared_once() -> None:
+    assert set(run_pairwise(lambda ask: "[[C]]", 3).values_by_part("preference")) == {
+        "c1 or c2",
+        "c1 or c3",
+        "c2 or c3",
+    }
 
 
-def test_an_item_with_one_critique_has_nothing_to_compare() -> None:
-    told = pairwise(lambda ask: "[[A]]", 1)
-    assert told.events == [TraceFailed(problem="Item ladder has 1 critique by models; a comparison needs two.")]
+def test_an_item_with_one_critique_fails_the_trace() -> None:
+    trace = run_pairwise(lambda ask: "[[A]]", 1)
+    assert trace.events == [TraceFailed(problem="Item ladder has 1 critique by models; a comparison needs two.")]
 
 
-def test_people_are_compared_with_people_only_where_it_is_asked_for() -> None:
-    told = pairwise(lambda ask: "[[A]]", 2, among="people")
-    assert told.events == [TraceFailed(problem="Item ladder has 0 critiques by people; a comparison needs two.")]
+def test_critiques_by_people_are_compared_only_on_request() -> None:
+    trace = run_pairwise(lambda ask: "[[A]]", 2, among="people")
+    assert trace.events == [TraceFailed(problem="Item ladder has 0 critiques by people; a comparison needs two.")]
 
 
-def test_the_prompts_of_a_comparison_are_as_they_were_looked_at() -> None:
-    told = pairwise(lambda ask: "A", shuffle=False)
-    golden("metacritique-pairwise/compare.txt", told.asked[0].prompt)
-    golden("metacritique-pairwise/again.txt", told.asked[1].prompt)
+def test_the_prompts_of_a_comparison_match_their_golden_files() -> None:
+    trace = run_pairwise(lambda ask: "A", shuffle=False)
+    assert_golden("metacritique-pairwise/compare.txt", trace.asked[0].prompt)
+    assert_golden("metacritique-pairwise/retry.txt", trace.asked[1].prompt)
 
 
-def refining(ask: Ask) -> str:
+def refinement_reply(ask: Ask) -> str:
     if ask.step == "refine":
         return "Ben (mended)." if "Critique 2." in ask.prompt else "Still Ada."
     return "[[A]]" if ask.prompt.index("Ben (mended)") < ask.prompt.index("Still Ada") else "[[B]]"
@@ -73,39 +82,54 @@ def refining(ask: Ask) -> str:
 
 def test_the_answers_that_critiques_lead_to_are_compared() -> None:
     for seed in range(4):
-        told = play(refining, Refinement(judges=judges()), brought(2), REFINEMENT, seed=seed)
-        assert [ask.step for ask in told.asked] == ["refine", "refine", "compare"]
-        assert told.said("preference") == {"c1 or c2": 2}
+        trace = run_scripted(
+            refinement_reply,
+            RefinementSettings(judges=make_judges()),
+            make_complete_item(2),
+            REFINEMENT_NAME,
+            seed=seed,
+        )
+        assert [ask.step for ask in trace.asked] == ["refine", "refine", "compare"]
+        assert trace.values_by_part("preference") == {"c1 or c2": 2}
 
 
-def test_a_critique_is_taken_up_once_however_many_pairs_it_is_in() -> None:
-    told = play(lambda ask: "[[C]]", Refinement(judges=judges()), brought(3), REFINEMENT)
-    assert [ask.step for ask in told.asked] == ["refine"] * 3 + ["compare"] * 3
-
-
-def test_an_answer_that_was_not_refined_is_compared_with_none() -> None:
-    told = play(
-        lambda ask: Reply(text="", finish="refused") if "Critique 1." in ask.prompt else "[[A]]",
-        Refinement(judges=judges()),
-        brought(3),
-        REFINEMENT,
+def test_each_critique_is_used_for_one_refinement_in_all_its_pairs() -> None:
+    trace = run_scripted(
+        lambda ask: "[[C]]", RefinementSettings(judges=make_judges()), make_complete_item(3), REFINEMENT_NAME
     )
-    assert told.said("preference")["c1 or c2"] is None and told.said("preference")["c2 or c3"] in (1, 2)
-    assert told.verdict and {o.problem for o in told.verdict.opinions} == {"the model refused to answer", ""}
+    assert [ask.step for ask in trace.asked] == ["refine"] * 3 + ["compare"] * 3
 
 
-def test_the_prompts_of_a_refinement_are_as_they_were_looked_at() -> None:
-    told = play(refining, Refinement(judges=judges(), shuffle=False), brought(2), REFINEMENT)
-    golden("metacritique-refinement/refine.txt", told.asked[0].prompt)
-    golden("metacritique-refinement/compare.txt", told.asked[2].prompt)
+def test_an_unrefined_answer_is_not_compared() -> None:
+    trace = run_scripted(
+        lambda ask: Reply(text="", finish="refused") if "Critique 1." in ask.prompt else "[[A]]",
+        RefinementSettings(judges=make_judges()),
+        make_complete_item(3),
+        REFINEMENT_NAME,
+    )
+    preferences = trace.values_by_part("preference")
+    assert preferences["c1 or c2"] is None and preferences["c2 or c3"] in (1, 2)
+    assert trace.verdict and {o.problem for o in trace.verdict.opinions} == {"the model refused to answer", ""}
+
+
+def test_the_prompts_of_a_refinement_match_their_golden_files() -> None:
+    trace = run_scripted(
+        refinement_reply,
+        RefinementSettings(judges=make_judges(), shuffle=False),
+        make_complete_item(2),
+        REFINEMENT_NAME,
+    )
+    assert_golden("metacritique-refinement/refine.txt", trace.asked[0].prompt)
+    assert_golden("metacritique-refinement/compare.txt", trace.asked[2].prompt)
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "calls"), [(SINGLE, Single, 2), (PAIRWISE, Pairwise, 1), (REFINEMENT, Refinement, 3)]
+    ("name", "settings", "calls"),
+    [(SINGLE_NAME, SingleSettings, 2), (PAIRWISE_NAME, PairwiseSettings, 1), (REFINEMENT_NAME, RefinementSettings, 3)],
 )
 def test_an_estimate_is_exact(name: str, settings: type, calls: int) -> None:
-    told = estimate(PROTOCOLS[name], [brought(2)], settings(judges=judges()))
-    assert (told.calls_at_least, told.calls_at_most) == (calls, calls)
+    estimate = estimate_run(PROTOCOLS[name], [make_complete_item(2)], settings(judges=make_judges()))
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
 
 
 def refuses_the_first(ask: Ask) -> Reply | str:
@@ -115,18 +139,19 @@ def refuses_the_first(ask: Ask) -> Reply | str:
 @pytest.mark.parametrize(
     ("name", "settings", "script"),
     [
-        (SINGLE, Single(judges=judges("ab")), lambda ask: "[[4]]"),
-        (PAIRWISE, Pairwise(judges=judges("ab")), lambda ask: "[[A]]"),
-        (REFINEMENT, Refinement(judges=judges("ab")), lambda ask: "[[A]]"),
-        (REFINEMENT, Refinement(judges=judges("ab")), refuses_the_first),
+        (SINGLE_NAME, SingleSettings(judges=make_judges("ab")), lambda ask: "[[4]]"),
+        (PAIRWISE_NAME, PairwiseSettings(judges=make_judges("ab")), lambda ask: "[[A]]"),
+        (REFINEMENT_NAME, RefinementSettings(judges=make_judges("ab")), lambda ask: "[[A]]"),
+        (REFINEMENT_NAME, RefinementSettings(judges=make_judges("ab")), refuses_the_first),
     ],
 )
-def test_every_turn_is_known_by_what_was_asked(name: str, settings: object, script: object) -> None:
-    item = brought(3)
-    told = play(script, settings, item, name)  # type: ignore[arg-type]
-    turns = {event.ask: event.turn for event in told.events if isinstance(event, TurnTaken)}
-    found = asked(item, settings, turns)  # type: ignore[arg-type]
-    assert [one.number for one in found] == sorted(turns)
-    for one in found:
-        assert one.turn and (one.judge, one.step) == (one.turn.speaker, one.turn.step)
-        assert (name == REFINEMENT and one.step == "compare") or all(c.text in one.turn.prompt for c in one.critiques)
+def test_asks_are_listed_with_their_turns(name: str, settings: object, script: object) -> None:
+    item = make_complete_item(3)
+    trace = run_scripted(script, settings, item, name)  # type: ignore[arg-type]
+    turns = {event.ask: event.turn for event in trace.events if isinstance(event, TurnCompleted)}
+    asks = list_asks(item, settings, turns)  # type: ignore[arg-type]
+    assert [ask.number for ask in asks] == sorted(turns)
+    for ask in asks:
+        assert ask.turn and (ask.judge, ask.step) == (ask.turn.speaker, ask.turn.step)
+        if not (name == REFINEMENT_NAME and ask.step == "compare"):  # these prompts have the refined answers alone
+            assert all(critique.text in ask.turn.prompt for critique in ask.critiques)

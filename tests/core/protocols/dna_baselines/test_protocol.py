@@ -1,40 +1,40 @@
-"""Direct scoring and scoring with chain of thought; what a run of each would take."""
+"""Direct scoring, scoring with chain of thought, and estimates of their calls."""
 
 import pytest
 
-from core.llm.costs import estimate
-from core.protocols.dna_baselines.protocol import Settings
+from core.llm.costs import estimate_run
+from core.protocols.dna_baselines.settings import Settings
 from core.protocols.registry import PROTOCOLS
-from tests.core.protocols.scorings import an_item, judges, play, settings
+from tests.core.protocols.scorings import make_item, make_judges, make_settings, run_scripted
 
 
-def test_scores_come_after_the_reasons() -> None:
-    scoring = play(lambda ask: "The first has 9 lines.\n\n6 8", Settings(judges=judges("a"), reasons=True))
-    assert scoring.verdict and scoring.verdict.value == 2
-    assert scoring.told("preference") == {"a": 2}
-    assert scoring.told("preference", "verdict") == {"dna_baselines": 2}
+def test_scores_follow_the_reasons() -> None:
+    trace = run_scripted(lambda ask: "The first has 9 lines.\n\n6 8", Settings(judges=make_judges("a"), reasons=True))
+    assert trace.verdict and trace.verdict.value == 2
+    assert trace.values_by_judge("preference") == {"a": 2}
+    assert trace.values_by_judge("preference", "verdict") == {"dna_baselines": 2}
 
 
-def test_scores_that_cannot_be_read_are_no_verdict() -> None:
-    scoring = play(lambda ask: "Both are fine.", Settings(judges=judges("a")))
-    assert scoring.verdict and scoring.verdict.outcome == "no_verdict"
-    assert scoring.verdict.reason == "no scores: the last line is not 2 scores"
+def test_unreadable_scores_are_no_verdict() -> None:
+    trace = run_scripted(lambda ask: "Both are fine.", Settings(judges=make_judges("a")))
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert trace.verdict.reason == "no scores: the last line is not 2 scores"
 
 
-def test_judges_that_differ_leave_it_to_a_person() -> None:
-    scoring = play(lambda ask: {"a": "6 8", "b": "8 6"}[ask.speaker], Settings(judges=judges("ab")))
-    assert scoring.verdict and scoring.verdict.outcome == "disputed"
+def test_judges_that_differ_are_disputed() -> None:
+    trace = run_scripted(lambda ask: {"a": "6 8", "b": "8 6"}[ask.speaker], Settings(judges=make_judges("ab")))
+    assert trace.verdict and trace.verdict.outcome == "disputed"
 
 
 @pytest.mark.parametrize(
-    ("chosen", "name", "calls"),
+    ("settings", "name", "calls"),
     [
-        (Settings(judges=judges("ab")), "dna_baselines", 2),
-        (settings("a"), "dna_eval", 7),
-        (settings("a", aspects=(), proposed=4), "dna_eval", 6),
-        (settings("ab", aspects=(), aggregation="chain of aspects"), "dna_eval", 10),
+        (Settings(judges=make_judges("ab")), "dna_baselines", 2),
+        (make_settings("a"), "dna_eval", 7),
+        (make_settings("a", aspects=(), proposed=4), "dna_eval", 6),
+        (make_settings("ab", aspects=(), aggregation="chain of aspects"), "dna_eval", 10),
     ],
 )
-def test_calls_are_known_before_the_start(chosen, name: str, calls: int) -> None:
-    told = estimate(PROTOCOLS[name], [an_item()], chosen)
-    assert (told.calls_at_least, told.calls_at_most) == (calls, calls)
+def test_the_number_of_calls_is_estimated_exactly(settings, name: str, calls: int) -> None:
+    estimate = estimate_run(PROTOCOLS[name], [make_item()], settings)
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)

@@ -1,65 +1,81 @@
 """Every prompt of DnA-Eval and its baselines as a model receives it."""
 
 from core.items import Criterion
-from core.protocols.dna_baselines.protocol import Settings as Baseline
+from core.protocols.dna_baselines.settings import Settings as Baseline
 from core.trace import Ask
-from tests.core.protocols.scorings import Scoring, an_item, judges, play, saying, settings
-from tests.golden.files import golden
+from tests.core.protocols.scorings import (
+    ScriptedTrace,
+    make_item,
+    make_judges,
+    make_settings,
+    run_scripted,
+    scores_script,
+)
+from tests.golden.files import assert_golden
 
 GIVEN = (Criterion(name="truth", definition="Nothing in it is wrong."), Criterion(name="depth"))
 
 
-def prompt(scoring: Scoring, step: str, number: int = 0) -> str:
-    return next(ask.prompt for ask in scoring.asked if (ask.step, ask.round) == (step, number))
+def prompt(trace: ScriptedTrace, step: str, number: int = 0) -> str:
+    return next(ask.prompt for ask in trace.asked if (ask.step, ask.round) == (step, number))
 
 
-def two(**more) -> Scoring:
-    return play(saying("60 40", scores=["7 6", "5 8"], **more), settings(aspects=GIVEN))
+def run_two_aspects(**replies) -> ScriptedTrace:
+    return run_scripted(scores_script("60 40", scores=["7 6", "5 8"], **replies), make_settings(aspects=GIVEN))
 
 
 def test_a_proposal_of_aspects() -> None:
-    golden("dna_eval/aspects.txt", prompt(play(saying(aspects="?"), settings(aspects=())), "aspects"))
-
-
-def test_weights() -> None:
-    golden("dna_eval/weights.txt", prompt(two(), "weights"))
-
-
-def test_scores_on_one_aspect() -> None:
-    golden("dna_eval/score.txt", prompt(two(), "score", 1))
-
-
-def test_scores_of_three_responses() -> None:
-    scoring = play(saying("100", scores=["7 6 5"]), settings(aspects=("depth",)), an_item(3, context="At an airport."))
-    golden("dna_eval/score_of_three.txt", prompt(scoring, "score", 1))
-
-
-def test_overall_scores_in_a_chain_of_aspects() -> None:
-    script = saying(scores=["7 6", "5 8"], overall="6 7")
-    golden(
-        "dna_eval/overall.txt", prompt(play(script, settings(aspects=GIVEN, aggregation="chain of aspects")), "overall")
+    assert_golden(
+        "dna_eval/aspects.txt", prompt(run_scripted(scores_script(aspects="?"), make_settings(aspects=())), "aspects")
     )
 
 
-def test_asking_again() -> None:
+def test_weights() -> None:
+    assert_golden("dna_eval/weights.txt", prompt(run_two_aspects(), "weights"))
+
+
+def test_scores_on_one_aspect() -> None:
+    assert_golden("dna_eval/score.txt", prompt(run_two_aspects(), "score", 1))
+
+
+def test_scores_of_three_responses() -> None:
+    trace = run_scripted(
+        scores_script("100", scores=["7 6 5"]),
+        make_settings(aspects=("depth",)),
+        make_item(3, context="At an airport."),
+    )
+    assert_golden("dna_eval/score_of_three.txt", prompt(trace, "score", 1))
+
+
+def test_overall_scores_in_a_chain_of_aspects() -> None:
+    script = scores_script(scores=["7 6", "5 8"], overall="6 7")
+    assert_golden(
+        "dna_eval/overall.txt",
+        prompt(run_scripted(script, make_settings(aspects=GIVEN, aggregation="chain of aspects")), "overall"),
+    )
+
+
+def test_the_retry_prompts() -> None:
     def last(step: str, **fields) -> str:
-        asked: list[Ask] = play(saying(**{step: "Hm."}), settings(**fields)).asked
+        asked: list[Ask] = run_scripted(scores_script(**{step: "Hm."}), make_settings(**fields)).asked
         return [ask.prompt for ask in asked if ask.step == step][-1]
 
-    golden("dna_eval/again_aspects.txt", last("aspects", aspects=()))
-    golden("dna_eval/again_weights.txt", last("weights", aspects=GIVEN))
-    golden("dna_eval/again_scores.txt", last("score", aspects=("depth",)))
+    assert_golden("dna_eval/retry_aspects.txt", last("aspects", aspects=()))
+    assert_golden("dna_eval/retry_weights.txt", last("weights", aspects=GIVEN))
+    assert_golden("dna_eval/retry_scores.txt", last("score", aspects=("depth",)))
 
 
 def test_direct_scoring() -> None:
-    golden("dna_baselines/direct.txt", prompt(play(lambda ask: "7 8", Baseline(judges=judges("a"))), "direct"))
+    assert_golden(
+        "dna_baselines/direct.txt", prompt(run_scripted(lambda ask: "7 8", Baseline(judges=make_judges("a"))), "direct")
+    )
 
 
 def test_direct_scoring_with_criteria() -> None:
-    chosen = Baseline(judges=judges("a"), aspects=GIVEN)
-    golden("dna_baselines/direct_with_criteria.txt", prompt(play(lambda ask: "7 8", chosen), "direct"))
+    settings = Baseline(judges=make_judges("a"), aspects=GIVEN)
+    assert_golden("dna_baselines/direct_with_criteria.txt", prompt(run_scripted(lambda ask: "7 8", settings), "direct"))
 
 
 def test_scoring_with_reasons() -> None:
-    chosen = Baseline(judges=judges("a"), reasons=True, words=100)
-    golden("dna_baselines/reasoned.txt", prompt(play(lambda ask: "Both.\n\n7 8", chosen), "reasoned"))
+    settings = Baseline(judges=make_judges("a"), reasons=True, words=100)
+    assert_golden("dna_baselines/reasoned.txt", prompt(run_scripted(lambda ask: "Both.\n\n7 8", settings), "reasoned"))

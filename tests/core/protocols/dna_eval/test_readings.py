@@ -1,9 +1,9 @@
-"""What replies say of aspects, weights and scores; and what is no reply at all."""
+"""The readers of aspects, weights and scores; other replies are refused with the reason."""
 
 import pytest
 
 from core.problems import Unreadable
-from core.protocols.dna_eval.readings import aspects, row, scores, weights
+from core.protocols.dna_eval.readings import read_aspects, read_number_row, read_scores, read_weights
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from core.protocols.dna_eval.readings import aspects, row, scores, weights
     ],
 )
 def test_aspects_are_the_lines_of_a_list(reply: str) -> None:
-    assert aspects(reply, 2) == ("Is it right?", "Is it kind?")
+    assert read_aspects(reply, 2) == ("Is it right?", "Is it kind?")
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def test_aspects_are_the_lines_of_a_list(reply: str) -> None:
         ("I would look at truth and beauty.", "names 1 aspects"),
     ],
 )
-def test_other_lists_are_no_aspects(reply: str, why: str) -> None:
+def test_other_lists_are_unreadable_as_aspects(reply: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        aspects(reply, 2)
+        read_aspects(reply, 2)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_other_lists_are_no_aspects(reply: str, why: str) -> None:
         "40% 35$ 25%",
     ],
 )
-def test_weights_are_a_row_of_numbers_or_one_a_line(reply: str) -> None:
-    assert weights(reply, ("x", "y", "z")) == {"x": 40, "y": 35, "z": 25}
+def test_weights_are_read_from_a_row_or_from_lines(reply: str) -> None:
+    assert read_weights(reply, ("x", "y", "z")) == {"x": 40, "y": 35, "z": 25}
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_weights_are_a_row_of_numbers_or_one_a_line(reply: str) -> None:
         ("x: 40%\nThe rest is even.\nz: 25%", "no line"),
     ],
 )
-def test_other_rows_are_no_weights(reply: str, why: str) -> None:
+def test_other_rows_are_unreadable_as_weights(reply: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        weights(reply, ("x", "y", "z"))
+        read_weights(reply, ("x", "y", "z"))
 
 
-def test_a_row_is_nothing_but_numbers() -> None:
-    assert row("['20%', '80%']") == (20, 80)
-    assert row("20 and 80") is None and row("none") is None and row("") is None
+def test_a_row_holds_only_numbers() -> None:
+    assert read_number_row("['20%', '80%']") == (20, 80)
+    assert read_number_row("20 and 80") is None and read_number_row("none") is None and read_number_row("") is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_row_is_nothing_but_numbers() -> None:
     ],
 )
 def test_scores_are_the_numbers_of_the_last_line(reply: str) -> None:
-    assert scores(reply, 2, 1, 10) == (8, 7.5)
+    assert read_scores(reply, 2, 1, 10) == (8, 7.5)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_scores_are_the_numbers_of_the_last_line(reply: str) -> None:
         ("-8 7", "not 2 scores|-8 is not"),
     ],
 )
-def test_other_last_lines_are_no_scores(reply: str, why: str) -> None:
+def test_other_last_lines_are_unreadable_as_scores(reply: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        scores(reply, 2, 1, 10)
+        read_scores(reply, 2, 1, 10)

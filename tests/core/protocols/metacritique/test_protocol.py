@@ -5,50 +5,51 @@ import itertools
 import pytest
 from pydantic import ValidationError
 
-from core.critiques import Critique, numbered
+from core.critiques import Critique, aius_with_numbers
 from core.llm.client import Reply
-from core.llm.costs import estimate
-from core.protocols.metacritique.progress import judgements, parted
-from core.protocols.metacritique.protocol import Judge, Replay, replayed, scores
+from core.llm.costs import estimate_run
+from core.protocols.metacritique.evaluation import collect_judgements, split_rationale
+from core.protocols.metacritique.protocol import Replay, critique_scores, replay_turns
+from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask, Spec, TraceFailed, TurnTaken
+from core.trace import Ask, Spec, TraceFailed, TurnCompleted
 from tests.core.protocols.critiques import (
     CLAIMS,
     CRITIQUE,
     POINTS,
     REFERENCE,
     RIGHT,
-    an_item,
-    brought,
-    judges,
-    play,
-    settings,
-    worked,
+    make_complete_item,
+    make_item,
+    make_judges,
+    make_settings,
+    run_scripted,
+    worked_example_reply,
 )
-from tests.golden.files import golden
+from tests.golden.files import assert_golden
 
 
-def test_a_case_like_figure_1_has_precision_5_of_7_and_recall_2_of_5() -> None:
-    told = play(worked, settings(), an_item())
-    assert list(told.said("aiu_precision").values()) == list(CLAIMS.values())
-    assert list(told.said("aiu_recall").values()) == list(POINTS.values())
-    assert told.verdict and told.verdict.outcome == "agreed"
-    assert told.verdict.reason == "model: P 0.71, R 0.40, F1 0.51"
-    assert told.verdict.value == {"model": pytest.approx(2 * 5 / 7 * 2 / 5 / (5 / 7 + 2 / 5))}
+def test_an_example_like_figure_1_has_precision_5_of_7_and_recall_2_of_5() -> None:
+    trace = run_scripted(worked_example_reply, make_settings(), make_item())
+    assert list(trace.values_by_part("aiu_precision").values()) == list(CLAIMS.values())
+    assert list(trace.values_by_part("aiu_recall").values()) == list(POINTS.values())
+    assert trace.verdict and trace.verdict.outcome == "agreed"
+    assert trace.verdict.reason == "model: P 0.71, R 0.40, F1 0.51"
+    assert trace.verdict.value == {"model": pytest.approx(2 * 5 / 7 * 2 / 5 / (5 / 7 + 2 / 5))}
 
 
-def test_what_needs_nothing_is_asked_at_once_and_judging_comes_last() -> None:
-    told = play(worked, settings(), an_item())
-    assert told.steps()[:3] == ["reference_answer", "reference_critique", "extract"]
-    assert told.steps()[3] == "extract"
-    assert told.steps()[4:] == ["precision"] * 7 + ["recall"] * 5
+def test_independent_steps_are_asked_first_and_judging_last() -> None:
+    trace = run_scripted(worked_example_reply, make_settings(), make_item())
+    assert trace.steps()[:3] == ["reference_answer", "reference_critique", "extract"]
+    assert trace.steps()[3] == "extract"
+    assert trace.steps()[4:] == ["precision"] * 7 + ["recall"] * 5
 
 
-def test_every_step_whose_result_is_brought_is_skipped() -> None:
-    told = play(lambda ask: "Therefore, the claim is true.", settings(), brought())
-    assert told.steps() == ["precision", "precision", "recall"]
-    assert set(told.said("aiu_precision")) == {"c1.1", "c1.2"}
-    assert set(told.said("aiu_recall")) == {"ref.1@c1"}
+def test_steps_whose_results_are_given_are_skipped() -> None:
+    trace = run_scripted(lambda ask: "Therefore, the claim is true.", make_settings(), make_complete_item())
+    assert trace.steps() == ["precision", "precision", "recall"]
+    assert set(trace.values_by_part("aiu_precision")) == {"c1.1", "c1.2"}
+    assert set(trace.values_by_part("aiu_recall")) == {"ref.1@c1"}
 
 
 @pytest.mark.parametrize(
@@ -62,112 +63,124 @@ def test_every_step_whose_result_is_brought_is_skipped() -> None:
     ],
 )
 def test_only_what_is_missing_is_written(fields: dict, missing: list[str]) -> None:
-    told = play(worked_or_true, settings(), brought(**fields))
-    assert [step for step in told.steps() if step not in ("precision", "recall")] == missing
+    trace = run_scripted(worked_example_or_true, make_settings(), make_complete_item(**fields))
+    assert [step for step in trace.steps() if step not in ("precision", "recall")] == missing
 
 
-def worked_or_true(ask: Ask) -> str:
+def worked_example_or_true(ask: Ask) -> str:
     try:
-        return worked(ask)
+        return worked_example_reply(ask)
     except KeyError:
         return "Therefore, the claim is true."
 
 
 def test_each_critique_of_an_item_is_judged_against_the_same_reference() -> None:
-    told = play(lambda ask: "Therefore, the claim is false.", settings(), brought(2))
-    assert set(told.said("aiu_recall")) == {"ref.1@c1", "ref.1@c2"}
-    assert told.verdict and told.verdict.reason == "c1: P 0.00, R 0.00, F1 0.00; c2: P 0.00, R 0.00, F1 0.00"
+    trace = run_scripted(lambda ask: "Therefore, the claim is false.", make_settings(), make_complete_item(2))
+    assert set(trace.values_by_part("aiu_recall")) == {"ref.1@c1", "ref.1@c2"}
+    assert trace.verdict and trace.verdict.reason == "c1: P 0.00, R 0.00, F1 0.00; c2: P 0.00, R 0.00, F1 0.00"
 
 
-def test_precision_sees_question_answers_and_claim_and_recall_sees_critique_and_claim() -> None:
-    told = play(worked, settings(), an_item())
-    precision = next(ask.prompt for ask in told.asked if ask.step == "precision")
-    recall = next(ask.prompt for ask in told.asked if ask.step == "recall")
+def test_precision_and_recall_prompts_contain_only_their_inputs() -> None:
+    trace = run_scripted(worked_example_reply, make_settings(), make_item())
+    precision = next(ask.prompt for ask in trace.asked if ask.step == "precision")
+    recall = next(ask.prompt for ask in trace.asked if ask.step == "recall")
     assert RIGHT in precision and CRITIQUE not in precision
     assert CRITIQUE in recall and RIGHT not in recall and REFERENCE not in recall
 
 
 @pytest.mark.parametrize("step", ["reference_answer", "reference_critique", "extract", "precision", "recall"])
-def test_prompts_are_as_they_were_looked_at(step: str) -> None:
-    told = play(worked, settings(), an_item())
-    golden(f"metacritique/{step}.txt", next(ask.prompt for ask in told.asked if ask.step == step))
+def test_the_prompts_match_their_golden_files(step: str) -> None:
+    trace = run_scripted(worked_example_reply, make_settings(), make_item())
+    assert_golden(f"metacritique/{step}.txt", next(ask.prompt for ask in trace.asked if ask.step == step))
 
 
-def test_the_prompt_without_a_reference_answer_is_as_it_was_looked_at() -> None:
-    told = play(worked_or_true, settings(answer="in the same step"), an_item())
-    assert "reference_answer" not in told.steps()
-    golden("metacritique/precision_alone.txt", next(ask.prompt for ask in told.asked if ask.step == "precision_alone"))
+def test_the_prompt_without_a_reference_answer_matches_its_golden_file() -> None:
+    trace = run_scripted(worked_example_or_true, make_settings(answer="in the same step"), make_item())
+    assert "reference_answer" not in trace.steps()
+    assert_golden(
+        "metacritique/precision_alone.txt", next(ask.prompt for ask in trace.asked if ask.step == "precision_alone")
+    )
 
 
 @pytest.mark.parametrize("step", ["extract", "precision"])
-def test_what_cannot_be_read_is_asked_once_more(step: str) -> None:
-    told = play(lambda ask: "" if ask.step == step else worked(ask), settings(), an_item())
-    name = "again_claims" if step == "extract" else "again_truth"
-    golden(f"metacritique/{name}.txt", next(ask.prompt for ask in told.asked if "once more" in ask.prompt))
+def test_an_unreadable_reply_is_retried_once(step: str) -> None:
+    trace = run_scripted(
+        lambda ask: "" if ask.step == step else worked_example_reply(ask), make_settings(), make_item()
+    )
+    name = "retry_claims" if step == "extract" else "retry_truth"
+    assert_golden(f"metacritique/{name}.txt", next(ask.prompt for ask in trace.asked if "once more" in ask.prompt))
 
 
-def test_a_judgement_that_cannot_be_read_is_left_out_and_never_false() -> None:
+def test_an_unreadable_judgement_is_left_out_and_not_counted_as_false() -> None:
     first = iter(["no idea"] * 2)
-    told = play(lambda ask: next(first, worked(ask)), settings(), trimmed())
-    assert told.verdict and told.verdict.outcome == "no_verdict"
-    assert list(told.said("aiu_precision").values()) == [None, True]
-    assert told.verdict.reason.startswith("c1: P 1.00")
-    lost = next(o for o in told.verdict.opinions if o.value is None)
-    assert lost.problem == "the last sentence does not say that the claim is true, or that it is false"
+    trace = run_scripted(lambda ask: next(first, worked_example_reply(ask)), make_settings(), make_item_with_two_aius())
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert list(trace.values_by_part("aiu_precision").values()) == [None, True]
+    assert trace.verdict.reason.startswith("c1: P 1.00")
+    unread = next(o for o in trace.verdict.opinions if o.value is None)
+    assert unread.problem == "the last sentence does not say that the claim is true, or that it is false"
 
 
-def trimmed() -> object:
+def make_item_with_two_aius() -> object:
     texts = list(CLAIMS)[:2]
-    item = brought()
-    own = Critique(id="c1", author="m", text=CRITIQUE, aius=numbered("c1", texts))
-    held = Critique(id="ref", author="g", role="reference", text=REFERENCE, aius=numbered("ref", list(POINTS)[:1]))
-    return item.model_copy(update={"critiques": (own, held)})
-
-
-def test_only_unreadable_judgements_leave_the_score_undefined() -> None:
-    told = play(lambda ask: Reply(text="", finish="refused"), settings(), brought())
-    assert told.verdict and told.verdict.value is None
-    assert told.verdict.reason == "c1: P –, R –, F1 –"
-    assert {o.problem for o in told.verdict.opinions} == {"the model refused to answer"}
-
-
-def test_a_critique_without_an_aiu_is_undefined_and_no_error() -> None:
-    told = play(lambda ask: "none" if ask.step == "extract" else worked(ask), settings(), an_item())
-    assert told.verdict and told.verdict.opinions == ()
-    assert told.verdict.reason == "model: P –, R –, F1 –"
-
-
-def test_what_the_writer_cannot_give_is_told_and_the_rest_is_judged() -> None:
-    told = play(
-        lambda ask: Reply(text="", finish="refused") if ask.step == "reference_answer" else worked(ask),
-        settings(),
-        an_item(),
+    item = make_complete_item()
+    critique = Critique(id="c1", author="m", text=CRITIQUE, aius=aius_with_numbers("c1", texts))
+    reference = Critique(
+        id="ref", author="g", role="reference", text=REFERENCE, aius=aius_with_numbers("ref", list(POINTS)[:1])
     )
-    assert "precision" not in told.steps() and told.steps().count("recall") == 5
-    assert told.verdict and told.verdict.outcome == "no_verdict"
-    assert told.verdict.reason == "no reference answer: the model refused to answer; model: P –, R 0.40, F1 –"
+    return item.model_copy(update={"critiques": (critique, reference)})
 
 
-def test_judges_who_differ_on_one_aiu_leave_it_to_a_person() -> None:
-    told = play(
-        lambda ask: f"Therefore, the claim is {'true' if ask.speaker == 'a' else 'false'}.", settings("ab"), brought()
+def test_without_a_readable_judgement_the_scores_are_undefined() -> None:
+    trace = run_scripted(lambda ask: Reply(text="", finish="refused"), make_settings(), make_complete_item())
+    assert trace.verdict and trace.verdict.value is None
+    assert trace.verdict.reason == "c1: P –, R –, F1 –"
+    assert {o.problem for o in trace.verdict.opinions} == {"the model refused to answer"}
+
+
+def test_a_critique_without_aius_has_no_scores() -> None:
+    trace = run_scripted(
+        lambda ask: "none" if ask.step == "extract" else worked_example_reply(ask), make_settings(), make_item()
     )
-    assert told.verdict and (told.verdict.outcome, told.verdict.value) == ("disputed", None)
-    assert told.verdict.reason == "a on c1: P 1.00, R 1.00, F1 1.00; b on c1: P 0.00, R 0.00, F1 0.00"
-    assert {(o.judge, o.stage) for o in told.verdict.opinions} == set(itertools.product("ab", ("last", "verdict")))
+    assert trace.verdict and trace.verdict.opinions == ()
+    assert trace.verdict.reason == "model: P –, R –, F1 –"
+
+
+def test_a_missing_reference_is_reported_and_the_rest_is_judged() -> None:
+    trace = run_scripted(
+        lambda ask: Reply(text="", finish="refused") if ask.step == "reference_answer" else worked_example_reply(ask),
+        make_settings(),
+        make_item(),
+    )
+    assert "precision" not in trace.steps() and trace.steps().count("recall") == 5
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert trace.verdict.reason == "no reference answer: the model refused to answer; model: P –, R 0.40, F1 –"
+
+
+def test_judges_that_differ_on_one_aiu_are_disputed() -> None:
+    trace = run_scripted(
+        lambda ask: f"Therefore, the claim is {'true' if ask.speaker == 'a' else 'false'}.",
+        make_settings("ab"),
+        make_complete_item(),
+    )
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
+    assert trace.verdict.reason == "a on c1: P 1.00, R 1.00, F1 1.00; b on c1: P 0.00, R 0.00, F1 0.00"
+    assert {(o.judge, o.stage) for o in trace.verdict.opinions} == set(itertools.product("ab", ("last", "verdict")))
 
 
 def test_one_writer_writes_for_all_judges() -> None:
-    (writer,) = judges("w")
-    told = play(worked, settings("ab", writer=writer), an_item())
-    assert [ask.spec.model for ask in told.asked[:4]] == ["model-w"] * 4
-    assert [ask.spec.model for ask in told.asked[4:]] == ["model-a"] * 12 + ["model-b"] * 12
+    (writer,) = make_judges("w")
+    trace = run_scripted(worked_example_reply, make_settings("ab", writer=writer), make_item())
+    assert [ask.spec.model for ask in trace.asked[:4]] == ["model-w"] * 4
+    assert [ask.spec.model for ask in trace.asked[4:]] == ["model-a"] * 12 + ["model-b"] * 12
 
 
-def test_recall_can_have_a_model_of_its_own() -> None:
-    judge = Judge(name="open", spec=Spec(model="large"), recall=Spec(model="small"))
-    told = play(lambda ask: "True", settings().model_copy(update={"judges": (judge,)}), brought())
-    assert [(ask.step, ask.spec.model) for ask in told.asked] == [
+def test_recall_can_use_another_model() -> None:
+    judge = CritiqueJudge(name="open", spec=Spec(model="large"), recall=Spec(model="small"))
+    trace = run_scripted(
+        lambda ask: "True", make_settings().model_copy(update={"judges": (judge,)}), make_complete_item()
+    )
+    assert [(ask.step, ask.spec.model) for ask in trace.asked] == [
         ("precision", "large"),
         ("precision", "large"),
         ("recall", "small"),
@@ -181,73 +194,75 @@ def test_recall_can_have_a_model_of_its_own() -> None:
         ("recall", {"reference_critique", "extract", "recall"}),
     ],
 )
-def test_one_task_asks_for_nothing_that_it_does_not_need(tasks: str, steps: set[str]) -> None:
-    told = play(worked, settings(tasks=tasks), an_item())
-    assert set(told.steps()) == steps and told.steps().count("extract") == 1
-    assert told.verdict and told.verdict.outcome == "agreed" and told.verdict.value is None
+def test_a_single_task_asks_only_for_what_it_needs(tasks: str, steps: set[str]) -> None:
+    trace = run_scripted(worked_example_reply, make_settings(tasks=tasks), make_item())
+    assert set(trace.steps()) == steps and trace.steps().count("extract") == 1
+    assert trace.verdict and trace.verdict.outcome == "agreed" and trace.verdict.value is None
 
 
-def test_the_same_words_are_the_same_aiu_in_every_run() -> None:
-    first, again = (play(worked, settings(), an_item()) for _ in range(2))
-    assert set(first.said("aiu_precision")) == set(again.said("aiu_precision"))
-    assert all(part.startswith("model.") for part in first.said("aiu_precision"))
+def test_equal_texts_have_equal_aiu_ids_in_every_run() -> None:
+    first, second = (run_scripted(worked_example_reply, make_settings(), make_item()) for _ in range(2))
+    assert set(first.values_by_part("aiu_precision")) == set(second.values_by_part("aiu_precision"))
+    assert all(part.startswith("model.") for part in first.values_by_part("aiu_precision"))
 
 
-def test_a_run_that_stopped_goes_on_without_asking_again() -> None:
-    whole = play(worked, settings(), an_item())
-    for kept in range(len(whole.events)):
-        again = play(worked, settings(), an_item(), stored=whole.events[:kept])
-        answered = sum(isinstance(event, TurnTaken) for event in whole.events[:kept])
-        assert again.verdict == whole.verdict and len(again.asked) == len(whole.asked) - answered
+def test_a_resumed_run_repeats_no_answered_ask() -> None:
+    complete = run_scripted(worked_example_reply, make_settings(), make_item())
+    for length in range(len(complete.events)):
+        resumed = run_scripted(worked_example_reply, make_settings(), make_item(), stored=complete.events[:length])
+        answered = sum(isinstance(event, TurnCompleted) for event in complete.events[:length])
+        assert resumed.verdict == complete.verdict and len(resumed.asked) == len(complete.asked) - answered
 
 
-def test_a_trace_that_is_under_way_tells_what_is_known_and_what_is_being_asked() -> None:
-    whole = play(worked, settings(), an_item())
-    numbered = {e.ask: e.turn for e in whole.events if isinstance(e, TurnTaken)}
+def test_a_replay_of_an_unfinished_trace_lists_the_pending_jobs() -> None:
+    complete = run_scripted(worked_example_reply, make_settings(), make_item())
+    numbered = {e.ask: e.turn for e in complete.events if isinstance(e, TurnCompleted)}
 
     def after(*missing: int) -> Replay:
-        return replayed(an_item(), settings(), {k: turn for k, turn in numbered.items() if k not in missing})
+        return replay_turns(make_item(), make_settings(), {k: turn for k, turn in numbered.items() if k not in missing})
 
-    assert after(0, 3, 5).case.answer is None
-    assert [job.step for job in after(0, 3, 5).asked] == ["reference_answer"]
-    assert [job.aiu.text for job in after(4, 8).asked if job.aiu] == [next(iter(CLAIMS)), list(CLAIMS)[4]]
-    assert after().asked == () and scores(after().case)["a", "model"].recall == 2 / 5
-    assert sorted(after().numbers.values()) == list(range(16))
+    assert after(0, 3, 5).evaluation.answer is None
+    assert [job.step for job in after(0, 3, 5).pending] == ["reference_answer"]
+    assert [job.aiu.text for job in after(4, 8).pending if job.aiu] == [next(iter(CLAIMS)), list(CLAIMS)[4]]
+    assert after().pending == () and critique_scores(after().evaluation)["a", "model"].recall == 2 / 5
+    assert sorted(after().ask_numbers.values()) == list(range(16))
 
 
-def test_a_rationale_falls_into_evidence_and_reasoning_where_it_is_written_so() -> None:
-    told = play(worked, settings(), an_item())
-    numbered = {e.ask: e.turn for e in told.events if isinstance(e, TurnTaken)}
-    first = judgements(replayed(an_item(), settings(), numbered).case)[0]
+def test_a_rationale_is_split_into_evidence_and_reasoning() -> None:
+    trace = run_scripted(worked_example_reply, make_settings(), make_item())
+    numbered = {e.ask: e.turn for e in trace.events if isinstance(e, TurnCompleted)}
+    first = collect_judgements(replay_turns(make_item(), make_settings(), numbered).evaluation)[0]
     assert (first.evidence, first.reasoning.splitlines()[0]) == ("what the texts say.", "so it is.")
-    assert parted("It follows.\nTrue") == ("", "It follows.\nTrue")
-    assert parted("**Evidence:** a\n**Reasoning:** b: c") == ("a", "b: c")
+    assert split_rationale("It follows.\nTrue") == ("", "It follows.\nTrue")
+    assert split_rationale("**Evidence:** a\n**Reasoning:** b: c") == ("a", "b: c")
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
         ({"critiques": ()}, "Item ladder has no critique; MetaCritique evaluates critiques."),
-        ({"responses": ()}, "Item ladder has no response 1, of which the critique model speaks."),
+        ({"responses": ()}, "Item ladder has no response 1, which the critique 'model' refers to."),
     ],
 )
-def test_an_item_that_has_nothing_to_judge_is_a_problem_in_words(fields: dict, sentence: str) -> None:
-    assert play(worked, settings(), an_item(**fields)).events == [TraceFailed(problem=sentence)]
+def test_an_item_without_a_valid_critique_fails_the_trace(fields: dict, sentence: str) -> None:
+    assert run_scripted(worked_example_reply, make_settings(), make_item(**fields)).events == [
+        TraceFailed(problem=sentence)
+    ]
 
 
 def test_text_with_dollars_and_braces_is_data() -> None:
-    item = an_item(prompt="$question ${x} {claim}")
-    told = play(worked_or_true, settings(), item)
-    assert "$question ${x} {claim}" in told.asked[0].prompt
+    item = make_item(prompt="$question ${x} {claim}")
+    trace = run_scripted(worked_example_or_true, make_settings(), item)
+    assert "$question ${x} {claim}" in trace.asked[0].prompt
 
 
-def test_two_judges_of_one_name_are_refused() -> None:
+def test_two_judges_with_the_same_name_are_refused() -> None:
     with pytest.raises(ValidationError, match="two judges are called 'a'"):
-        settings("aa")
+        make_settings("aa")
 
 
-def test_an_estimate_knows_what_is_brought_and_guesses_the_rest() -> None:
-    told = estimate(PROTOCOLS["metacritique"], [brought()], settings())
-    assert (told.calls_at_least, told.calls_at_most) == (3, 3)
-    told = estimate(PROTOCOLS["metacritique"], [an_item()], settings())
-    assert (told.calls_at_least, told.calls_at_most) == (4 + 6, 4 + 16)
+def test_an_estimate_counts_given_aius_and_assumes_typical_numbers_otherwise() -> None:
+    estimate = estimate_run(PROTOCOLS["metacritique"], [make_complete_item()], make_settings())
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (3, 3)
+    estimate = estimate_run(PROTOCOLS["metacritique"], [make_item()], make_settings())
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (4 + 6, 4 + 16)

@@ -1,9 +1,9 @@
-"""What replies about critiques say, and which of them say nothing."""
+"""The readers of truth values, claims, ratings and letters; other replies are refused with the reason."""
 
 import pytest
 
 from core.problems import Unreadable
-from core.protocols.metacritique.readings import claims, letter, rating, truth, words
+from core.protocols.metacritique.readings import read_claims, read_letter, read_rating, read_text, read_truth
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from core.protocols.metacritique.readings import claims, letter, rating, truth, 
         ("If the first claim is false, the rest falls. Therefore, the claim is false.", False),
     ],
 )
-def test_the_last_sentence_tells(reply: str, value: bool) -> None:
-    assert truth(reply) is value
+def test_the_last_sentence_is_read(reply: str, value: bool) -> None:
+    assert read_truth(reply) is value
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_the_last_sentence_tells(reply: str, value: bool) -> None:
         ("The claim is true. Rather, the claim is false", None),
     ],
 )
-def test_what_is_in_doubt_is_no_judgement(reply: str, reason: str | None) -> None:
+def test_a_qualified_conclusion_is_unreadable(reply: str, reason: str | None) -> None:
     if reason is None:
-        assert truth(reply) is False
+        assert read_truth(reply) is False
         return
     with pytest.raises(Unreadable, match=reason):
-        truth(reply)
+        read_truth(reply)
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "claims"),
     [
         ("One.\nTwo.", ["One.", "Two."]),
         ("1. One.\n2) Two.\n- Three.\n(4) Four.", ["One.", "Two.", "Three.", "Four."]),
@@ -64,39 +64,39 @@ def test_what_is_in_doubt_is_no_judgement(reply: str, reason: str | None) -> Non
         ("None.", []),
     ],
 )
-def test_claims_stand_one_a_line(reply: str, found: list[str]) -> None:
-    assert claims(reply).splitlines() == found
+def test_claims_are_read_one_a_line(reply: str, claims: list[str]) -> None:
+    assert read_claims(reply).splitlines() == claims
 
 
 @pytest.mark.parametrize("reply", ["", "  \n ", "Here are the claims:", "```\n```"])
-def test_a_list_without_a_claim_cannot_be_read(reply: str) -> None:
+def test_a_list_without_claims_is_unreadable(reply: str) -> None:
     with pytest.raises(Unreadable):
-        claims(reply)
+        read_claims(reply)
 
 
 @pytest.mark.parametrize(("reply", "value"), [("Fine. [[6]]", 6), ("[[ 1 ]]", 1), ("[[5]] So: [[5]]", 5)])
-def test_a_rating_stands_in_double_brackets(reply: str, value: int) -> None:
-    assert rating(reply) == value
+def test_a_rating_is_in_double_brackets(reply: str, value: int) -> None:
+    assert read_rating(reply) == value
 
 
 @pytest.mark.parametrize("reply", ["6", "[[8]]", "[[0]]", "[[5.5]]", "[[score]]", "[[5]] or [[6]]", "[[five]]"])
-def test_what_is_no_rating_from_1_to_7_is_refused(reply: str) -> None:
+def test_other_replies_are_unreadable_as_ratings(reply: str) -> None:
     with pytest.raises(Unreadable):
-        rating(reply)
+        read_rating(reply)
 
 
 @pytest.mark.parametrize(("reply", "value"), [("[[A]]", 1), ("So [[b]].", 2), ("A tie: [[C]]", 0)])
 def test_a_letter_names_the_better_one(reply: str, value: int) -> None:
-    assert letter(reply) == value
+    assert read_letter(reply) == value
 
 
 @pytest.mark.parametrize("reply", ["A", "[[A]] [[B]]", "[[D]]", "[A]", "", '"[[A]]" if A, "[[B]]" if B, "[[C]]"'])
-def test_what_is_no_letter_is_refused(reply: str) -> None:
+def test_other_replies_are_unreadable_as_letters(reply: str) -> None:
     with pytest.raises(Unreadable):
-        letter(reply)
+        read_letter(reply)
 
 
-def test_a_text_is_what_stands_there() -> None:
-    assert words(" So it is.\n") == "So it is."
+def test_a_text_is_read_without_surrounding_blanks() -> None:
+    assert read_text(" So it is.\n") == "So it is."
     with pytest.raises(Unreadable, match="empty"):
-        words(" \n")
+        read_text(" \n")

@@ -1,96 +1,63 @@
-"""The sample review: whole, consistent with the protocol, and with something to see on every part of its page."""
+"""The sample study of ReFeR: consistent with the protocol, with content for every part of its pages."""
 
-import asyncio
 from collections import Counter
 
 import pytest
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, StudyRecord, TraceRecord
-from core.llm.client import Reply, ScriptedModel
-from core.protocols.protocol import trace_random
-from core.protocols.refer.protocol import Settings
-from core.protocols.registry import PROTOCOLS
-from core.runner import run_flow
-from core.trace import Ask, Event, ReplyUnreadable, TurnTaken, VerdictReached
+from core.protocols.refer.settings import Settings
+from core.trace import VerdictReached
 from storage import database
 from storage.transfer import imports, samples
+from tests.core.protocols.sample_replays import replay_sample, replies
 
 RECORDS = list(tiebreak.read(samples.path("refer")))
 
 
-def of(sort):
-    return [record for record in RECORDS if isinstance(record, sort)]
+def records(record_type):
+    return [record for record in RECORDS if isinstance(record, record_type)]
 
 
-ITEMS = {record.item.id: record.item for record in of(ItemRecord)}
-(RUN,) = of(RunRecord)
+ITEMS = {record.item.id: record.item for record in records(ItemRecord)}
+(RUN,) = records(RunRecord)
 SETTINGS = Settings.model_validate(RUN.settings)
 
 
-def replies(trace: TraceRecord):
-    return [event for event in trace.events if isinstance(event, TurnTaken | ReplyUnreadable)]
+@pytest.mark.parametrize("trace", records(TraceRecord), ids=lambda trace: trace.item)
+def test_replaying_the_replies_gives_the_same_review(trace):
+    assert replay_sample(RUN, ITEMS[trace.item], trace) == list(trace.events)
 
 
-@pytest.mark.parametrize("trace", of(TraceRecord), ids=lambda trace: trace.item)
-def test_a_review_is_what_the_protocol_makes_of_its_replies(trace):
-    stored: dict[tuple[str, bool], list[Reply]] = {}
-    for event in replies(trace):
-        finish = {"the model refused": "refused", "the reply was cut": "cut off"}.get(event.turn.problem[:17], "stop")
-        again = event.ask in {other.ask for other in replies(trace) if isinstance(other, ReplyUnreadable)}
-        second = again and isinstance(event, TurnTaken)
-        reply = Reply(text=event.turn.reply, finish=finish, usage=event.turn.usage)
-        stored.setdefault((event.turn.speaker, second), []).append(reply)
-
-    def answer(ask: Ask) -> Reply:
-        return stored[ask.speaker, "could not be read" in ask.prompt.splitlines()[-1]].pop(0)
-
-    events: list[Event] = []
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    item = ITEMS[trace.item]
-    asyncio.run(
-        run_flow(
-            PROTOCOLS["refer"].flow(item, SETTINGS, trace_random(0, item), RUN.prompts), ScriptedModel(answer), record
-        )
-    )
-    assert events[-1] == trace.events[-1]
-    assert [kept(event) for event in events] == [kept(event) for event in trace.events]
-
-
-def kept(event: Event) -> object:
-    return (
-        (event.ask, event.turn.reply, event.turn.reading) if isinstance(event, TurnTaken | ReplyUnreadable) else event
-    )
-
-
-def test_the_study_says_that_it_proves_nothing():
-    (study,) = of(StudyRecord)
+def test_the_study_is_described_as_a_sample():
+    (study,) = records(StudyRecord)
     assert study.sample and "no model was asked" in study.description and "proves anything" in study.description
 
 
-def test_peers_and_samples_differ_and_some_cannot_be_read():
-    problems = [event.turn.problem for trace in of(TraceRecord) for event in replies(trace) if event.turn.problem]
-    assert {"refused", "cut off"} <= {word for word in ("refused", "cut off") if any(word in one for one in problems)}
-    verdicts = [trace.events[-1].verdict for trace in of(TraceRecord) if isinstance(trace.events[-1], VerdictReached)]
-    assert len(verdicts) == 8 and len({one.value for one in verdicts}) > 5
+def test_peers_and_samples_differ_and_some_are_unreadable():
+    problems = [turn.problem for trace in records(TraceRecord) for turn in replies(trace) if turn.problem]
+    assert {"refused", "cut off"} <= {
+        word for word in ("refused", "cut off") if any(word in problem for problem in problems)
+    }
+    verdicts = [
+        trace.events[-1].verdict for trace in records(TraceRecord) if isinstance(trace.events[-1], VerdictReached)
+    ]
+    assert len(verdicts) == 8 and len({verdict.value for verdict in verdicts}) > 5
     assert SETTINGS.samples == 10 and len(SETTINGS.peers) == 3
 
 
-def test_annotators_overlap_only_in_part_and_one_changed_a_mind():
-    labels = [record.label for record in of(LabelRecord)]
-    (scale,) = of(ScaleRecord)
-    assert all(scale.scale.holds(label.value) for label in labels)
+def test_annotators_overlap_only_in_part_and_one_changed_a_label():
+    labels = [record.label for record in records(LabelRecord)]
+    (scale,) = records(ScaleRecord)
+    assert all(scale.scale.contains(label.value) for label in labels)
     assert set(Counter(label.target.item for label in labels if label.blind).values()) == {2, 3}
     assert [label.annotator for label in labels if not label.blind] == ["annotator 3"]
 
 
-def test_a_store_takes_it_in_whole_though_a_mean_is_not_on_its_scale(tmp_path):
+def test_the_sample_can_be_imported_though_means_are_off_the_scale(tmp_path):
     engine = database.connect(f"sqlite:///{tmp_path}/sample.db")
     database.upgrade(engine)
-    added = imports.load(engine, "sample", RECORDS)
+    added = imports.import_records(engine, "sample", RECORDS)
     assert (added.items, added.runs, added.traces, added.marks) == (8, 1, 8, 1)
 
 

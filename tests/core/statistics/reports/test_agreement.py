@@ -1,25 +1,25 @@
-"""Agreement as pages and the command line ask for it."""
+"""Rows of agreement between annotators."""
 
+import subprocess
+import sys
+from dataclasses import fields
 from itertools import pairwise
 
 import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.statistics.reports.agreement import Row, agreement
-from tests.core.statistics.shared import read
+from core.statistics.reports.agreement import AgreementRow, agreement_rows, rows_to_frame
+from tests.core.statistics.frames import make_frame
+from tests.core.statistics.public_data import read_public_json
+from tests.paths import ROOT
 
-COLUMNS = ["item", "scenario", "kind", "criterion", "part", "rater", "value"]
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
 
-def frame(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=COLUMNS)
-
-
 def preferences(votes: list[str], raters: str = "abcdef") -> pd.DataFrame:
-    """One item for each word: a digit for each rater in order, '-' for no label."""
-    return frame(
+    """Return one item for each word: a digit for each rater in order, '-' for no label."""
+    return make_frame(
         *(
             (f"i{number}", "writing", "preference", "", None, rater, int(vote))
             for number, word in enumerate(votes)
@@ -29,24 +29,26 @@ def preferences(votes: list[str], raters: str = "abcdef") -> pd.DataFrame:
     )
 
 
-def ask(labels: pd.DataFrame, statistic: str, scale: Scale = PREFERENCE, by: str = "all", **more) -> list[Row]:
+def rows_of(
+    labels: pd.DataFrame, statistic: str, scale: Scale = PREFERENCE, by: str = "all", **options
+) -> list[AgreementRow]:
     scales = {(kind, criterion): scale for kind, criterion in zip(labels.kind, labels.criterion, strict=True)}
-    return [row for row in agreement(labels, by=by, scales=scales, **more) if row.statistic == statistic]
+    return [row for row in agreement_rows(labels, by=by, scales=scales, **options) if row.statistic == statistic]
 
 
 def test_pandalm_gives_the_published_kappas():
-    records = read("pandalm/testset-v1.json")
-    labels = frame(
+    records = read_public_json("pandalm/testset-v1.json")
+    labels = make_frame(
         *(
-            (str(record["idx"]), "", "preference", "", None, person, record[person])
+            (str(record["idx"]), "", "preference", "", None, annotator, record[annotator])
             for record in records
-            for person in ("annotator1", "annotator2", "annotator3")
+            for annotator in ("annotator1", "annotator2", "annotator3")
         )
     )
-    (fleiss,) = ask(labels, "fleiss_kappa")
+    (fleiss,) = rows_of(labels, "fleiss_kappa")
     assert fleiss.value == pytest.approx(0.8642, abs=5e-5)
     assert (fleiss.items, fleiss.raters, fleiss.pairs) == (999, 3, 2997)
-    pairs = {row.group: row.value for row in ask(labels, "cohen_kappa", by="raters")}
+    pairs = {row.group: row.value for row in rows_of(labels, "cohen_kappa", by="raters")}
     assert pairs == {
         "annotator1 × annotator2": pytest.approx(0.8520, abs=5e-5),
         "annotator1 × annotator3": pytest.approx(0.8789, abs=5e-5),
@@ -67,21 +69,21 @@ TOPICAL_CHAT = {
 @pytest.mark.parametrize("criterion", TOPICAL_CHAT)
 def test_topical_chat_gives_the_published_correlations_and_alphas(criterion):
     categories, spearman, alpha = TOPICAL_CHAT[criterion]
-    labels = frame(
+    labels = make_frame(
         *(
             (f"{dialogue}-{number}", "", "likert", criterion, None, f"rater {rater}", value)
-            for dialogue, record in enumerate(read("topical_chat/usr_topical_chat.json"))
+            for dialogue, record in enumerate(read_public_json("topical_chat/usr_topical_chat.json"))
             for number, response in enumerate(record["responses"])
             for rater, value in enumerate(response[criterion])
         )
     )
     scale = Scale(level="ordinal", categories=categories)
-    assert ask(labels, "spearman", scale)[0].value == pytest.approx(spearman, abs=5e-5)
-    assert ask(labels, "krippendorff_alpha_ordinal", scale)[0].value == pytest.approx(alpha, abs=5e-5)
+    assert rows_of(labels, "spearman", scale)[0].value == pytest.approx(spearman, abs=5e-5)
+    assert rows_of(labels, "krippendorff_alpha_ordinal", scale)[0].value == pytest.approx(alpha, abs=5e-5)
 
 
-def test_three_of_five_raters_in_full_agreement_correlate_perfectly():
-    labels = frame(
+def test_three_of_five_unanimous_raters_correlate_perfectly():
+    labels = make_frame(
         *(
             (f"i{item}", "", "score", "", None, f"r{(item + shift) % 5}", 1 + item % 5)
             for item in range(60)
@@ -89,18 +91,18 @@ def test_three_of_five_raters_in_full_agreement_correlate_perfectly():
         )
     )
     for statistic in ("cohen_kappa", "spearman", "pearson", "kendall_tau_b"):
-        assert ask(labels, statistic, FIVE)[0].value == pytest.approx(1)
+        assert rows_of(labels, statistic, FIVE)[0].value == pytest.approx(1)
 
 
-def test_unequal_raters_are_weighed_by_item():
+def test_items_with_unequal_numbers_of_raters_have_equal_weights():
     split = ["111"] * 5 + ["222"] * 5 + ["12"] * 9
-    assert ask(preferences(split), "fleiss_kappa")[0].value == pytest.approx(1 / 19)
+    assert rows_of(preferences(split), "fleiss_kappa")[0].value == pytest.approx(1 / 19)
     disputed = ["11"] * 35 + ["22"] * 35 + ["1122"] * 30
-    assert ask(preferences(disputed), "fleiss_kappa")[0].value == pytest.approx(0.6)
+    assert rows_of(preferences(disputed), "fleiss_kappa")[0].value == pytest.approx(0.6)
 
 
-def test_one_category_only_is_explained_with_the_raw_agreement():
-    rows = agreement(preferences(["111"] * 60), by="all", scales={("preference", ""): PREFERENCE})
+def test_one_category_only_gives_the_raw_agreement_as_reason():
+    rows = agreement_rows(preferences(["111"] * 60), by="all", scales={("preference", ""): PREFERENCE})
     named = {row.statistic: row for row in rows}
     for statistic in ("cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal"):
         assert named[statistic].value is None
@@ -111,75 +113,76 @@ def test_one_category_only_is_explained_with_the_raw_agreement():
     assert "rule of three" in named["percent"].reason
 
 
-def test_items_judged_once_give_no_agreement_and_a_reason():
-    (row,) = ask(preferences(["1--", "-2-", "--0"]), "fleiss_kappa")
+def test_items_with_one_label_give_no_agreement_and_a_reason():
+    (row,) = rows_of(preferences(["1--", "-2-", "--0"]), "fleiss_kappa")
     assert (row.value, row.low, row.high, row.items, row.pairs) == (None, None, None, 0, 0)
-    assert "no item was judged by two people" in row.reason
+    assert "no item was labelled by two annotators" in row.reason
 
 
-def test_few_items_are_flagged_and_many_are_not():
-    assert "fewer than 50 items" in ask(preferences(["111", "122", "120", "222"] * 5), "percent")[0].reason
-    assert ask(preferences(["111", "122", "120", "222"] * 20), "percent")[0].reason == ""
+def test_few_items_have_a_caveat_and_many_have_none():
+    assert "fewer than 50 items" in rows_of(preferences(["111", "122", "120", "222"] * 5), "percent")[0].reason
+    assert rows_of(preferences(["111", "122", "120", "222"] * 20), "percent")[0].reason == ""
 
 
 def test_two_items_are_too_few_for_a_correlation():
-    (row,) = ask(preferences(["11", "22"]), "pearson", Scale(level="interval", categories=(1, 2)))
+    (row,) = rows_of(preferences(["11", "22"]), "pearson", Scale(level="interval", categories=(1, 2)))
     assert row.value is None
     assert "needs 3 items" in row.reason
 
 
-def test_equal_scores_of_one_rater_are_explained():
+def test_equal_scores_of_one_rater_are_the_reason():
     labels = preferences(["12", "13", "11", "15"])
-    (row,) = ask(labels, "spearman", FIVE)
+    (row,) = rows_of(labels, "spearman", FIVE)
     assert row.value is None
     assert "the same score" in row.reason
-    (kappa,) = ask(labels, "cohen_kappa", FIVE)
+    (kappa,) = rows_of(labels, "cohen_kappa", FIVE)
     assert kappa.value == pytest.approx(0)
     assert "a used one label only" in kappa.reason
 
 
-def test_pairs_that_share_no_item_are_counted_in_the_reason():
+def test_pairs_without_a_shared_item_are_counted_in_the_reason():
     labels = preferences(["11-", "22-", "12-", "00-", "--1"])
-    (row,) = ask(labels, "cohen_kappa")
+    (row,) = rows_of(labels, "cohen_kappa")
     assert "mean of 1 rater pair; undefined for 2 more" in row.reason
 
 
-def test_scenarios_have_rows_of_their_own():
+def test_each_scenario_has_its_rows():
     labels = preferences(["11", "22", "12"] * 3)
     labels["scenario"] = ["math" if vote == 2 else "writing" for vote in labels["value"]]
     labels["scenario"] = labels.groupby("item")["scenario"].transform("max")
-    rows = ask(labels, "percent", by="scenario")
+    rows = rows_of(labels, "percent", by="scenario")
     assert [(row.group, row.items, row.value) for row in rows] == [("math", 3, 1), ("writing", 6, 0.5)]
 
 
 def test_criteria_on_one_scale_are_also_pooled():
-    one = preferences(["11", "22", "12"])
-    two = one.assign(criterion="depth")
-    rows = ask(pd.concat([one, two]), "percent")
-    assert [(row.criterion, row.items) for row in rows] == [("", 3), ("depth", 3), ("all", 6)]
+    first = preferences(["11", "22", "12"])
+    second = first.assign(criterion="depth")
+    rows = rows_of(pd.concat([first, second]), "percent")
+    assert [(row.criterion, row.items) for row in rows] == [("", 3), ("all", 6), ("depth", 3)]
+    assert [row.criterion for row in rows_of(pd.concat([first, second]), "percent", by="criterion")] == ["", "depth"]
 
 
-def test_parts_of_an_item_are_units_of_their_own():
-    labels = frame(
+def test_parts_of_an_item_are_separate_targets():
+    labels = make_frame(
         *(
             ("i", "", "aiu_precision", "", part, rater, value)
             for part, value in (("1", True), ("2", False), ("3", True))
             for rater in "ab"
         )
     )
-    (row,) = ask(labels, "krippendorff_alpha_nominal", TRUTH)
+    (row,) = rows_of(labels, "krippendorff_alpha_nominal", TRUTH)
     assert (row.value, row.items) == (1, 3)
 
 
-def test_scores_without_categories_are_numbers():
-    labels = frame(
+def test_scores_without_categories_have_statistics_of_numbers():
+    labels = make_frame(
         *(
             (f"i{item}", "", "score", "", None, rater, item * 0.137 + shift)
             for item in range(80)
             for rater, shift in (("a", 0.0), ("b", 0.5 * (item % 3)), ("c", -0.2 * (item % 2)))
         )
     )
-    rows = agreement(labels, by="all", scales={("score", ""): Scale(level="interval", low=0, high=12)})
+    rows = agreement_rows(labels, by="all", scales={("score", ""): Scale(level="interval", low=0, high=12)})
     assert [row.statistic for row in rows] == [
         "krippendorff_alpha_ordinal",
         "krippendorff_alpha_interval",
@@ -191,19 +194,19 @@ def test_scores_without_categories_are_numbers():
         assert row.low < row.value < row.high
 
 
-def test_a_value_off_the_declared_scale_is_refused_in_a_sentence():
+def test_a_value_off_the_declared_scale_is_refused():
     with pytest.raises(ValueError, match="3 is not on the declared scale"):
-        ask(preferences(["13"]), "percent")
+        rows_of(preferences(["13"]), "percent")
 
 
 def test_groups_of_items_widen_the_interval():
-    """Items that repeat their dialogue's label are worth no more than the dialogue."""
+    """Items that repeat their dialogue's label give no more information than the dialogue."""
     words = [word for word in ("11", "22", "12", "10", "00", "11") for _ in range(40)]
     labels = preferences(words)
     labels["group"] = [f"dialogue {int(item[1:]) // 10}" for item in labels["item"]]
-    alone, grouped = (ask(part, "percent")[0] for part in (labels.drop(columns="group"), labels))
-    assert alone.value == grouped.value
-    assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
+    independent, grouped = (rows_of(frame, "percent")[0] for frame in (labels.drop(columns="group"), labels))
+    assert independent.value == grouped.value
+    assert grouped.high - grouped.low > 2 * (independent.high - independent.low)
 
 
 def test_parts_of_one_item_are_resampled_together():
@@ -213,33 +216,57 @@ def test_parts_of_one_item_are_resampled_together():
         for part in range(8)
         for rater in "ab"
     ]
-    labels = frame(*rows)
+    labels = make_frame(*rows)
     labels.loc[labels["item"].str[1:].astype(int) % 2 == 0, "value"] = True
-    apart = labels.assign(item=labels["item"] + "-" + labels["part"])
-    together, alone = (ask(part, "percent", TRUTH)[0] for part in (labels, apart))
-    assert together.items == alone.items == 480
-    assert together.value == alone.value
-    assert together.high - together.low > 2 * (alone.high - alone.low)
+    separate_items = labels.assign(item=labels["item"] + "-" + labels["part"])
+    of_parts, of_items = (rows_of(frame, "percent", TRUTH)[0] for frame in (labels, separate_items))
+    assert of_parts.items == of_items.items == 480
+    assert of_parts.value == of_items.value
+    assert of_parts.high - of_parts.low > 2 * (of_items.high - of_items.low)
 
 
-def test_two_shared_items_do_not_enter_a_mean_of_correlations():
+def test_pairs_with_two_shared_items_have_no_correlation():
     labels = preferences(["121", "232", "311", "453", "51-", "2--", "34-"])
-    (row,) = ask(labels, "pearson", FIVE)
-    full = [ask(labels[labels["rater"].isin([a, b])], "pearson", FIVE)[0].value for a, b in ("ab", "ac", "bc")]
-    assert row.value == pytest.approx(sum(full) / 3)
+    (row,) = rows_of(labels, "pearson", FIVE)
+    by_pair = [rows_of(labels[labels["rater"].isin([a, b])], "pearson", FIVE)[0].value for a, b in ("ab", "ac", "bc")]
+    assert row.value == pytest.approx(sum(by_pair) / 3)
     few = labels.drop(labels[(labels["rater"] == "c") & ~labels["item"].isin(["i0", "i1"])].index)
-    (row,) = ask(few, "pearson", FIVE)
-    assert row.value == pytest.approx(full[0])
+    (row,) = rows_of(few, "pearson", FIVE)
+    assert row.value == pytest.approx(by_pair[0])
     assert "mean of 1 rater pair; undefined for 2 more" in row.reason
 
 
-def test_the_same_seed_gives_the_same_interval_and_rows_do_not_matter():
+def test_the_same_seed_gives_the_same_interval_in_any_order_of_rows():
     labels = preferences(["11", "22", "12", "10", "00", "11"] * 20)
-    rows = [ask(part, "fleiss_kappa", seed=7)[0] for part in (labels, labels, labels[::-1])]
+    rows = [rows_of(frame, "fleiss_kappa", seed=7)[0] for frame in (labels, labels, labels[::-1])]
     assert rows[0] == rows[1] == rows[2]
-    lows = [ask(labels, "fleiss_kappa", seed=seed)[0].low for seed in range(5)]
+    lows = [rows_of(labels, "fleiss_kappa", seed=seed)[0].low for seed in range(5)]
     assert any(a != b for a, b in pairwise(lows))
 
 
 def test_no_labels_give_no_rows():
-    assert agreement(frame(), by="all", scales={}) == []
+    assert agreement_rows(make_frame(), by="all", scales={}) == []
+
+
+def test_scenarios_and_pairs_of_raters_are_pooled_over_criteria():
+    first = preferences(["11", "22", "12"])
+    labels = pd.concat([first, first.assign(criterion="depth")])
+    for by, group in (("scenario", "writing"), ("raters", "a × b")):
+        rows = rows_of(labels, "percent", by=by)
+        assert [(row.criterion, row.group, row.items) for row in rows] == [
+            ("", group, 3),
+            ("all", group, 6),
+            ("depth", group, 3),
+        ]
+
+
+def test_the_columns_of_a_frame_are_the_fields_of_its_rows():
+    frame = rows_to_frame(rows_of(preferences(["11", "12"]), "percent"))
+    assert list(frame.columns) == [field.name for field in fields(AgreementRow)]
+    assert frame["value"].tolist() == [0.5]
+
+
+def test_agreement_is_imported_without_scipys_distributions():
+    """Importing scipy.stats takes a third of a second, which every command and page would wait for."""
+    code = "import sys, core.statistics.reports.agreement; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -1,0 +1,50 @@
+"""How far the opinions behind a verdict are apart, from 0 (they agree) to 1 (nothing could be further apart)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from core.labels import Scale, Value
+
+DISPUTED_FROM = 0.5
+"""The default from which a verdict counts as disputed: half of the scale, or two of three judges against one."""
+
+
+def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, flipped: bool = False) -> float | None:
+    """Return the contention of opinions on one target; None where none can be read.
+
+    Scores, which are numbers on a `scale`: their range divided by the length of the scale. Everything else: one minus
+    the share of the most frequent value, divided by its largest possible value 1 - 1/n, so that n different values
+    give 1.
+    `flipped` says that a judge changed its choice with the order of the responses, which gives 1.
+    """
+    readable = [opinion for opinion in opinions if opinion is not None]
+    if flipped:
+        return 1.0
+    if not readable:
+        return None
+    length = scale_length(scale)
+    numbers = [float(value) for value in readable if isinstance(value, int | float) and not isinstance(value, bool)]
+    if length and len(numbers) == len(readable):
+        return min(1.0, (max(numbers) - min(numbers)) / length)
+    return _division(readable)
+
+
+def scale_length(scale: Scale | None) -> float | None:
+    """The distance between the ends of a numeric scale; None where the scale has no numeric ends."""
+    if scale is None or scale.level == "nominal":
+        return None
+    levels = [value for value in scale.categories if isinstance(value, int | float) and not isinstance(value, bool)]
+    low = scale.low if scale.low is not None else min(levels, default=None)
+    high = scale.high if scale.high is not None else max(levels, default=None)
+    if low is None or high is None or high <= low:
+        return None
+    return float(high) - float(low)
+
+
+def _division(values: Sequence[Value]) -> float:
+    """One minus the modal share, as a share of its largest value."""
+    if len(values) < 2:
+        return 0.0
+    counts = Counter((isinstance(value, bool), repr(value) if isinstance(value, dict) else value) for value in values)
+    modal_share = max(counts.values()) / len(values)
+    return (1 - modal_share) / (1 - 1 / len(values))

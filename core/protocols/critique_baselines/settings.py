@@ -1,0 +1,43 @@
+"""Settings of MetaCritique's baselines: single ratings, pairwise comparison, refinement of the answer."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from core.frozen import Frozen
+from core.protocols.metacritique.settings import CritiqueJudge
+
+
+class SingleSettings(Frozen):
+    """A rating of each critique."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    """The judges that rate. The paper has one, GPT-4."""
+
+
+class PairwiseSettings(Frozen):
+    """A comparison of each pair of critiques."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    """The judges that compare. The paper has one, GPT-4."""
+    among: Literal["models", "people", "everybody"] = "models"
+    """Whose critiques are compared with each other. The paper compares the critiques of models only: those of people
+    differ in style, and the style would decide."""
+    shuffle: bool = True
+    """Randomise for each pair which critique is read first, as the paper did."""
+
+
+class RefinementSettings(PairwiseSettings):
+    """A comparison of the answers that each pair of critiques leads to."""
+
+    writer: CritiqueJudge | None = None
+    """The model that refines the answers. Empty: the first judge. The paper uses GPT-4 for both."""
+
+    @property
+    def effective_writer(self) -> CritiqueJudge:
+        """The writer, by default the first judge."""
+        return self.writer or self.judges[0]

@@ -1,0 +1,88 @@
+"""Parts of prompts that protocols share: the question, and the criterion in ScaleEval's six formats.
+
+Section 8 and Table 7 of ScaleEval: one format is plain, five are perturbed, to measure how much a judge relies on the
+criterion. Each format is a function of a text and of a seeded generator, so that a trace can be replayed exactly.
+"""
+
+import re
+from collections.abc import Callable
+from random import Random
+from typing import Literal, get_args
+
+from core.items import Criterion, Item
+
+CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
+CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
+
+SYMBOLS = "*$!#%&/()=€@0457"
+GIBBERISH_SHARE = 0.3
+"""Share of letters that are replaced: between a quarter and a third in the examples of Table 7."""
+MASKED_SHARE = 0.3
+
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def question_text(item: Item) -> str:
+    """Return the item's prompt, preceded by its context where it has one."""
+    return f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
+
+
+def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
+    """Return the definition, then the levels as `"1": "Name - text"`, all in the format `form`."""
+    levels = [f'"{number}": "{FORMATTERS[form](text, rng)}"' for number, text in enumerate(criterion.rubric, start=1)]
+    if criterion.definition or not levels:
+        levels.insert(0, _definition_text(criterion, form, rng))
+    return "\n".join(levels)
+
+
+def keep_text(text: str, rng: Random) -> str:
+    """Return `Level name - text` unchanged."""
+    return text
+
+
+def drop_level_name(text: str, rng: Random) -> str:
+    """Return the text after the first " - ", without the level's name."""
+    return text.partition(" - ")[2] or text
+
+
+def replace_letters_with_symbols(text: str, rng: Random) -> str:
+    """Replace a share of the letters by symbols."""
+    return _LETTER.sub(lambda letter: _replace_sometimes(rng, letter[0], rng.choice(SYMBOLS), GIBBERISH_SHARE), text)
+
+
+def shuffle_words(text: str, rng: Random) -> str:
+    """Return the same words in another order."""
+    words = text.split()
+    rng.shuffle(words)
+    return " ".join(words)
+
+
+def reverse_words(text: str, rng: Random) -> str:
+    """Reverse the letters of each word; punctuation stays in its place."""
+    return _WORD.sub(lambda word: word[0][::-1], text)
+
+
+def mask_letters(text: str, rng: Random) -> str:
+    """Replace a share of the letters by "_"."""
+    return _LETTER.sub(lambda letter: _replace_sometimes(rng, letter[0], "_", MASKED_SHARE), text)
+
+
+FORMATTERS: dict[CriterionFormat, Callable[[str, Random], str]] = {
+    "general": keep_text,
+    "shortened": drop_level_name,
+    "gibberish": replace_letters_with_symbols,
+    "shuffled": shuffle_words,
+    "flipped": reverse_words,
+    "masked": mask_letters,
+}
+
+
+def _definition_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
+    text = criterion.definition or criterion.name
+    # A definition has no level name: " - " inside it is part of the sentence.
+    return text if form == "shortened" else FORMATTERS[form](text, rng)
+
+
+def _replace_sometimes(rng: Random, letter: str, replacement: str, share: float) -> str:
+    return replacement if rng.random() < share else letter

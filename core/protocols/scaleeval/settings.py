@@ -1,0 +1,48 @@
+"""ScaleEval's settings: the judges, the criterion, the rounds and the stopping rule (arXiv:2401.16788)."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, field_validator
+
+from core.frozen import Frozen
+from core.items import Criterion
+from core.protocols import Judge, check_unique_names
+from core.protocols.prompt_parts import CriterionFormat
+
+Stopping = Literal["unanimity", "majority"]
+
+
+class Settings(Frozen):
+    """A debate's configuration; every default is the paper's."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judges: tuple[Judge, ...] = Field(min_length=2)
+    """The m judges of the debate, each with a unique name. The paper uses three different models."""
+    criterion: Criterion
+    """What "better" means. The paper gives a rubric of five levels, "Level name - description"."""
+    format: CriterionFormat = "general"
+    """How the criterion is written in the prompts (Table 7). All but "general" are perturbations that measure how much
+    a judge relies on the criterion: "shortened" drops the names of the levels, "gibberish" replaces letters by symbols,
+    "shuffled" mixes the words, "flipped" reverses each word, "masked" replaces letters by "_"."""
+    rounds: int = Field(default=3, ge=1, le=20)
+    """D, counted as in the paper: the first opinions are round 0, so D = 3 means first opinions and at most two rounds
+    of discussion, and D = 1 means no discussion."""
+    stopping: Stopping = "unanimity"
+    """When the debate ends with a verdict. "unanimity", as in the paper: all judges choose the same. "majority": more
+    than half of all judges do, where judges without a readable opinion count in the total."""
+    speaking: Literal["at once", "in turn"] = "at once"
+    """Which replies a judge sees in a discussion round. "at once": those of the round before (Eq. 6). "in turn": also
+    those of the judges before it in the same round, as in the released code; slower, since no two calls run at once."""
+    shuffle_responses: bool = True
+    """Randomise for each item which response the judges read first, against position bias (Section 7)."""
+    shuffle_speakers: bool = True
+    """Randomise for each item the order in which the judges are numbered and speak (Section 7)."""
+    words: int = Field(default=150, ge=20, le=2000)
+    """Maximum number of words of each explanation, as stated in the prompts."""
+
+    @field_validator("judges")
+    @classmethod
+    def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
+        check_unique_names((judge.name for judge in judges), "judges")
+        return judges

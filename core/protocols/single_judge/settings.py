@@ -1,0 +1,73 @@
+"""Settings of the single judges: one on a pair of responses, one that scores a response."""
+
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from core.frozen import Frozen
+from core.items import Criterion
+from core.labels import Scale
+from core.protocols import Judge, ratings
+from core.protocols.prompt_parts import CriterionFormat
+
+
+class PairSettings(Frozen):
+    """One judge on two responses; every default is ScaleEval's evaluator."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judge: Judge
+    """The only judge."""
+    criterion: Criterion
+    """What "better" means, as in ScaleEval: a definition, or a rubric of levels."""
+    format: CriterionFormat = "general"
+    """How the criterion is written; all but "general" are perturbations (ScaleEval, Table 7)."""
+    reasons: bool = True
+    """Chain of thought: the judge gives reasons before it chooses. Off: the digit alone."""
+    both_orders: bool = False
+    """Ask twice, once in each order of the responses. Off: once, in an order drawn for each item."""
+    differing: Literal["a person decides", "neither"] = "a person decides"
+    """What counts where the two orders give different choices. "a person decides": no verdict, and the trace is
+    disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023); only where both replies were readable."""
+    shuffle_responses: bool = True
+    """Randomise for each item which response is read first; no effect where both orders are asked."""
+    words: int = Field(default=150, ge=20, le=2000)
+    """Maximum number of words of the reasons, as stated in the prompt."""
+
+
+class ScoreSettings(Frozen):
+    """One judge on one response."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judge: Judge
+    """The only judge."""
+    criterion: Criterion
+    """What is scored, with its scale."""
+    way: Literal["analyse, then rate", "score only"] = "analyse, then rate"
+    """Form of the reply: "analyse, then rate" is Analyze-Rate's, "score only" is G-Eval's."""
+    samples: int = Field(default=1, ge=1, le=200)
+    """Ratings that are averaged: both papers draw 20 at temperature 1. The mean of samples estimates G-Eval's sum
+    weighted by the probabilities of the scores, which few providers report."""
+    task: str = ""
+    """The task in a few sentences. Empty: a general text."""
+    steps: str = ""
+    """Evaluation steps, one a line. In G-Eval a model writes them once from task and criterion; paste them here.
+    Empty: general steps."""
+    words: int = Field(default=120, ge=20, le=2000)
+    """Maximum number of words of the analysis, as stated in the prompt."""
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if not ratings.is_numeric(self.criterion.scale):
+            raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
+        if self.samples > 1 and self.judge.spec.temperature == 0:
+            raise ValueError(
+                "a judge at temperature 0 gives the same reply every time; use temperature 1, or samples: 1"
+            )
+        return self
+
+    @property
+    def scale(self) -> Scale:
+        """The values that may be given."""
+        return self.criterion.scale or Scale(level="interval")

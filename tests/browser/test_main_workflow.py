@@ -1,0 +1,224 @@
+"""The main workflow in a real browser: import, watch, label by keys, live agreement in another browser, gold export."""
+
+import csv
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from core.formats import tiebreak
+from core.formats.records import (
+    AdjudicationRecord,
+    CriterionRecord,
+    ItemRecord,
+    LabelRecord,
+    MarkRecord,
+    RunRecord,
+    StudyRecord,
+    TraceRecord,
+)
+from core.trace import VerdictReached
+from storage import studies, traces
+from storage.database import connect, reading
+from storage.transfer import samples
+
+pytestmark = pytest.mark.browser
+MAX_DELAY = 2.0
+"""Seconds within which a label saved in one browser changes the figures in another."""
+TEST_MARGIN = 4.0
+"""Additional seconds on a busy test machine."""
+
+
+@pytest.fixture
+def one_annotator_file(tmp_path) -> Path:
+    """A file with the sample's items, debates and the labels of one annotator, without adjudications."""
+    path = tmp_path / "debates.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        tiebreak.write((record for record in tiebreak.read(samples.path()) if _is_included(record)), stream)
+    return path
+
+
+def _is_included(record) -> bool:
+    if isinstance(record, LabelRecord):
+        return record.label.annotator == "annotator 1"
+    return not isinstance(record, StudyRecord | MarkRecord | AdjudicationRecord)
+
+
+def import_file(page, file: Path, study: str) -> None:
+    page.get_by_role("button", name="Import").first.click()
+    page.locator("input[type=file]").first.set_input_files(str(file))
+    name = page.get_by_label("Name", exact=True)
+    name.fill(study)
+    name.press("Enter")
+    page.locator(".st-key-import button").click()
+    page.get_by_text("added 32 items").wait_for()
+
+
+def choose_answer(page, choice: str, *, reason: str = "") -> None:
+    page.get_by_role("button", name="Submit").wait_for()
+    page.keyboard.press(choice)
+    page.get_by_role("radio", checked=True).wait_for()
+    if reason:
+        page.get_by_label("Why").focus()
+        page.keyboard.type(reason)
+
+
+def submit_blind_decision(page, choice: str) -> None:
+    """Submit a blind label and confirm it after the debate is revealed, by keys only."""
+    choose_answer(page, choice)
+    before = page.url
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name=f"Keep {choice}").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_function("before => location.href !== before", arg=before)
+    page.get_by_role("button", name="Submit").wait_for()
+
+
+def read_headline(page) -> str:
+    """Return `24 items · 3 annotators · 68 % of labels in`, which changes with every label."""
+    line = page.get_by_text(re.compile("of labels in")).first
+    line.wait_for()
+    return line.inner_text()
+
+
+def headline_changes(page, before: str, within: float) -> bool:
+    """Whether the headline changes within `within` seconds."""
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        if read_headline(page) != before:
+            return True
+        page.wait_for_timeout(50)
+    return False
+
+
+def test_from_import_to_gold_with_a_second_browser_watching(served, visit, one_annotator_file, tmp_path):
+    page = visit(f"{served.address}/studies", annotator="annotator 8")
+    import_file(page, one_annotator_file, "first light")
+
+    watcher = visit(f"{served.address}/agreement?study=first+light")
+    page.goto(f"{served.address}/disagreements?study=first+light")
+    for choice in "1202":
+        submit_blind_decision(page, choice)
+    before = read_headline(watcher)
+    page.goto(f"{served.address}/disagreements?study=first+light&item=science-2&on=helpfulness")
+    choose_answer(page, "1", reason="=it stays in the role")
+    page.keyboard.press("Control+Enter")
+    assert headline_changes(watcher, before, MAX_DELAY + TEST_MARGIN)
+
+    page.goto(f"{served.address}/studies?view=study&open=first+light")
+    page.get_by_role("tab", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Gold labels as CSV").click()
+    target = tmp_path / "gold.csv"
+    download.value.save_as(target)
+    rows = list(csv.DictReader(target.read_text(encoding="utf-8").splitlines()))
+    assert {row["source"] for row in rows} >= {"unanimous", "judges"}
+    decided = next(row for row in rows if row["item"] == "science-2" and row["criterion"] == "helpfulness")
+    assert int(decided["annotators"]) >= 1
+
+
+def test_a_refresh_loses_nothing(served, visit):
+    page = visit(f"{served.address}/disagreements", annotator="annotator 9")
+    page.get_by_role("radio").first.wait_for()
+    page.keyboard.press("2")
+    page.get_by_label("Why").focus()
+    page.keyboard.type("unfinished reason")
+    here = page.url
+    page.reload()
+    page.get_by_role("radio", checked=True).wait_for()
+    assert page.get_by_label("Why").input_value() == "unfinished reason"
+    assert "Response 2" in page.get_by_role("radio", checked=True).inner_text()
+    assert page.url == here
+
+
+def test_a_draft_survives_the_browser(served, visit):
+    page = visit(f"{served.address}/disagreements", annotator="annotator 9")
+    page.get_by_role("radio").first.wait_for()
+    page.keyboard.press("0")
+    page.get_by_text("draft saved").wait_for()
+    other_page = visit(page.url, annotator="annotator 9")
+    other_page.get_by_role("radio", checked=True).wait_for()
+    assert "Neither" in other_page.get_by_role("radio", checked=True).inner_text()
+
+
+def test_no_judge_opinion_reaches_the_page_before_a_blind_label(served, visit):
+    page = visit(f"{served.address}/disagreements", annotator="annotator 9")
+    page.get_by_role("radio").first.wait_for()
+    shown = page.content()
+    assert "judge A" not in shown
+    assert "model A" not in shown
+
+
+def test_a_link_works_on_the_first_visit_after_the_start(served, visit):
+    page = visit(f"{served.address}/agreement")
+    page.get_by_role("heading", name="Inter-annotator agreement").wait_for()
+    assert "Page not found" not in page.content()
+
+
+def trace_ids(served, status=None) -> list[int]:
+    """Return the ids of the sample study's traces, in the order of the page."""
+    with reading(connect(served.database)) as session:
+        study = studies.get(session, "Sample: ScaleEval")
+        return [trace.id for trace in traces.find(session, traces.Filter(study.id, status=status))]
+
+
+def test_a_key_scrolls_to_the_next_disagreement(served, visit):
+    page = visit(f"{served.address}/?trace={trace_ids(served, 'disputed')[0]}")
+    page.locator(".stance").first.wait_for()
+    assert page.locator("[data-reached]").count() == 0
+    page.keyboard.press("d")
+    page.locator("[data-reached]").wait_for()
+
+
+def test_text_of_an_item_is_inert(served, visit):
+    """The sample has items with <script> and <b> in them."""
+    page = visit(served.address)
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    for trace in trace_ids(served)[::4]:
+        page.goto(f"{served.address}/?trace={trace}")
+        page.locator(".st-key-card-question-item").wait_for()
+        assert page.evaluate("document.querySelectorAll('[class*=st-key-card-] script').length") == 0
+    assert all(url.startswith((served.address, "data:", "blob:")) for url in urls)
+
+
+def test_with_two_debates_the_key_scrolls_to_the_one_with_a_disagreement(served, visit, tmp_path):
+    """The newest run is drawn first; its judges agree, so it has no disagreement to scroll to."""
+    records = list(tiebreak.read(samples.path()))
+    runs = {record.name: record for record in records if isinstance(record, RunRecord)}
+    disputed, agreed = (_first_trace(records, runs, outcome) for outcome in ("disputed", "agreed"))
+    criterion = runs[disputed.run].criterion
+    path = tmp_path / "two.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        tiebreak.write((record for record in records if isinstance(record, ItemRecord | CriterionRecord)), stream)
+        tiebreak.write(
+            (runs[disputed.run].model_copy(update={"name": "disputed run"}), _copy_trace(disputed, "disputed run")),
+            stream,
+        )
+        agreed_run = runs[agreed.run].model_copy(update={"name": "agreed run", "criterion": criterion})
+        tiebreak.write((agreed_run, _copy_trace(agreed, "agreed run", disputed.item)), stream)
+    page = visit(f"{served.address}/studies", annotator="annotator 7")
+    import_file(page, path, "two debates")
+    page.goto(f"{served.address}/disagreements?study=two+debates&item={disputed.item}&on={criterion}")
+    choose_answer(page, "1")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("What the judges said").nth(1).wait_for()
+    page.locator(".stance").nth(3).wait_for()
+    page.keyboard.press("d")
+    page.locator("[data-reached]").wait_for()
+
+
+def _first_trace(records, runs, outcome: str) -> TraceRecord:
+    """Return the first debate on helpfulness with an outcome."""
+    return next(
+        record
+        for record in records
+        if isinstance(record, TraceRecord)
+        and runs[record.run].criterion == "helpfulness"
+        and any(isinstance(event, VerdictReached) and event.verdict.outcome == outcome for event in record.events)
+    )
+
+
+def _copy_trace(trace: TraceRecord, run: str, item: str = "") -> TraceRecord:
+    return trace.model_copy(update={"run": run, "item": item or trace.item})

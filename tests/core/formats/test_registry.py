@@ -1,0 +1,38 @@
+"""Detecting a format, and reading a file with it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.formats.registry import READERS, detect_format, read_records
+from core.problems import FileRefused, Problem
+
+ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
+
+
+def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    path.write_text(ITEM)
+    assert detect_format(path) == "tiebreak"
+    assert len(list(read_records(path))) == 1
+
+
+def test_an_unreadable_file_is_refused_before_the_first_record(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    path.write_text(ITEM)
+    with pytest.raises(Problem, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
+        read_records(path, format="xml")
+    with pytest.raises(FileRefused, match="there is no file or folder"):
+        read_records(tmp_path / "absent.csv")
+    with pytest.raises(Problem, match="it needs a mapping that assigns its fields"):
+        read_records(path, format="table")
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_importing_a_format_does_not_import_the_others(name: str) -> None:
+    code = f"import sys, importlib; importlib.import_module({READERS[name]!r});"
+    code += f"print([other for other, module in {READERS!r}.items() if module in sys.modules])"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == str([name])

@@ -1,0 +1,240 @@
+"""Every registered protocol passes the public conformance check; a protocol that breaks one of its rules does not."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.frozen import Frozen
+from core.items import Criterion, Item
+from core.labels import Opinion
+from core.problems import Unreadable
+from core.protocols import Protocol
+from core.protocols.conformance import ConformanceError, Script, check_protocol
+from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols.registry import PROTOCOLS
+from core.protocols.single_judge.settings import PairSettings, ScoreSettings
+from core.trace import Ask, Flow, Spec, Verdict
+from tests.core.protocols import critiques, debates, discussions, reviews, scorings
+
+
+@dataclass(frozen=True)
+class Example:
+    """An item and settings of a protocol, and readable replies."""
+
+    item: Item
+    settings: Any
+    reply: Script
+
+
+def reply_of_scoring(ask: Ask) -> str:
+    return {"aspects": "1. x\n2. y\n3. z", "weights": "50% 30% 20%"}.get(ask.step, "7 6")
+
+
+def reply_of_discussion(ask: Ask) -> str:
+    return "A summary." if ask.step == "summary" else discussions.scores_reply(7, 6)
+
+
+def single_judge_settings(settings: Callable[..., Any], **fields: Any) -> Any:
+    judge = {"name": "ann", "spec": {"model": "m", "temperature": 1}}
+    return settings(**{"judge": judge, "criterion": discussions.NATURAL} | fields)
+
+
+EXAMPLES: dict[str, list[Example]] = {
+    "scaleeval": [
+        Example(debates.make_item(), debates.make_settings(), lambda ask: {"a": "1", "b": "2", "c": "0"}[ask.speaker]),
+        Example(debates.make_item(), debates.make_settings(speaking="in turn", shuffle_speakers=True), lambda ask: "2"),
+    ],
+    "chateval": [
+        Example(debates.make_item(), discussions.make_settings(both_orders=True, strategy=name), reply_of_discussion)
+        for name in ("one by one", "simultaneous", "simultaneous with summary", "alone")
+    ],
+    "refer": [
+        Example(reviews.make_item(), reviews.make_settings(samples=3), lambda ask: "Rating: 2"),
+        Example(reviews.make_item(responses=()), reviews.make_settings(verdict="option"), lambda ask: "Answer: B"),
+    ],
+    "dna_eval": [
+        Example(scorings.make_item(), scorings.make_settings("ab", aspects=()), reply_of_scoring),
+        Example(
+            scorings.make_item(3), scorings.make_settings(aspects=("x", "y", "z"), highest=50), lambda ask: "50 30 20"
+        ),
+        Example(scorings.make_item(), scorings.make_settings(aggregation="chain of aspects"), reply_of_scoring),
+    ],
+    "dna_baselines": [
+        Example(scorings.make_item(), BaselineSettings(judges=scorings.make_judges("ab")), reply_of_scoring)
+    ],
+    "metacritique": [
+        Example(critiques.make_item(), critiques.make_settings(), critiques.worked_example_reply),
+        Example(critiques.make_complete_item(2), critiques.make_settings("ab"), lambda ask: "True"),
+    ],
+    "metacritique-single": [
+        Example(critiques.make_complete_item(2), SingleSettings(judges=critiques.make_judges()), lambda ask: "[[5]]")
+    ],
+    "metacritique-pairwise": [
+        Example(critiques.make_complete_item(3), PairwiseSettings(judges=critiques.make_judges()), lambda ask: "[[A]]")
+    ],
+    "metacritique-refinement": [
+        Example(
+            critiques.make_complete_item(3), RefinementSettings(judges=critiques.make_judges()), lambda ask: "[[A]]"
+        )
+    ],
+    "single-judge": [
+        Example(debates.make_item(), single_judge_settings(PairSettings, both_orders=True), lambda ask: "0")
+    ],
+    "single-score": [
+        Example(
+            discussions.make_single_response_item(),
+            single_judge_settings(ScoreSettings, samples=3),
+            lambda ask: "Rating: 2",
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(name, example) for name, examples in EXAMPLES.items() for example in examples]
+)
+def test_a_registered_protocol_conforms(name: str, example: Example) -> None:
+    assert check_protocol(PROTOCOLS[name], example.item, example.settings, example.reply).opinions
+
+
+def test_every_registered_protocol_has_an_example() -> None:
+    assert EXAMPLES.keys() == PROTOCOLS.keys()
+
+
+class LengthSettings(Frozen):
+    """Settings of a minimal protocol in which a judge chooses the shorter response."""
+
+    judge: Spec = Spec(model="m")
+    criterion: Criterion = Criterion(name="brevity")
+
+
+def read_digit(reply: str) -> int:
+    if reply not in ("1", "2"):
+        raise Unreadable("neither 1 nor 2")
+    return int(reply)
+
+
+def ask_judge(prompt: str = "Which is shorter?", read: Callable[[str], Any] = read_digit) -> Ask:
+    return Ask(speaker="judge", step="which", round=0, spec=Spec(model="m"), prompt=prompt, read=read)
+
+
+def make_verdict(value: int | None, **fields: Any) -> Verdict:
+    defaults = {"kind": "preference", "judge": "judge", "stage": "verdict", "criterion": "brevity", "value": value}
+    opinion = Opinion(**defaults | {"problem": "" if value else "unreadable"} | fields)
+    return Verdict(outcome="no_verdict" if value is None else "agreed", value=value, opinions=(opinion,))
+
+
+def conforming_flow(item: Item, settings: LengthSettings, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return make_verdict(turn.reading)
+
+
+def minimal_protocol(**fields: Any) -> Protocol:
+    defaults: dict[str, Any] = {
+        "name": "shorter",
+        "title": "Shorter",
+        "description": "A judge chooses the shorter response.",
+        "paper": "-",
+        "settings": LengthSettings,
+        "flow": conforming_flow,
+        "judges": "pair",
+        "most_calls_reading": lambda settings, ask: 1,
+        "fewest_calls_reading": lambda settings, ask: 1,
+        "reply_words": lambda settings: 1,
+        "folder": Path(__file__).parent,
+    }
+    return Protocol(**defaults | fields)
+
+
+def check_minimal_protocol(reply: Script = lambda ask: "1", **fields: Any) -> Verdict:
+    return check_protocol(minimal_protocol(**fields), debates.make_item(), LengthSettings(), reply)
+
+
+def test_a_minimal_protocol_conforms() -> None:
+    assert check_minimal_protocol().value == 1
+
+
+def flow_that_guesses(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return make_verdict(turn.reading or 2)
+
+
+def flow_with_unseeded_prompt(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    yield [ask_judge("Are you ready?")]
+    (turn,) = yield [ask_judge(f"Which is shorter? {random.random()}")]
+    return make_verdict(turn.reading)
+
+
+def flow_that_reads_empty_replies(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge(read=len)]
+    return make_verdict(1 if turn.reading else 2)
+
+
+def flow_with_other_criterion(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return make_verdict(turn.reading, criterion="length")
+
+
+def flow_without_opinions(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return Verdict(outcome="agreed", value=turn.reading)
+
+
+def flow_off_the_scale(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return make_verdict(turn.reading and 7)
+
+
+def flow_without_problem(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    yield [ask_judge()]
+    return make_verdict(None, problem="")
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (flow_that_guesses, "has an opinion of the value 2 without a readable reply"),
+        (flow_with_unseeded_prompt, "Resumed after 0 events, the run has other prompts"),
+        (flow_that_reads_empty_replies, "An empty reply of judge is read as a value"),
+        (flow_with_other_criterion, "has the criterion 'length', which the settings do not have"),
+        (flow_without_opinions, "The verdict has no opinion"),
+        (flow_off_the_scale, "has the value 7, which is off its scale"),
+        (flow_without_problem, "has neither a value nor a problem"),
+    ],
+)
+def test_a_flow_that_breaks_a_rule_is_refused(flow: Callable[..., Flow], message: str) -> None:
+    with pytest.raises(ConformanceError, match=message):
+        check_minimal_protocol(flow=flow)
+
+
+def test_an_unreadable_script_is_refused() -> None:
+    with pytest.raises(ConformanceError, match="scripted reply to the step 'which' is not readable: neither 1 nor 2"):
+        check_minimal_protocol(reply=lambda ask: "perhaps")
+
+
+def test_settings_that_change_in_json_are_refused() -> None:
+    class LossySettings(LengthSettings):
+        criterion: Criterion = Criterion(name="brevity")
+
+        def model_dump(self, **options: Any) -> dict[str, Any]:
+            return super().model_dump(**options) | {"criterion": {"name": "other"}}
+
+    with pytest.raises(ConformanceError, match="round trip through JSON"):
+        check_protocol(minimal_protocol(settings=LossySettings), debates.make_item(), LossySettings(), lambda ask: "1")
+
+
+def test_a_criterion_without_an_opinion_is_refused() -> None:
+    both = (Criterion(name="brevity"), Criterion(name="clarity"))
+    with pytest.raises(ConformanceError, match="No opinion has the criterion 'clarity'"):
+        check_minimal_protocol(criteria=lambda settings: both)
+
+
+def test_a_failing_flow_is_refused_with_its_problem() -> None:
+    protocol = replace(PROTOCOLS["scaleeval"], most_calls_reading=lambda settings, ask: 1)
+    with pytest.raises(Exception, match="has 1 responses; ScaleEval compares two"):
+        check_protocol(protocol, discussions.make_single_response_item(), debates.make_settings(), lambda ask: "1")

@@ -1,0 +1,68 @@
+"""The six formats of a criterion, each with a golden file."""
+
+from random import Random
+
+import pytest
+
+from core.items import Criterion
+from core.protocols.prompt_parts import (
+    CRITERION_FORMATS,
+    CriterionFormat,
+    criterion_text,
+    drop_level_name,
+    mask_letters,
+    replace_letters_with_symbols,
+    reverse_words,
+    shuffle_words,
+)
+from tests.core.protocols.debates import RUBRIC
+from tests.golden.files import assert_golden
+
+CRITERION = Criterion(name="clarity", rubric=RUBRIC)
+TEXT = "Somewhat Clear - The reader’s needs are met, on-point, and no more than that."
+
+
+@pytest.mark.parametrize("form", CRITERION_FORMATS)
+def test_each_format_matches_its_golden_file(form: CriterionFormat) -> None:
+    assert_golden(f"scaleeval/criterion_{form}.txt", criterion_text(CRITERION, form, Random(7)))
+
+
+def test_equal_seeds_give_equal_texts() -> None:
+    assert criterion_text(CRITERION, "gibberish", Random(1)) == criterion_text(CRITERION, "gibberish", Random(1))
+    assert criterion_text(CRITERION, "gibberish", Random(1)) != criterion_text(CRITERION, "gibberish", Random(2))
+
+
+def test_shortened_drops_the_levels_name_once() -> None:
+    assert drop_level_name("Bad - so - so", Random(0)) == "so - so"
+    assert drop_level_name("no name here", Random(0)) == "no name here"
+
+
+def test_shuffled_contains_every_word() -> None:
+    assert sorted(shuffle_words(TEXT, Random(0)).split()) == sorted(TEXT.split())
+    assert shuffle_words(TEXT, Random(0)) != TEXT
+
+
+def test_flipping_twice_restores_the_text() -> None:
+    assert reverse_words(TEXT, Random(0)).startswith("tahwemoS raelC - ehT redaer’s sdeen")
+    assert reverse_words(reverse_words(TEXT, Random(0)), Random(0)) == TEXT
+
+
+@pytest.mark.parametrize("perturb", [replace_letters_with_symbols, mask_letters])
+def test_only_letters_are_replaced(perturb: type) -> None:
+    result = perturb(TEXT, Random(0))
+    assert len(result) == len(TEXT)
+    changed = [(old, new) for old, new in zip(TEXT, result, strict=True) if old != new]
+    assert changed and all(old.isalpha() and not new.isalpha() for old, new in changed)
+
+
+def test_a_criterion_without_a_rubric_is_its_definition() -> None:
+    assert (
+        criterion_text(Criterion(name="clarity", definition="Easy to follow."), "general", Random(0))
+        == "Easy to follow."
+    )
+    assert criterion_text(Criterion(name="clarity"), "shortened", Random(0)) == "clarity"
+
+
+def test_a_definition_precedes_the_levels() -> None:
+    both = Criterion(name="clarity", definition="Easy to follow.", rubric=("Bad - is bad",))
+    assert criterion_text(both, "general", Random(0)) == 'Easy to follow.\n"1": "Bad - is bad"'

@@ -1,0 +1,50 @@
+"""The registry: what is imported when, and what every entry declares."""
+
+import subprocess
+import sys
+from pkgutil import resolve_name
+
+import pytest
+
+from core.protocols.registry import PROTOCOLS, with_artifact
+
+
+def imported_modules(statement: str) -> list[str]:
+    """Return the project's modules that a new interpreter has imported after the statement."""
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    return [name for name in output.split() if name.split(".")[0] in ("core", "storage", "pages")]
+
+
+def test_importing_a_protocol_loads_fewer_than_15_project_modules() -> None:
+    modules = imported_modules("import core.protocols.scaleeval")
+    assert len(modules) < 15, modules
+
+
+def test_listing_the_protocols_imports_none_of_them() -> None:
+    modules = imported_modules("from core.protocols.registry import PROTOCOLS\nassert 'refer' in PROTOCOLS")
+    assert [name for name in modules if name.startswith("core.protocols.")] == ["core.protocols.registry"]
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_an_entry_has_its_own_name_and_existing_files(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    assert protocol.name == name and protocol.prompts and protocol.paper
+    assert all(protocol.example_path(example).is_file() for example in protocol.examples)
+    assert (protocol.folder / "sample.jsonl").is_file() == protocol.sample or name != protocol.folder.name
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_the_view_and_the_form_of_an_entry_exist(name: str) -> None:
+    assert callable(resolve_name(PROTOCOLS[name].view).render)
+    assert callable(resolve_name(PROTOCOLS[name].form))
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_every_setting_has_a_help_text(name: str) -> None:
+    assert [field for field, info in PROTOCOLS[name].settings.model_fields.items() if not info.description] == []
+
+
+def test_protocols_are_found_by_their_artifact() -> None:
+    assert with_artifact("peer reviews") == ["refer"]
+    assert with_artifact("aspects") == ["dna_eval"]

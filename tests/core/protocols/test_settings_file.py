@@ -1,0 +1,99 @@
+"""Settings files: the short forms of criteria and judges, by the types of the fields."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.frozen import Frozen
+from core.items import Criterion
+from core.problems import FileRefused
+from core.protocols import Judge, Protocol
+from core.protocols.registry import PROTOCOLS
+from core.protocols.settings_file import load_settings, parse_settings, validate_settings
+from core.trace import Flow, Spec
+
+BREVITY = Criterion(name="brevity", definition="Fewer words.")
+
+
+class Grader(Judge):
+    """A judge with an additional field."""
+
+    strict: bool = False
+
+
+class GraderSettings(Frozen):
+    """Settings whose field names differ from those of the built-in protocols."""
+
+    graders: tuple[Grader, ...]
+    editor: Grader | None = None
+    model: Spec = Spec(model="m")
+    criteria: tuple[Criterion, ...] = ()
+    main: Criterion | None = None
+
+
+def no_flow(item: Any, settings: Any, rng: Any, templates: Any) -> Flow:
+    raise NotImplementedError
+
+
+GRADING = Protocol(
+    name="grading",
+    title="Grading",
+    description="Settings only.",
+    paper="-",
+    settings=GraderSettings,
+    flow=no_flow,
+    judges="score",
+    most_calls_reading=lambda settings, ask: 1,
+    fewest_calls_reading=lambda settings, ask: 1,
+    reply_words=lambda settings: 1,
+    folder=Path(__file__).parent,
+)
+
+
+def test_short_forms_are_expanded_by_the_types_of_the_fields() -> None:
+    text = """
+    graders: [{name: ann, model: gpt, temperature: 0.5, strict: true}, {name: bob, spec: {model: other}}]
+    editor: {name: cid, model: local}
+    model: {model: gpt, max_tokens: 50}
+    criteria: [brevity, {name: tone}, clarity]
+    main: brevity
+    """
+    assert parse_settings(text, GRADING, [BREVITY]) == GraderSettings(
+        graders=(
+            Grader(name="ann", spec=Spec(model="gpt", temperature=0.5), strict=True),
+            Grader(name="bob", spec=Spec(model="other")),
+        ),
+        editor=Grader(name="cid", spec=Spec(model="local")),
+        model=Spec(model="gpt", max_tokens=50),
+        criteria=(BREVITY, Criterion(name="tone"), Criterion(name="clarity")),
+        main=BREVITY,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("graders: [", "line 1: this is not YAML."),
+        ("- 1", "the settings should be a list of names and values, such as `rounds: 3`."),
+        ("graders: [{name: ann}]", "field 'graders.0.spec.model': field required."),
+        ("graders: [ann]", "field 'graders.0': "),
+        ("graders: []\nrounds: 3", "field 'rounds': extra inputs are not permitted."),
+    ],
+)
+def test_an_invalid_text_is_refused_with_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(FileRefused) as refused:
+        parse_settings(text, GRADING, [])
+    assert str(refused.value).startswith(sentence) and "\n" not in str(refused.value)
+
+
+def test_a_missing_file_is_refused() -> None:
+    with pytest.raises(FileRefused, match="cannot be read as a text file"):
+        load_settings(Path("missing.yaml"), GRADING, [])
+
+
+def test_settings_are_equal_after_a_round_trip() -> None:
+    for name, protocol in PROTOCOLS.items():
+        for example in protocol.examples:
+            settings = load_settings(protocol.example_path(example), protocol, [])
+            assert validate_settings(settings.model_dump(mode="json"), protocol) == settings, name

@@ -1,0 +1,32 @@
+"""Division and scaling of arrays."""
+
+import numpy as np
+import pytest
+
+from core.statistics.data.arrays import chance_corrected, clipped_correlation, mean_of_defined, ratio, rescale
+
+
+def test_division_by_zero_is_nan():
+    np.testing.assert_array_equal(ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0])), [0.25, np.nan])
+    np.testing.assert_array_equal(ratio(np.ones((2, 1)), np.array([1.0, 0.0])), [[1, np.nan], [1, np.nan]])
+
+
+def test_a_quotient_above_one_by_rounding_is_one_and_an_undefined_one_stays_nan():
+    values = clipped_correlation(np.array([1 + 1e-15, -1 - 1e-15, 0.5, 1.0]), np.array([1.0, 1.0, 1.0, 0.0]))
+    np.testing.assert_array_equal(values, [1, -1, 0.5, np.nan])
+
+
+def test_rescaled_values_are_centred_with_largest_deviation_one():
+    assert rescale(np.array([1e9, 1e9 + 2, 1e9 + 4])).tolist() == [-1, 0, 1]
+    assert rescale(np.array([5.0, 5.0])).tolist() == [0, 0]
+    assert rescale(np.empty(0)).size == 0
+
+
+def test_chance_corrected_agreement_is_zero_at_chance_and_undefined_at_certain_chance():
+    values = chance_corrected(np.array([0.5, 1.0, 1.0]), np.array([0.5, 0.5, 1.0]))
+    np.testing.assert_array_equal(values, [0, 1, np.nan])
+
+
+def test_the_mean_leaves_out_nan():
+    assert mean_of_defined(np.array([[1.0, np.nan, 3.0]])) == pytest.approx([2])
+    assert np.isnan(mean_of_defined(np.array([[np.nan]]))).all()

@@ -1,0 +1,72 @@
+"""Frames of labels: pooling, splitting, selection."""
+
+import pandas as pd
+
+from core.labels import PREFERENCE, TRUTH, Scale
+from core.statistics.data import frames
+
+COLUMNS = ["item", "scenario", "kind", "criterion", "part", "rater", "value"]
+FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+
+
+def make_frame(*rows: tuple) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=COLUMNS)
+
+
+LABELS = make_frame(
+    ("i", "s", "score", "depth", None, "a", 1),
+    ("i", "s", "score", "style", None, "a", 2),
+    ("j", "t", "score", "style", "p", "b", 3),
+    ("j", "t", "preference", "", None, "b", 1),
+)
+SCALES = {("score", "depth"): FIVE, ("score", "style"): FIVE, ("preference", ""): PREFERENCE}
+
+
+def test_criteria_of_a_kind_on_one_scale_form_a_pool():
+    (pool,) = frames.find_pools(LABELS, SCALES)
+    assert (pool.kind, pool.criteria, pool.scale) == ("score", {"depth", "style"}, FIVE)
+
+
+def test_criteria_on_different_scales_or_without_a_scale_are_not_pooled():
+    assert frames.find_pools(LABELS, {**SCALES, ("score", "style"): TRUTH}) == []
+    assert frames.find_pools(LABELS, {("score", "depth"): FIVE}) == []
+    assert frames.find_pools(make_frame(), SCALES) == []
+
+
+def test_pooled_labels_stay_one_target_for_each_criterion():
+    labels, scales = frames.with_pooled_criteria(LABELS, SCALES)
+    pooled = labels[labels["criterion"] == "all"]
+    assert scales["score", "all"] == FIVE
+    assert pooled["value"].tolist() == [1, 2, 3]
+    assert len(set(frames.target_codes(pooled))) == 3
+    assert len(labels) == len(LABELS) + 3
+
+
+def test_pooled_targets_of_one_item_are_resampled_together():
+    labels, _ = frames.with_pooled_criteria(LABELS, SCALES)
+    pooled = labels[labels["criterion"] == "all"]
+    assert frames.resampling_groups(pooled, frames.target_codes(pooled)).tolist() == ["i", "i", "j"]
+
+
+def test_labels_without_a_pool_are_returned_unchanged():
+    labels, scales = frames.with_pooled_criteria(LABELS, {})
+    assert labels is LABELS
+    assert scales == {}
+
+
+def test_rows_are_split_by_scenario_by_pair_or_not_at_all():
+    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "scenario")] == [("s", 2), ("t", 2)]
+    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "raters")] == [("a × b", 4)]
+    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "all")] == [("all", 4)]
+
+
+def test_rows_are_selected_by_kind_criterion_and_scenario():
+    assert frames.select_rows(LABELS, "score")["value"].tolist() == [1, 2, 3]
+    assert frames.select_rows(LABELS, "score", "style")["value"].tolist() == [2, 3]
+    assert frames.select_rows(LABELS, "score", "style", "t")["value"].tolist() == [3]
+    assert frames.select_rows(pd.DataFrame(), "score").empty
+
+
+def test_a_missing_part_and_an_empty_one_are_the_same_target():
+    labels = make_frame(("i", "", "score", "", None, "a", 1), ("i", "", "score", "", "", "b", 1))
+    assert len(set(frames.target_codes(labels))) == 1

@@ -1,0 +1,21 @@
+"""Patterns of annotators, judge and gold."""
+
+import numpy as np
+
+from core.statistics.data.judged_patterns import judged_patterns
+from tests.core.statistics.builders import ratings_from_codes
+
+
+def test_items_with_equal_labels_verdict_and_gold_are_one_pattern():
+    labels = ratings_from_codes(np.array([[0, 1], [0, 1], [0, 1], [1, 1]]), 2)
+    patterns = judged_patterns(labels, np.array([0, 0, 1, 1]), np.array([0, 0, 0, -1]))
+    assert patterns.units.frequencies.sum() == 4
+    assert sorted(patterns.units.frequencies) == [1, 1, 2]
+    assert patterns.count_items(patterns.judge == 1) == 2
+
+
+def test_the_majority_of_others_excludes_the_annotator():
+    labels = ratings_from_codes(np.array([[0, 1, 1], [0, 0, 1], [-1, 1, 1]]), 2)
+    patterns = judged_patterns(labels, np.zeros(3), np.zeros(3))
+    by_row = dict(zip(map(tuple, patterns.annotators.tolist()), patterns.majority_of_others(0).tolist(), strict=True))
+    assert by_row == {(0, 1, 1): 1, (0, 0, 1): -1, (-1, 1, 1): -1}

@@ -1,0 +1,109 @@
+"""Distinct patterns of labels: the compressed data of every bootstrap."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.statistics.data.patterns import (
+    Units,
+    count_patterns,
+    distinct_patterns,
+    draw_resamples,
+    majority_category,
+    row_patterns,
+)
+from core.statistics.data.ratings import category_numbers
+from core.statistics.measures import agreement
+from tests.core.statistics.builders import random_ratings, ratings_from_codes
+from tests.core.statistics.strategies import generated_ratings
+
+
+@settings(max_examples=300, deadline=None)
+@given(generated_ratings(items=(2, 14)), st.integers(0, 2**32))
+def test_weighted_patterns_give_the_values_of_the_resampled_items(ratings, seed):
+    drawn = np.random.default_rng(seed).integers(0, len(ratings.items), len(ratings.items))
+    resample = ratings_from_codes(ratings.codes[drawn], len(ratings.categories))
+    numbers = category_numbers(ratings.categories)
+    for make_patterns, order in ((count_patterns, sorted), (row_patterns, list)):
+        patterns, resampled = make_patterns(ratings), make_patterns(resample)
+        position = {tuple(order(row)): number for number, row in enumerate(patterns.codes.tolist())}
+        weights = np.zeros((1, patterns.units.frequencies.size))
+        for row, frequency in zip(resampled.codes.tolist(), resampled.units.frequencies, strict=True):
+            weights[0, position[tuple(order(row))]] = frequency
+        assert weights.sum() == resampled.units.size
+        if make_patterns is count_patterns and resampled.units.size:
+            for function in agreement.COUNT_STATISTICS.values():
+                value = function(patterns.counts, numbers)(weights)
+                expected = function(resampled.counts, numbers)(resampled.units.frequencies[None])
+                np.testing.assert_allclose(value, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("frequencies", [np.array([500.0, 300, 200]), np.array([2.0, 1, 3])])
+def test_both_ways_of_drawing_have_the_moments_of_the_multinomial(frequencies):
+    """Few patterns are drawn as a multinomial, many by their items: the same distribution."""
+    drawn = draw_resamples(frequencies, 40_000, np.random.default_rng(0))
+    n, p = frequencies.sum(), frequencies / frequencies.sum()
+    assert (drawn.sum(axis=1) == n).all()
+    assert drawn.mean(axis=0) == pytest.approx(frequencies, rel=0.02)
+    assert np.cov(drawn.T) == pytest.approx(n * (np.diag(p) - np.outer(p, p)), rel=0.1, abs=0.02 * n)
+
+
+def test_patterns_are_few_and_cover_every_item():
+    ratings = random_ratings(np.random.default_rng(0), 5000, 3, 5, 0.1)
+    rows, counts = distinct_patterns(ratings), count_patterns(ratings)
+    assert rows.units.frequencies.sum() == 5000
+    assert rows.units.frequencies.size <= 6**3
+    assert counts.units.frequencies.size <= 56
+    assert counts.units.frequencies.sum() == (ratings.codes >= 0).any(axis=1).sum()
+
+
+@pytest.mark.parametrize(("raters", "n_categories"), [(30, 5), (3, 100), (12, 40)])
+def test_many_raters_or_categories_give_the_values_of_the_items(raters, n_categories):
+    ratings = random_ratings(np.random.default_rng(0), 80, raters, n_categories, 0.3)
+    patterns, numbers = count_patterns(ratings), category_numbers(ratings.categories)
+    counts = np.array([np.bincount(row[row >= 0], minlength=n_categories) for row in ratings.codes], float)
+    for name in ("fleiss_kappa", "krippendorff_alpha_ordinal"):
+        function = agreement.COUNT_STATISTICS[name]
+        value = function(patterns.counts, numbers)(patterns.units.frequencies[None])[0]
+        assert value == pytest.approx(function(counts, numbers)(np.ones((1, 80)))[0], abs=1e-9)
+
+
+def test_groups_are_drawn_whole():
+    codes = np.repeat([[0, 0], [1, 1], [0, 1], [1, 0]], 5, axis=0)
+    groups = [f"d{item // 5}" for item in range(20)]
+    units = row_patterns(ratings_from_codes(codes, 2, groups)).units
+    assert units.size == 4
+    for weights in units.resample_weights(50, 0):
+        assert (weights % 5 == 0).all()
+        assert (weights.sum(axis=1) == 20).all()
+
+
+def test_groups_of_one_item_are_independent_items():
+    groups = [f"d{item}" for item in range(10)]
+    assert row_patterns(ratings_from_codes(np.zeros((10, 2)), 2, groups)).units.clusters is None
+
+
+def test_groups_without_a_paired_item_are_not_drawn():
+    codes = np.array([[0, 0], [1, 1], [0, -1], [1, -1]])
+    assert row_patterns(ratings_from_codes(codes, 2, ["a", "a", "b", "b"])).units.size == 1
+
+
+def test_the_jackknife_leaves_out_each_item_once():
+    ratings = random_ratings(np.random.default_rng(0), 40, 3, 3, 0.2)
+    units = count_patterns(ratings).units
+    weights, block_frequencies = units.jackknife_weights()
+    assert (weights.sum(axis=1) == units.frequencies.sum() - 1).all()
+    assert block_frequencies.sum() == units.frequencies.sum()
+
+
+def test_the_jackknife_leaves_out_many_distinct_items_in_blocks():
+    weights, block_frequencies = Units(np.ones(5000)).jackknife_weights()
+    assert weights.shape == (400, 5000)
+    assert ((1 - weights).sum(axis=0) == 1).all()
+    assert block_frequencies.sum() == 400
+
+
+def test_a_majority_is_more_than_half_and_a_tie_is_none():
+    counts = np.array([[2, 1, 0], [1, 1, 0], [2, 1, 1], [0, 0, 0], [0, 0, 1]])
+    assert majority_category(counts).tolist() == [0, -1, -1, -1, 2]

@@ -1,0 +1,77 @@
+"""The alternative-annotator test."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.statistics.data.patterns import Units
+from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
+from core.statistics.reports.category_alignment import annotator_test_estimates
+
+
+def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) -> tuple[float, float]:
+    """Return winning rate and advantage probability as section 3 of the paper defines them, item by item."""
+    p, advantages = [], []
+    for rater in range(annotators.shape[1]):
+        deficits, has_advantage = [], []
+        for row, verdict in zip(annotators, judge, strict=True):
+            others = [value for other, value in enumerate(row) if other != rater and not np.isnan(value)]
+            if np.isnan(row[rater]) or np.isnan(verdict) or not others:
+                continue
+            judge_score = np.mean([verdict == other for other in others])
+            rater_score = np.mean([row[rater] == other for other in others])
+            has_advantage.append(judge_score >= rater_score)
+            deficits.append(int(rater_score >= judge_score) - int(judge_score >= rater_score))
+        if len(deficits) >= 30:
+            p.append(stats.ttest_1samp(deficits, epsilon, alternative="less").pvalue)
+            advantages.append(np.mean(has_advantage))
+    won = stats.false_discovery_control(p, method="by") <= 0.05
+    return float(np.mean(won)), float(np.mean(advantages))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_test_equals_the_papers_loop(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, 120)
+
+    def draw_labels(accuracy: float) -> np.ndarray:
+        return np.where(rng.random(120) < accuracy, truth, rng.integers(0, 3, 120)).astype(float)
+
+    annotators = np.column_stack([draw_labels(0.75) for _ in range(4)])
+    annotators[rng.random(annotators.shape) < 0.3] = np.nan
+    judge = draw_labels(0.5 + 0.05 * seed)
+    test = run_alternative_annotator_test(
+        annotators, judge, tuple("abcd"), numeric=False, units=Units(np.ones(120)), epsilon=0.1
+    )
+    winning_rate, advantage = evaluate_by_item(annotators, judge, 0.1)
+    assert test.winning_rate == pytest.approx(winning_rate)
+    assert test.mean_advantage(np.ones((1, 120)))[0] == pytest.approx(advantage)
+
+
+def test_scores_are_tested_by_their_distance():
+    annotators = np.column_stack([np.arange(40.0), np.arange(40.0) + 2, np.arange(40.0) - 2])
+    near, far = (
+        run_alternative_annotator_test(annotators, judge, tuple("abc"), numeric=True, units=Units(np.ones(40)))
+        for judge in (np.arange(40.0) + 0.5, np.arange(40.0) + 9)
+    )
+    assert far.winning_rate == 0
+    assert near.winning_rate == pytest.approx(2 / 3)  # b and c, never the annotator in the middle
+
+
+def test_annotators_with_fewer_than_thirty_items_are_not_tested():
+    annotators = np.zeros((40, 3))
+    annotators[25:, 2] = np.nan
+    test = run_alternative_annotator_test(
+        annotators, np.zeros(40), tuple("abc"), numeric=False, units=Units(np.ones(40))
+    )
+    assert test.skipped == ("c",)
+
+
+def test_a_t_test_without_variance_is_flagged():
+    """With the same outcome on all items scipy would return p = 0."""
+    test = run_alternative_annotator_test(
+        np.zeros((40, 2)), np.zeros(40), ("a", "b"), numeric=False, units=Units(np.ones(40))
+    )
+    assert [one.p for one in test.tests] == [None, None]
+    assert test.winning_rate == 1
+    assert "no variance" in annotator_test_estimates(test, 40, 50, 0)["winning_rate"].reason

@@ -1,0 +1,137 @@
+"""Statistics of two raters, and their mean over pairs, against other implementations."""
+
+import tracemalloc
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from nltk.metrics.agreement import AnnotationTask
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from core.statistics.data.patterns import row_patterns
+from core.statistics.data.ratings import category_numbers
+from core.statistics.measures import agreement, pairwise
+from tests.core.statistics.builders import random_ratings, ratings_from_codes, ratings_from_table
+from tests.core.statistics.oracles import SCIPY_CORRELATIONS, estimate_values, is_equal, mean_over_pairs
+from tests.core.statistics.strategies import generated_ratings
+
+NAMES = ["cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *SCIPY_CORRELATIONS]
+
+
+@settings(max_examples=400, deadline=None)
+@given(generated_ratings(raters=(2, 2), missing=False))
+def test_cohens_kappa_equals_scikit_learn_on_the_declared_scale(ratings):
+    a, b = ratings.codes.T
+    labels = list(range(len(ratings.categories)))
+    names = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
+    for (name, weights), value in zip(names.items(), estimate_values(ratings, *names), strict=True):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = float(cohen_kappa_score(a, b, labels=labels, weights=weights))
+        assert is_equal(value, expected), name
+
+
+def test_cohens_kappa_equals_statsmodels():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        table = rng.integers(1, 9, (4, 4))
+        ratings = ratings_from_table(table)
+        for name, weights in (("cohen_kappa", None), ("cohen_kappa_quadratic", "quadratic")):
+            expected = cohens_kappa(table, wt=weights, return_results=False)
+            assert is_equal(estimate_values(ratings, name)[0], float(expected))
+
+
+@settings(max_examples=400, deadline=None)
+@given(generated_ratings(raters=(2, 4), missing=False, items=(2, 10)))
+def test_the_mean_over_rater_pairs_equals_nltk(ratings):
+    triples = [
+        (rater, item, int(code))
+        for item, row in zip(ratings.items, ratings.codes, strict=True)
+        for rater, code in zip(ratings.raters, row, strict=True)
+    ]
+    task = AnnotationTask(data=triples)
+    percent, kappa = estimate_values(ratings, "percent", "cohen_kappa")
+    assert is_equal(percent, task.avg_Ao())
+    assume((np.ptp(ratings.codes, axis=0) > 0).all())  # for a rater with one label only nltk returns kappa 1
+    assert is_equal(kappa, task.kappa())
+
+
+@settings(max_examples=500, deadline=None)
+@given(generated_ratings(raters=(2, 4), items=(3, 14)))
+def test_correlations_of_categories_equal_scipy_matched_by_item(ratings):
+    labels = np.where(ratings.codes < 0, np.nan, ratings.codes)
+    values = estimate_values(ratings, *SCIPY_CORRELATIONS)
+    for (name, statistic), value in zip(SCIPY_CORRELATIONS.items(), values, strict=True):
+        assert is_equal(value, mean_over_pairs(labels, statistic)), name
+
+
+@settings(max_examples=200, deadline=None)
+@given(generated_ratings(raters=(2, 4), items=(2, 14)))
+def test_tables_and_margins_give_the_same_values(ratings):
+    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    weights = np.random.default_rng(0).integers(0, 3, (3, patterns.units.frequencies.size)).astype(float)
+    by_tables = agreement.pair_statistics(patterns.codes, numbers, NAMES)(weights)
+    for name, values in zip(NAMES, by_tables, strict=True):
+        expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights)
+        np.testing.assert_allclose(values, expected, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("max_cells", [1, 1000])
+def test_chunks_of_pairs_give_the_same_values_as_all_pairs_at_once(monkeypatch, max_cells):
+    ratings = random_ratings(np.random.default_rng(0), 40, 12, 4, 0.6)
+    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    weights = np.random.default_rng(1).integers(0, 3, (9, patterns.units.frequencies.size)).astype(float)
+    family = agreement.pair_statistics(patterns.codes, numbers, NAMES)
+    at_once = family(weights)
+    monkeypatch.setattr(pairwise, "MAX_TABLE_CELLS", max_cells)
+    np.testing.assert_allclose(family(weights), at_once, rtol=1e-12)
+
+
+def test_a_crowd_study_equals_the_pair_by_pair_path_in_little_memory():
+    """60 raters are 1,770 pairs; their tables of 200 resamples would take 70 MB at once."""
+    ratings = random_ratings(np.random.default_rng(0), 60, 60, 5, 0.5)
+    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    weights = np.random.default_rng(1).integers(0, 3, (200, patterns.units.frequencies.size)).astype(float)
+    family = agreement.pair_statistics(patterns.codes, numbers, NAMES)
+    tracemalloc.start()
+    values = family(weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
+    for name, row in zip(NAMES, values[:, :2], strict=True):
+        expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights[:2])
+        np.testing.assert_allclose(row, expected, atol=1e-9, err_msg=name)
+
+
+def test_pairs_without_a_shared_pattern_are_not_compared():
+    codes = np.array([[0, 1, -1], [1, -1, 1], [0, 0, -1]], np.int16)
+    assert pairwise.overlapping_pairs(codes).tolist() == [[0, 1], [0, 2]]
+
+
+def test_perfect_correlations_never_exceed_one():
+    """Rounding takes the unclipped quotient above 1 for some of these tables."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        codes = rng.integers(0, 7, 30)
+        for sign in (1, -1):
+            pair = np.column_stack([codes, codes if sign == 1 else 6 - codes])
+            numbers = rng.normal(size=7).cumsum() if sign == 1 else np.arange(7.0)
+            family = agreement.pair_statistics(pair.astype(np.int16), numbers, list(SCIPY_CORRELATIONS))
+            values = family(np.ones((1, 30)))[:, 0]
+            assert values == pytest.approx(sign * np.ones(3), abs=1e-12)
+            assert (np.abs(values) <= 1).all()
+
+
+def test_every_pair_of_raters_is_counted_once():
+    codes = np.array([[0, 0, 1, 1], [1, 1, 0, 0]], np.int16)
+    tables = pairwise.pair_tables(codes, 2, np.array(list(combinations(range(4), 2))), np.array([[2.0], [3.0]]))
+    assert tables.cells[:, :, 0, 0].tolist() == [[2, 0], [0, 3]]
+    assert tables.cells[:, :, 1, 0].tolist() == [[0, 2], [3, 0]]
+    assert tables.n[:, 0].tolist() == [5] * 6
+
+
+def test_two_raters_with_one_category_have_no_kappa():
+    assert estimate_values(ratings_from_codes(np.zeros((9, 2)), 3), "cohen_kappa") == [None]

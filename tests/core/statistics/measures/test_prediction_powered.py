@@ -1,0 +1,50 @@
+"""Prediction-powered means."""
+
+import numpy as np
+import pytest
+
+from core.statistics.measures.prediction_powered import prediction_powered_mean
+
+
+def test_the_mean_computed_by_hand():
+    """The formula with lambda 1: mean(Y) - (mean(F) - mean(F')), var(Y - F) / n + var(F') / N."""
+    human, judge = np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, 0])
+    unlabelled = np.array([1.0, 1, 1, 0, 1, 0])
+    result = prediction_powered_mean(human, judge, unlabelled, judge_weight=1.0)
+    assert result.value == pytest.approx(0.75 - (0.75 - 4 / 6))
+    variance = np.var(human - judge, ddof=1) / 4 + np.var(unlabelled, ddof=1) / 6
+    assert result.high - result.low == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-6)
+
+
+def test_without_unlabelled_items_it_is_the_human_mean():
+    human = np.array([1.0, 0, 1, 1])
+    result = prediction_powered_mean(human, human, np.empty(0))
+    assert (result.value, result.judge_weight) == (result.human, 0)
+    assert "mean of the human labels" in result.reason
+
+
+def test_a_random_judge_costs_nothing_and_a_good_one_saves_labels():
+    rng = np.random.default_rng(0)
+    human = (rng.random(100) < 0.6).astype(float)
+    noise = [(rng.random(n) < 0.5).astype(float) for n in (100, 5000)]
+    of_noise = prediction_powered_mean(human, *noise)
+    assert of_noise.high - of_noise.low <= (of_noise.human_high - of_noise.human_low) * 1.02
+
+    def flip_some(values: np.ndarray) -> np.ndarray:
+        return np.where(rng.random(values.size) < 0.05, 1 - values, values)
+
+    unlabelled = (rng.random(5000) < 0.6).astype(float)
+    of_good_judge = prediction_powered_mean(human, flip_some(human), flip_some(unlabelled))
+    assert of_good_judge.effective_labels > 300
+    assert of_good_judge.low < 0.6 < of_good_judge.high
+
+
+def test_intervals_cover_the_truth_with_a_biased_judge():
+    """A judge that says yes too often: its own mean is off by .15, the interval is not."""
+    rng, covered = np.random.default_rng(2), []
+    for _ in range(500):
+        truth = (rng.random(1100) < 0.5).astype(float)
+        judge = np.where(rng.random(1100) < 0.3, 1.0, truth)
+        result = prediction_powered_mean(truth[:100], judge[:100], judge[100:])
+        covered.append(result.low <= 0.5 <= result.high)
+    assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 500)

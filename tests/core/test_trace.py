@@ -1,0 +1,86 @@
+"""Events and turns as they are stored."""
+
+import pytest
+
+from core.labels import Opinion
+from core.protocols.scaleeval.settings import Settings
+from core.trace import (
+    EVENT_ADAPTER,
+    Spec,
+    Turn,
+    TurnCompleted,
+    Verdict,
+    VerdictReached,
+    combine_verdicts,
+    completed_turns,
+    model_specs,
+)
+
+OLD_TURN = {"speaker": "a", "step": "opinion", "round": 0, "model": "m", "reply": "1", "reading": 1}
+OLD_OPINION = {"kind": "preference", "judge": "a", "stage": "last", "value": 1, "criterion": "", "part": ""}
+
+
+def test_an_event_stored_before_the_field_criterion_loads_and_is_written_without_it() -> None:
+    event = EVENT_ADAPTER.validate_python({"type": "turn", "ask": 0, "turn": OLD_TURN})
+    assert isinstance(event, TurnCompleted) and event.turn.criterion == ""
+    assert "criterion" not in event.model_dump(mode="json")["turn"]
+
+
+def test_the_criterion_of_a_turn_is_stored() -> None:
+    event = TurnCompleted(ask=0, turn=Turn(**OLD_TURN, criterion="clarity"))
+    assert EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) == event
+    assert event.model_dump(mode="json")["turn"]["criterion"] == "clarity"
+
+
+@pytest.mark.parametrize(("reason", "written"), [("", False), ("It is shorter.", True)])
+def test_the_reason_of_an_opinion_is_stored_where_present(reason: str, written: bool) -> None:
+    old = {"type": "verdict", "verdict": {"outcome": "agreed", "value": 1, "opinions": [OLD_OPINION]}}
+    event = EVENT_ADAPTER.validate_python(old)
+    assert isinstance(event, VerdictReached) and event.verdict.opinions[0].reason == ""
+    opinion = Opinion(**OLD_OPINION, reason=reason)
+    assert ("reason" in opinion.model_dump(mode="json")) is written
+    assert Opinion.model_validate_json(opinion.model_dump_json()) == opinion
+
+
+def test_completed_turns_are_in_the_order_of_their_asks() -> None:
+    turns = [Turn(**OLD_TURN | {"speaker": name}) for name in "ab"]
+    events = [TurnCompleted(ask=1, turn=turns[1]), TurnCompleted(ask=0, turn=turns[0])]
+    assert completed_turns(events) == turns
+
+
+def test_every_model_of_nested_settings_is_listed_with_its_path() -> None:
+    judges = [{"name": name, "spec": {"model": f"model-{name}"}} for name in "ab"]
+    settings = Settings.model_validate({"judges": judges, "criterion": {"name": "helpfulness"}})
+    assert dict(model_specs(settings)) == {
+        "judges.0.spec": Spec(model="model-a"),
+        "judges.1.spec": Spec(model="model-b"),
+    }
+
+
+def make_verdict(criterion: str, value: int | None, outcome: str, reason: str = "") -> Verdict:
+    problem = "" if value is not None else "unreadable"
+    opinion = Opinion(kind="score", judge="a", stage="verdict", value=value, criterion=criterion, problem=problem)
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(opinion,))
+
+
+def test_the_outcome_of_several_criteria_is_the_one_that_needs_an_annotator_most() -> None:
+    agreed = make_verdict("brevity", 2, "agreed", "one rating")
+    unread = make_verdict("tone", None, "no_verdict", "no rating could be read")
+    disputed = make_verdict("depth", None, "disputed", "the orders differ")
+    assert combine_verdicts({"brevity": agreed, "tone": agreed}).outcome == "agreed"
+    assert combine_verdicts({"brevity": agreed, "tone": unread}).outcome == "no_verdict"
+    assert combine_verdicts({"tone": unread, "depth": disputed, "brevity": agreed}).outcome == "disputed"
+
+
+def test_several_criteria_have_their_opinions_and_reasons_but_no_common_value() -> None:
+    verdicts = {
+        "brevity": make_verdict("brevity", 2, "agreed", "one rating"),
+        "tone": make_verdict("tone", 3, "agreed"),
+    }
+    combined = combine_verdicts(verdicts)
+    assert combined.value is None and combined.reason == "brevity: one rating"
+    assert [(opinion.criterion, opinion.value) for opinion in combined.opinions] == [("brevity", 2), ("tone", 3)]
+
+
+def test_a_single_criterion_has_its_value() -> None:
+    assert combine_verdicts({"brevity": make_verdict("brevity", 2, "agreed")}).value == 2

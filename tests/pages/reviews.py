@@ -1,0 +1,22 @@
+"""Records of peer reviews that several tests of pages use."""
+
+from core.formats import tiebreak
+from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from storage.transfer import samples
+from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
+from tests.pages.visits import prepare_study
+
+
+def prepare_sample() -> None:
+    """Import the ReFeR sample."""
+    prepare_study(list(tiebreak.read(samples.path("refer"))))
+
+
+def option_review(answers: str = "BAB", reference: str = "B") -> list[Record]:
+    """Return one recorded run on a question with options: answers of peers a, b and c, and the chair's B."""
+    settings = make_settings(verdict="option")
+    item = make_item(id="sum", reference=reference, responses=())
+    script = reviews_script(["B"], "Answer", **dict(zip("abc", answers, strict=True)))
+    review = run_scripted(script, settings, item)
+    run = RunRecord(name="r", protocol="refer", settings=settings.model_dump(mode="json"))
+    return [ItemRecord(item=item), run, TraceRecord(run="r", item="sum", events=tuple(review.events))]

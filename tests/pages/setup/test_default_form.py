@@ -1,0 +1,66 @@
+"""The default form, made from a settings class."""
+
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from core.items import Criterion
+
+
+def page() -> None:
+    """The script of a page with the form of a class that has a list of criteria."""
+    import streamlit as st
+
+    from core.frozen import Frozen
+    from core.items import Criterion
+    from core.protocols import Judge
+    from pages.setup.parts import default_form
+    from pages.setup.parts.settings_form import SettingsForm
+
+    class Settings(Frozen):
+        judge: Judge
+        criteria: tuple[Criterion, ...] = ()
+        rounds: int = 2
+
+    study_criteria = (Criterion(name="clarity", definition="Easy to follow."), Criterion(name="brevity"))
+    form = SettingsForm(Settings, st.session_state["start"], "form_", study_criteria)
+    st.session_state["draft"] = default_form.render(form)
+
+
+def open_form(**start: Any) -> AppTest:
+    app = AppTest.from_function(page)
+    app.session_state["start"] = start
+    app.run()
+    assert not app.exception
+    return app
+
+
+def chosen_names(app: AppTest) -> list[str]:
+    return [criterion["name"] for criterion in app.session_state["draft"]["criteria"]]
+
+
+def test_several_criteria_of_the_study_are_chosen() -> None:
+    app = open_form()
+    assert chosen_names(app) == []
+    app.multiselect(key="form_criteria").set_value(["clarity", "brevity"]).run()
+    assert app.session_state["draft"]["criteria"][0]["definition"] == "Easy to follow."
+    assert chosen_names(app) == ["clarity", "brevity"]
+
+
+def test_new_criteria_are_entered() -> None:
+    app = open_form()
+    app.button(key="form_criteria_new").click().run()
+    assert chosen_names(app) == []
+    app.text_input(key="form_criteria_new0_name").set_value("depth").run()
+    app.text_area(key="form_criteria_new0_rubric").set_value("Low - a\nHigh - b").run()
+    app.button(key="form_criteria_new").click().run()
+    app.text_input(key="form_criteria_new1_name").set_value("tone").run()
+    assert not app.exception
+    assert chosen_names(app) == ["depth", "tone"]
+    assert app.session_state["draft"]["criteria"][0]["rubric"] == ["Low - a", "High - b"]
+
+
+def test_loaded_criteria_are_preselected() -> None:
+    app = open_form(criteria=[Criterion(name="tone").model_dump(mode="json")], rounds=5)
+    assert chosen_names(app) == ["tone"]
+    assert app.session_state["draft"]["rounds"] == 5

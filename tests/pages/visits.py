@@ -1,0 +1,68 @@
+"""Visits to the app's pages in a test, on the test's own database."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.formats.records import Record
+from pages.parts import resources
+from storage import database, runs, studies, traces
+from storage.traces import Filter
+from storage.transfer import imports
+from tests.paths import ROOT
+
+APP = ROOT / "app.py"
+
+
+def visit(page: str, annotator: str | None = None, **parameters: str) -> AppTest:
+    """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    app = AppTest.from_file(str(APP), default_timeout=20)
+    app.switch_page(str(APP.parent / "pages" / f"{page}.py"))
+    if annotator is not None:
+        app.session_state["annotator"] = annotator
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def switch_to(page: str, annotator: str = "zoe", **parameters: str) -> AppTest:
+    """Open a page whose address differs from its file: AppTest finds it only after another page has run."""
+    app = visit("setup/studies")
+    app.session_state["annotator"] = annotator
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    return app.switch_page(str(APP.parent / "pages" / f"{page}.py")).run()
+
+
+def visit_trace(item: str, run: str | None = None, annotator: str = "", **parameters: str) -> AppTest:
+    """Open the newest trace in the study "s" of an item, given by its name or a part of it, in one run or in any."""
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, "s")
+        run_id = next((candidate.id for candidate in runs.of_study(session, study.id) if candidate.name == run), None)
+        matches = traces.find(session, Filter(study.id, run_id=run_id, item=item))
+    trace_id = next((trace.id for trace in matches if trace.item == item), matches[0].id)
+    return visit("watch/traces", annotator, **parameters, trace=str(trace_id))
+
+
+def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
+    """Create the tables, and a study of `records` where there are any, without the samples."""
+    engine = resources.engine()
+    database.upgrade(engine)
+    if records:
+        imports.import_records(engine, study, records)
+
+
+def page_text(app: AppTest) -> str:
+    """Return the texts on the page."""
+    elements = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
+    return "\n".join(str(element.value) for element in [*elements, *app.success])
+
+
+def trace_text(item: str, run: str | None = None) -> str:
+    """Return the texts on the page of a trace, which must have no error."""
+    app = visit_trace(item, run)
+    assert not app.exception and not app.error
+    return page_text(app)

@@ -1,0 +1,51 @@
+"""The view of a critique evaluation."""
+
+import pytest
+
+from core.critiques import precision_target
+from core.formats import tiebreak
+from core.formats.records import ItemRecord
+from core.trace import TurnCompleted
+from pages.parts import resources
+from storage import database, labels, studies
+from storage.transfer import samples
+from tests.core.protocols.critiques import make_item
+from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.storage.critique_studies import run_records
+
+
+@pytest.fixture
+def sample() -> None:
+    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+
+
+def test_a_trace_shows_the_scores_of_each_judge(sample: None) -> None:
+    app = visit_trace("train")
+    assert not app.exception
+    assert "P 1.00 · R 0.75 · F1 0.86" in page_text(app)
+    assert [link.proto.label for link in app.get("page_link")] == ["Label its AIUs"]
+
+
+def test_texts_written_in_the_trace_are_shown(sample: None) -> None:
+    app = visit_trace("regex")
+    assert [expander.label for expander in app.expander if expander.label.startswith("Written")] == [
+        "Written by writer: 5 texts"
+    ]
+    assert "The hours from 20 to 23 need an alternative of their own." in page_text(app)
+
+
+def test_viewing_the_judges_is_recorded_and_reported(sample: None) -> None:
+    assert "not blind" in page_text(visit_trace("bread", annotator="zoe"))
+    assert "not blind" not in page_text(visit_trace("bread", annotator="zoe"))
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, "s")
+    with database.writing(resources.engine()) as session:
+        assert not labels.save(session, study.id, precision_target("bread", "human.1"), "zoe", True).blind
+
+
+def test_an_unfinished_trace_shows_what_is_known() -> None:
+    run, trace = run_records(make_item(), lambda ask: "none" if ask.step == "extract" else "x")
+    half = tuple(event for event in trace.events if isinstance(event, TurnCompleted))[:2]
+    prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": half})])
+    app = visit_trace("ladder")
+    assert not app.exception and "P – · R – · F1 –" in page_text(app)

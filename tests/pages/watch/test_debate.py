@@ -1,0 +1,74 @@
+"""The default view of a trace: preferences, scores, several criteria, and protocols that are not installed."""
+
+from typing import Any
+
+from core.formats.records import ItemRecord, RunRecord, TraceRecord
+from core.labels import Kind, Opinion, Value
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
+from tests.conftest import make_item
+from tests.pages.visits import prepare_study, trace_text
+
+CRITERIA = ("clarity", "brevity")
+
+
+def completed_turn(ask: int, speaker: str, reading: Value | None, **fields: Any) -> TurnCompleted:
+    turn = Turn(speaker=speaker, step="rate", round=0, model="m", reply="a reply", reading=reading, **fields)
+    return TurnCompleted(ask=ask, turn=turn)
+
+
+def opinion(judge: str, criterion: str, value: Value | None, kind: Kind = "score", **fields: Any) -> Opinion:
+    return Opinion(kind=kind, judge=judge, stage="last", criterion=criterion, value=value, **fields)
+
+
+def verdict(value: Value | None, *opinions: Opinion) -> VerdictReached:
+    return VerdictReached(verdict=Verdict(outcome="agreed", value=value, reason="the mean", opinions=opinions))
+
+
+def prepare_trace(*events: Event, protocol: str = "not-installed") -> None:
+    """A study with one trace of a protocol that has no view of its own."""
+    run = RunRecord(name="r", protocol=protocol, settings={"judges": [{"name": "ann"}, {"name": "ben"}, "cat"]})
+    prepare_study([ItemRecord(item=make_item("i")), run, TraceRecord(run="r", item="i", events=events)])
+
+
+def test_a_protocol_that_is_not_installed_is_named_and_its_turns_are_shown() -> None:
+    prepare_trace(completed_turn(0, "ann", 1), verdict(1, opinion("ann", "", 1, "preference")))
+    text = trace_text("i").replace("\\", "")
+    assert "The protocol “not-installed” is not installed here." in text
+    assert "**ann** · first opinion · **1**" in text and "a reply" in text
+    assert "Agreed: 1]" in text
+
+
+def test_scores_are_shown_as_scores() -> None:
+    prepare_trace(completed_turn(0, "ann", 2), completed_turn(1, "ben", 2.5), verdict(2.25, opinion("ann", "", 2)))
+    text = trace_text("i")
+    assert "**ann** · first opinion · **2**" in text and "**ben** · first opinion · **2.50**" in text
+    assert "Agreed: 2.25]" in text
+
+
+def test_dictionary_values_are_shown_by_name() -> None:
+    values = {"clarity": 4.0, "brevity": 3.5}
+    prepare_trace(completed_turn(0, "ann", values), verdict(values, opinion("ann", "", 4)))
+    text = trace_text("i")
+    assert "**ann** · first opinion · **clarity 4, brevity 3.50**" in text
+    assert "Agreed: clarity 4, brevity 3.50]" in text and "the mean" in text
+
+
+def test_scores_of_two_responses_are_a_ratio() -> None:
+    prepare_trace(completed_turn(0, "ann", {"1": 8.0, "2": 6.0}), verdict(1, opinion("ann", "", 1, "preference")))
+    assert r"**8 \: 6**" in trace_text("i")
+
+
+def test_several_criteria_have_a_turn_and_a_table_row_each() -> None:
+    turns = [completed_turn(n, "ann", n + 3, criterion=criterion) for n, criterion in enumerate(CRITERIA)]
+    opinions = [opinion("ann", criterion, n + 3) for n, criterion in enumerate(CRITERIA)]
+    opinions.append(opinion("ben", "brevity", None, problem="a refusal"))
+    prepare_trace(*turns, verdict(None, *opinions))
+    text = trace_text("i")
+    assert "**ann** · clarity · first opinion · **3**" in text and "**ann** · brevity · first opinion · **4**" in text
+    assert "| clarity | 3 | – | – |" in text
+    assert "| brevity | 4 | no verdict: a refusal | – |" in text
+
+
+def test_an_unreadable_turn_has_a_reason() -> None:
+    prepare_trace(completed_turn(0, "ann", None, problem="no choice"), verdict(None))
+    assert "**ann** · first opinion · no verdict: no choice" in trace_text("i")

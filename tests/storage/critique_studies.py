@@ -1,0 +1,73 @@
+"""A study with two critiques, and the operations of an annotator on them."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from core.aius import Piece, Split
+from core.formats.records import ItemRecord, RunRecord, StudyRecord, StudyRules, TraceRecord
+from core.items import Item
+from core.labels import Target
+from core.protocols.registry import PROTOCOLS
+from storage import aius, database, studies
+from storage.labelling import critique_workbench
+from storage.labelling.critique_queue import CritiqueKey
+from storage.studies import Study
+from storage.transfer import imports
+from tests.core.protocols.critiques import (
+    make_complete_item,
+    make_settings,
+    run_scripted,
+)
+
+KEY = CritiqueKey("ladder", "c1")
+SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
+
+
+def import_study(engine: Engine, *records: Any, name: str = "s", **rules: Any) -> Study:
+    imports.import_records(engine, name, [StudyRecord(rules=StudyRules(**rules)), *records])
+    with database.reading(engine) as session:
+        return studies.get(session, name)
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """Two critiques with two AIUs each, and a reference with one."""
+    return import_study(engine, ItemRecord(item=make_complete_item(2)), overlap=2)
+
+
+def run_records(item: Item, script: Any, run: str = "run", **fields: Any) -> list[Any]:
+    """A run with the trace that the real flow makes of scripted replies."""
+    settings = make_settings(**fields)
+    result = run_scripted(script, settings, item)
+    record = RunRecord(
+        name=run,
+        protocol="metacritique",
+        settings=settings.model_dump(mode="json"),
+        prompts=PROTOCOLS["metacritique"].prompts,
+    )
+    return [record, TraceRecord(run=run, item=item.id, events=tuple(result.events))]
+
+
+def save_edit(engine: Engine, study: Study, change: Any, annotator: str = "ann") -> None:
+    with database.writing(engine) as session:
+        aius.save_edit(session, study.id, "ladder", annotator, change)
+
+
+def save_answer(
+    engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann", key: CritiqueKey = KEY
+) -> None:
+    with database.writing(engine) as session:
+        critique_workbench.save_answer(session, study, key, annotator, target, value, 1.0)
+
+
+def load_task(
+    engine: Engine, study: Study, annotator: str = "ann", key: CritiqueKey = KEY
+) -> critique_workbench.CritiqueTask:
+    with database.writing(engine) as session:
+        return critique_workbench.load_task(session, study, key, annotator)
+
+
+def answers(engine: Engine, study: Study, annotator: str = "ann") -> dict[str, Any]:
+    return {q.target.part or q.target.criterion: q.value for q in load_task(engine, study, annotator).questions}

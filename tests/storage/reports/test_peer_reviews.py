@@ -1,0 +1,119 @@
+"""Peer reviews beside the annotators: true values, visible labels, rated items."""
+
+from core.formats import tiebreak
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
+from core.labels import Label, Target
+from core.protocols.refer.settings import Reviewer, Settings
+from core.trace import Spec
+from storage import labels, studies, traces
+from storage.database import reading, writing
+from storage.reports import peer_reviews
+from storage.reports.opinions import judges_of_settings
+from storage.traces import Filter
+from storage.transfer import imports, samples
+from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
+
+
+def find_run(session, study, name=None):
+    reviews = peer_reviews.find_runs(session, studies.get(session, study).id)
+    return next(run for run in reviews if name in (None, run.name))
+
+
+def import_sample(engine):
+    imports.import_records(engine, "tour", tiebreak.read(samples.path("refer")))
+
+
+def test_the_true_score_is_the_annotators_mean(engine):
+    import_sample(engine)
+    with reading(engine) as session:
+        errors = peer_reviews.load_errors(session, find_run(session, "tour"))
+    truth = {trace.item: trace.truth for trace in errors.reviewed}
+    assert truth["octopus"] == 8 / 3 and truth["library"] == 1  # the newest label of annotator 3 is a 1
+    assert [name for name, _ in errors.reviewed[0].peers] == ["peer 1", "peer 2", "peer 3"]
+    assert errors.without_truth == 0 and not errors.hidden
+
+
+def test_an_adjudication_replaces_the_mean(engine):
+    import_sample(engine)
+    with writing(engine) as session:
+        study = studies.get(session, "tour").id
+        target = Target(item="octopus", kind="score", criterion="engaging")
+        labels.adjudicate(session, study, target, 1, rule="expert", reason="no question", adjudicator="annotator 1")
+    with reading(engine) as session:
+        errors = peer_reviews.load_errors(session, find_run(session, "tour"))
+    assert {trace.item: trace.truth for trace in errors.reviewed}["octopus"] == 1
+
+
+def test_items_without_the_viewers_label_are_hidden(engine):
+    import_sample(engine)
+    with reading(engine) as session:
+        assert peer_reviews.load_errors(session, find_run(session, "tour"), "annotator 1").hidden == {"bees"}
+        assert len(peer_reviews.load_errors(session, find_run(session, "tour"), "newcomer").hidden) == 8
+
+
+def test_labels_are_visible_after_ones_own(engine):
+    import_sample(engine)
+    bees = Target(item="bees", kind="score", criterion="engaging")
+    with reading(engine) as session:
+        study = studies.get(session, "tour").id
+        assert peer_reviews.visible_labels(session, study, bees, "annotator 1") is None
+        visible = peer_reviews.visible_labels(session, study, bees, "annotator 2")
+        assert visible is not None and [label.annotator for label in visible] == ["annotator 2", "annotator 3"]
+        assert len(peer_reviews.visible_labels(session, study, bees, None) or []) == 2
+
+
+def test_the_targets_of_a_verdict(engine):
+    import_sample(engine)
+    with reading(engine) as session:
+        (trace, *_) = traces.find(session, Filter(studies.get(session, "tour").id, item="octopus"))
+        assert peer_reviews.verdict_targets(session, trace.id) == [
+            Target(item="octopus", kind="score", criterion="engaging")
+        ]
+
+
+def load_reasoning_errors(engine, reference, answers=("B", "A", "B"), labelled=()):
+    settings: Settings = make_settings(verdict="option")
+    item = make_item(id="sum", reference=reference, responses=())
+    review = run_scripted(reviews_script(["B"], "Answer", **dict(zip("abc", answers, strict=True))), settings, item)
+    target = Target(item="sum", kind="answer")
+    records = [
+        ItemRecord(item=item),
+        RunRecord(name="r", protocol="refer", settings=settings.model_dump(mode="json")),
+        TraceRecord(run="r", item="sum", events=tuple(review.events)),
+        *(LabelRecord(label=Label(target=target, annotator=annotator, value=value)) for annotator, value in labelled),
+    ]
+    imports.import_records(engine, "load_reasoning_errors", records)
+    with reading(engine) as session:
+        return peer_reviews.load_errors(session, find_run(session, "load_reasoning_errors"))
+
+
+def test_the_true_answer_is_the_reference(engine):
+    (trace,) = load_reasoning_errors(engine, "B) 60 km/h").reviewed
+    assert (trace.truth, trace.chair, [value for _, value in trace.peers]) == ("B", "B", ["B", "A", "B"])
+
+
+def test_the_annotators_answer_replaces_the_reference(engine):
+    (trace,) = load_reasoning_errors(engine, "B", labelled=[("ann", "C"), ("bob", "C"), ("cat", "B")]).reviewed
+    assert trace.truth == "C"
+
+
+def test_a_trace_without_a_true_value_is_counted_and_left_out(engine):
+    errors = load_reasoning_errors(engine, "it depends")
+    assert not errors.reviewed and errors.without_truth == 1
+
+
+def test_a_run_with_another_chair_has_different_judges(engine):
+    first = make_settings().model_dump(mode="json")
+    second = make_settings(chair=Reviewer(name="chair", spec=Spec(model="larger", temperature=1))).model_dump(
+        mode="json"
+    )
+    assert judges_of_settings(first) != judges_of_settings(second) and len(judges_of_settings(first)) == 4
+
+
+def test_rated_items_have_the_mean_score(engine):
+    import_sample(engine)
+    with reading(engine) as session:
+        study_id = studies.get(session, "tour").id
+        scores = {rated.item.id: rated.value for rated in peer_reviews.rated_items(session, study_id, "engaging")}
+        assert peer_reviews.rated_items(session, study_id, "another") == []
+    assert scores["octopus"] == 8 / 3 and scores["sleep"] == 1.5 and len(scores) == 8

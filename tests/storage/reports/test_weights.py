@@ -1,0 +1,78 @@
+"""Statistics of aspect weights, on the sample study of DnA-Eval."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.aspects import aspect_set_id
+from core.formats import tiebreak
+from core.labels import Target
+from core.statistics.reports.weight_distances import top_k_distance
+from storage import aspects, labels, studies
+from storage.database import reading, writing
+from storage.reports import weights
+from storage.studies import Study
+from storage.transfer import imports, samples
+
+ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
+NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """Import the sample study of DnA-Eval."""
+    imports.import_records(engine, "s", tiebreak.read(samples.path("dna_eval")))
+    with reading(engine) as session:
+        return studies.get(session, "s")
+
+
+def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
+    with writing(engine) as session:
+        aspects.save_weights(session, study.id, NOTE, annotator, values)
+
+
+def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
+    rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
+    assert rows["annotator 1", "annotator 3"].undefined == 1 and rows["people", "people"].units == 8
+    pairs = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, top_k_distance(2), resamples=0)}
+    assert pairs["people", "people"].undefined == 0 and weights.largest_set(engine, study) == 4
+
+
+def test_withdrawn_weights_do_not_count(engine: Engine, study: Study) -> None:
+    save_weights(engine, study, {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10})
+    before = {row.rater_b for row in weights.rows(engine, study, resamples=0)}
+    with writing(engine) as session:
+        labels.save(session, study.id, NOTE, "zoe", None)
+    assert "zoe" in before and "zoe" not in {row.rater_b for row in weights.rows(engine, study, resamples=0)}
+
+
+def test_averages_are_by_scenario(engine: Engine, study: Study) -> None:
+    means = {
+        (row.rater, row.scenario, row.aspect): row.weight.value
+        for row in weights.mean_weights(engine, study, resamples=0)
+    }
+    assert means["judge A", "math", "accuracy"] == 50 and means["annotator 2", "math", "accuracy"] == 60
+
+
+def test_the_quality_of_a_judges_aspects_is_the_mean_over_annotators_then_items(engine: Engine, study: Study) -> None:
+    ratings = {(row.judge, row.quality): row.rating for row in weights.aspect_qualities(engine, study, resamples=0)}
+    assert ratings["judge A", "relevance"].value == pytest.approx((4.5 + 5 + 5) / 3)
+    assert (ratings["judge A", "relevance"].items, ratings["judge A", "relevance"].pairs) == (3, 5)
+
+
+def test_verdict_agreement_is_reported_with_and_without_ties(engine: Engine, study: Study) -> None:
+    by_run = {row.run: row for row in weights.verdict_agreement(engine, study)}
+    own = by_run["judge A · aspects of its own"]
+    assert (own.with_ties.value, own.with_ties.items) == (pytest.approx(5 / 6), 6)
+    assert (own.without_ties.value, own.without_ties.items) == (1, 5)
+    assert by_run["two judges · given aspects"].no_verdict == 4
+
+
+def test_a_drilldown_hides_weights_from_viewers_without_a_label(engine: Engine, study: Study) -> None:
+    rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
+    row = rows["judge B", "people"]
+    details = weights.drill_down(engine, study, row)
+    assert len(details) == row.units and not any(detail.blind for detail in details)
+    assert details[0].weights["judge B"] and details[0].trace is not None
+    hidden = [detail for detail in weights.drill_down(engine, study, row, viewer="annotator 3") if detail.blind]
+    assert {detail.item for detail in hidden} == {"grumpy lighthouse", "dedupe list"}
+    assert all(not detail.weights and detail.distance is None for detail in hidden)

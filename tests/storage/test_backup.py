@@ -1,0 +1,203 @@
+"""Copies of the database: on request, and before a migration."""
+
+import logging
+import shutil
+import sqlite3
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from alembic import command
+from sqlalchemy import text
+
+from core.problems import Problem
+from storage import backup, labels, studies
+from storage.backup import FOLDER_VARIABLE, back_up
+from storage.database import alembic_config, connect, reading, upgrade, writing
+from tests.conftest import make_target
+
+
+def study_names(url):
+    engine = connect(url)
+    with reading(engine) as session:
+        names = studies.names(session)
+    engine.dispose()
+    return names
+
+
+@pytest.fixture
+def old_engine(empty_address):
+    """A database with the tables of revision 0002 and one study."""
+    engine = connect(empty_address)
+    upgrade(engine)
+    with writing(engine) as session:
+        studies.create(session, "s")
+    downgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+def downgrade(engine):
+    with engine.execution_options(writes=True).begin() as connection:
+        command.downgrade(alembic_config(connection), "0002")
+
+
+def table_names(path):
+    connection = sqlite3.connect(path)
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    return names
+
+
+def require_sqlite(engine):
+    if engine.dialect.name != "sqlite":
+        pytest.skip("this is about files of SQLite")
+
+
+def require_postgresql(engine):
+    if engine.dialect.name != "postgresql":
+        pytest.skip("this is about pg_dump")
+    if shutil.which("pg_dump") is None or shutil.which("pg_restore") is None:
+        pytest.skip("pg_dump and pg_restore are not installed (Debian: apt install postgresql-client)")
+
+
+def test_a_backup_holds_the_data(engine, a_study, tmp_path, request):
+    file = tmp_path / "copy"
+    if engine.dialect.name == "sqlite":
+        back_up(engine, file)
+        assert study_names(f"sqlite:///{file}") == ["s"]
+        return
+    require_postgresql(engine)
+    back_up(engine, file)
+    server = request.getfixturevalue("postgres")
+    restored = server.create()
+    subprocess.run(["pg_restore", "--no-owner", f"--dbname={server.url(restored)}", file], check=True)
+    assert study_names(server.url(restored)) == ["s"]
+    server.drop(restored)
+
+
+def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
+    require_sqlite(engine)
+    stop = threading.Event()
+
+    def write():
+        number = 0
+        while not stop.is_set():
+            with writing(engine) as session:  # two rows in one transaction: a copy has both or none
+                labels.save(session, a_study.id, make_target("item 0"), "ann", number % 3)
+                labels.save(session, a_study.id, make_target("item 1"), "ann", number % 3)
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(5):
+            back_up(engine, tmp_path / f"copy {number}.db")
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(5):
+        connection = sqlite3.connect(tmp_path / f"copy {number}.db")
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        query = "SELECT count(*) FROM label JOIN target ON target.id = target_id GROUP BY item_id"
+        assert len({count for (count,) in connection.execute(query)}) <= 1
+        connection.close()
+
+
+def test_an_existing_file_is_never_overwritten(engine, tmp_path):
+    file = tmp_path / "notes.db"
+    file.write_text("notes")
+    with pytest.raises(Problem, match=r"notes\.db exists already"):
+        back_up(engine, file)
+    assert file.read_text() == "notes"
+
+
+def test_a_backup_into_a_missing_folder_is_one_sentence(engine, tmp_path):
+    with pytest.raises(Problem, match=r"cannot be written|pg_dump"):
+        back_up(engine, tmp_path / "missing" / "copy.db")
+    assert list(tmp_path.glob("**/*.partial")) == []
+
+
+def test_a_missing_pg_dump_is_one_sentence(engine, tmp_path, monkeypatch):
+    if engine.dialect.name != "postgresql":
+        pytest.skip("this is about pg_dump")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Problem, match="pg_dump is not installed"):
+        back_up(engine, tmp_path / "copy")
+
+
+def test_a_password_is_not_an_argument_of_pg_dump(tmp_path, monkeypatch):
+    commands = []
+
+    def run(command, *, env, **options):
+        commands.append((command, env))
+        Path(tmp_path / "copy.partial").write_bytes(b"")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(backup.shutil, "which", lambda name: name)
+    monkeypatch.setattr(backup.subprocess, "run", run)
+    back_up(connect("postgresql://user:secret@127.0.0.1:1/tiebreak"), tmp_path / "copy")
+    ((arguments, environment),) = commands
+    assert "secret" not in " ".join(arguments)
+    assert environment["PGPASSWORD"] == "secret"
+    assert "--dbname=postgresql://user@127.0.0.1:1/tiebreak" in arguments
+
+
+def test_a_database_with_data_is_copied_before_a_migration(old_engine, tmp_path):
+    require_sqlite(old_engine)
+    upgrade(old_engine)
+    copy = tmp_path / "empty.before-0003.db"
+    assert {"ruling", "seen"} <= table_names(copy)
+    assert "adjudication" in table_names(tmp_path / "empty.db")
+    upgrade(old_engine)
+    assert [path.name for path in tmp_path.glob("*.before-*")] == [copy.name]
+
+
+def test_a_second_copy_does_not_replace_the_first(old_engine, tmp_path):
+    require_sqlite(old_engine)
+    upgrade(old_engine)
+    downgrade(old_engine)
+    upgrade(old_engine)
+    assert {path.name for path in tmp_path.glob("*.before-*")} == {"empty.before-0003.db", "empty.before-0003-2.db"}
+
+
+def test_a_database_without_data_is_not_copied(empty_address, tmp_path, caplog):
+    engine = connect(empty_address)
+    upgrade(engine)
+    downgrade(engine)
+    upgrade(engine)
+    engine.dispose()
+    assert list(tmp_path.glob("*.before-*")) == []
+    assert "without a copy" not in caplog.text
+
+
+def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp_path, monkeypatch):
+    require_sqlite(old_engine)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(Problem, match="cannot be written"):
+        upgrade(old_engine)
+    with old_engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "0002"
+
+
+def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monkeypatch):
+    if old_engine.dialect.name == "postgresql":
+        require_postgresql(old_engine)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "backups"))
+    upgrade(old_engine)
+    (copy,) = (tmp_path / "backups").iterdir()
+    start = b"SQLite format 3" if old_engine.dialect.name == "sqlite" else b"PGDMP"
+    assert "before-0003" in copy.name and copy.read_bytes().startswith(start)
+
+
+def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_engine, monkeypatch, caplog):
+    if old_engine.dialect.name != "postgresql":
+        pytest.skip("SQLite's copy is beside the database")
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    with caplog.at_level(logging.WARNING):
+        upgrade(old_engine)
+    assert f"without a copy: {FOLDER_VARIABLE} is not set" in caplog.text
+    with reading(old_engine) as session:
+        assert studies.names(session) == ["s"]

@@ -1,0 +1,22 @@
+"""A protocol as another package provides it: one judge compares two responses on several criteria in one run."""
+
+from pathlib import Path
+
+from tests.storage.worker.shorter_and_kinder.protocol import NAME, any_reading, flow
+from tests.storage.worker.shorter_and_kinder.settings import Settings
+from tiebreak import Protocol
+
+PROTOCOL = Protocol(
+    name=NAME,
+    title="Several criteria",
+    description="One judge compares two responses on each of several criteria.",
+    paper="none: an example",
+    settings=Settings,
+    flow=flow,
+    judges="pair",
+    most_calls_reading=any_reading,
+    fewest_calls_reading=any_reading,
+    reply_words=lambda settings: 1,
+    folder=Path(__file__).parent,
+    examples=("shorter-and-kinder",),
+)

@@ -1,0 +1,16 @@
+"""Settings of the example: a judge and the criteria."""
+
+from pydantic import ConfigDict, Field
+
+from tiebreak import Criterion, Frozen, Judge
+
+
+class Settings(Frozen):
+    """One judge on several criteria."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judge: Judge
+    """The only judge."""
+    criteria: tuple[Criterion, ...] = Field(min_length=1)
+    """The criteria, each judged in a separate ask."""

@@ -1,0 +1,116 @@
+"""From a request to a run: images, ceilings, and protocols that are not installed."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import update
+
+from core.formats.records import ItemRecord, RunRecord
+from core.items import Response
+from core.llm.client import ScriptedModel
+from core.problems import Problem
+from core.protocols.registry import PROTOCOLS
+from storage import runs, studies
+from storage.database import reading, writing
+from storage.tables import RunRow
+from storage.transfer import import_records
+from storage.worker import (
+    RunRequest,
+    RunWorker,
+    create_run,
+    estimate_run,
+    execute_here,
+    request_from_file,
+    resume_run,
+)
+from storage.worker.launch import progress
+from tests.conftest import make_item
+from tests.core.protocols.reviews import make_settings
+
+
+def make_request(study, **specs):
+    settings = make_settings()
+    peers = tuple(peer.model_copy(update={"spec": peer.spec.model_copy(update=specs)}) for peer in settings.peers)
+    return RunRequest(study, PROTOCOLS["refer"], settings.model_copy(update={"peers": peers}), "run")
+
+
+def study_with_an_image(engine):
+    item = make_item(responses=(Response(text="", image="https://a.org/b.png"),))
+    import_records(engine, "s", [ItemRecord(item=item)])
+    with reading(engine) as session:
+        return studies.get(session, "s")
+
+
+def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):
+    study = study_with_an_image(engine)
+    for start in (create_run, estimate_run):
+        with pytest.raises(Problem, match="local cannot see"):
+            start(engine, make_request(study, model="local"))
+    assert create_run(engine, make_request(study, model="gpt-4o-mini"))
+
+
+@pytest.fixture
+def foreign_run(engine, a_study):
+    """A run that was created when its protocol was installed; it is not installed now."""
+    run_id = create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        session.execute(update(RunRow).values(protocol="their-method"))
+    return run_id
+
+
+NOT_INSTALLED = r"The protocol 'their-method' is not installed here\. Installed protocols: .*\.$"
+
+
+def test_a_run_with_a_protocol_that_is_not_installed_is_refused(engine, a_study, tmp_path):
+    with pytest.raises(Problem, match=NOT_INSTALLED):
+        request_from_file(engine, a_study, "their-method", tmp_path / "settings.yaml", None)
+
+
+def test_resuming_without_the_protocol_changes_nothing(engine, a_study, foreign_run):
+    with writing(engine) as session:
+        runs.cancel(session, foreign_run)
+    with pytest.raises(Problem, match=NOT_INSTALLED):
+        resume_run(engine, a_study, "run")
+    run, _ = progress(engine, foreign_run)
+    assert run.state == "cancelled"
+
+
+def test_executing_without_the_protocol_stops_the_run_with_a_sentence(engine, foreign_run):
+    run, _ = asyncio.run(execute_here(engine, foreign_run, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
+    assert run.state == "stopped"
+    assert "'their-method' is not installed" in run.problem
+
+
+def test_a_worker_stops_a_run_whose_protocol_is_not_installed(engine, foreign_run):
+    worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
+    worker.start()
+    try:
+        assert asyncio.run(wait_for_state(engine, foreign_run, "stopped"))
+    finally:
+        worker.stop()
+
+
+def test_invalid_settings_stop_the_run_with_a_sentence(engine, a_study):
+    """Settings may have been valid in an earlier version."""
+    run_id = create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        session.execute(update(RunRow).values(settings={"peers": 3}))
+    run, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
+    assert run.state == "stopped"
+    assert "field 'peers'" in run.problem
+
+
+async def wait_for_state(engine, run_id, state):
+    for _ in range(100):
+        if progress(engine, run_id)[0].state == state:
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+def test_an_imported_run_is_listed_where_its_protocol_is_not_installed(engine, a_study):
+    import_records(engine, "s", [RunRecord(name="elsewhere", protocol="their-method")])
+    with reading(engine) as session:
+        assert runs.uninstalled_protocol_notes(session, a_study.id) == [
+            "The protocol 'their-method' of run 'elsewhere' is not installed here."
+        ]

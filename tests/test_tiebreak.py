@@ -1,0 +1,57 @@
+"""The public Python API: frames of a study, and what the author of a protocol imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+import tiebreak
+from core.formats import tiebreak as tiebreak_format
+from storage.database import connect, database_url
+from storage.transfer import imports, samples
+from tests.paths import ROOT
+
+
+@pytest.fixture
+def study() -> tiebreak.Study:
+    database = tiebreak.open()
+    imports.import_records(connect(database_url()), "tour", tiebreak_format.read(samples.path()))
+    return database.study("tour")
+
+
+def test_every_public_name_exists():
+    assert [name for name in tiebreak.__all__ if not hasattr(tiebreak, name)] == []
+
+
+def test_studies_are_listed_and_opened_by_name(study):
+    assert tiebreak.open().studies() == ["tour"]
+    assert study.name == "tour"
+    with pytest.raises(tiebreak.Problem, match="another"):
+        tiebreak.open().study("another")
+
+
+def test_frames_hold_a_row_for_each_item_label_target_and_opinion(study):
+    assert len(study.items()) == 32
+    assert set(study.labels().columns) >= {"item", "kind", "criterion", "rater", "value"}
+    assert study.labels()["rater"].nunique() == 3
+    gold = study.gold()
+    assert len(gold) == 40
+    assert gold["source"].isin(["adjudicated", "unanimous", "majority", "judges", "unresolved"]).all()
+    assert study.opinions()["stage"].isin(["first", "last", "verdict"]).all()
+
+
+def test_figures_are_those_of_the_command_line(study):
+    kappa = study.agreement().query("statistic == 'fleiss_kappa' and criterion == 'helpfulness' and group == 'all'")
+    assert kappa["value"].tolist() == [pytest.approx(0.635566, abs=1e-6)]
+    accuracy = study.alignment().query(
+        "statistic == 'accuracy_gold' and judge == 'judge B' and criterion == 'helpfulness'"
+    )
+    assert accuracy["value"].tolist() == [pytest.approx(23 / 24)]
+
+
+def test_importing_the_api_loads_neither_pandas_nor_litellm_nor_streamlit():
+    code = (
+        "import sys, tiebreak; print([n for n in ('pandas', 'litellm', 'streamlit', 'sqlalchemy') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,135 @@
+"""A database, an export and unfinished runs of version 0.1 open, give the same figures, and resume."""
+
+import asyncio
+import csv
+import gzip
+import io
+import json
+import sqlite3
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from core.formats import gold as gold_csv
+from core.formats import tiebreak
+from core.llm.client import ScriptedModel
+from storage import labels, runs, studies, traces
+from storage.database import Engine, connect, reading, upgrade, writing
+from storage.reports import agreement, alignment
+from storage.transfer import imports
+from storage.worker import launch
+from tests.paths import ROOT
+
+FOLDER = ROOT / "tests" / "fixtures" / "version_0_1"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+AGREEMENT = json.loads((FOLDER / "agreement.json").read_text(encoding="utf-8"))
+RESUMABLE = [run for run in EXPECTED["runs"] if run.get("replies")]
+SLACK = 1e-9
+
+
+@pytest.fixture
+def engine(tmp_path) -> Engine:
+    """The database of version 0.1, upgraded."""
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(gzip.decompress((FOLDER / "database.sql.gz").read_bytes()).decode())
+    connection.close()
+    opened = connect(f"sqlite:///{path}")
+    upgrade(opened)
+    yield opened
+    opened.dispose()
+
+
+def study(engine: Engine, name: str) -> studies.Study:
+    with reading(engine) as session:
+        return studies.get(session, name)
+
+
+def test_an_upgrade_loses_no_row(engine):
+    with engine.connect() as connection:
+        for table in (
+            "annotator",
+            "draft",
+            "event",
+            "item",
+            "label",
+            "mark",
+            "opinion",
+            "run",
+            "study",
+            "target",
+            "trace",
+        ):
+            count = connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+            assert (table, count) == (table, EXPECTED["tables"][table])
+
+
+@pytest.mark.parametrize("name", AGREEMENT)
+def test_agreement_has_the_same_values(engine, name):
+    rows = [asdict(row) for row in agreement.rows(engine, study(engine, name), "all", resamples=0)]
+    assert_same_values(rows, AGREEMENT[name])
+
+
+def test_alignment_has_the_same_values(engine):
+    expected = json.loads(gzip.decompress((FOLDER / "alignment.json.gz").read_bytes()))
+    for name in ("Sample: ScaleEval", "Sample: ReFeR", "Sample: DnA-Eval", "Sample: MetaCritique"):
+        rows = [asdict(row) for row in alignment.rows(engine, study(engine, name), resamples=20)]
+        assert_same_values(rows, expected[name])
+
+
+def assert_same_values(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    """Equal values and counts under the same keys; intervals depend on the resampling method and are not compared."""
+    keys = [key for key in ("judge", "kind", "criterion", "group", "statistic") if key in expected[0]]
+    values = {tuple(row[key] for key in keys): (row["value"], row["items"]) for row in rows}
+    for row in expected:
+        value, items = values[tuple(row[key] for key in keys)]
+        assert items == row["items"], row
+        assert value == (row["value"] if row["value"] is None else pytest.approx(row["value"], abs=SLACK)), row
+
+
+def test_gold_has_the_same_rows(engine):
+    stream = io.StringIO()
+    with reading(engine) as session:
+        gold_csv.write_csv(labels.gold_labels(session, study(engine, "Compatibility").id), stream)
+    rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
+    with (FOLDER / "gold.csv").open(encoding="utf-8", newline="") as file:
+        expected = list(csv.DictReader(file))
+    assert rows == expected
+
+
+def test_an_export_is_imported_whole(engine, tmp_path):
+    path = tmp_path / "study.jsonl"
+    path.write_bytes(gzip.decompress((FOLDER / "study.jsonl.gz").read_bytes()))
+    empty = connect(f"sqlite:///{tmp_path / 'new.db'}")
+    upgrade(empty)
+    added = imports.import_records(empty, "again", tiebreak.read(path))
+    assert (added.items, added.labels, added.runs, added.traces) == (34, 183, 12, 40)
+    assert not any(asdict(imports.import_records(empty, "again", tiebreak.read(path))).values())
+    empty.dispose()
+
+
+@pytest.mark.parametrize("run", RESUMABLE, ids=lambda run: f"{run['study']}: {run['run']}")
+def test_an_unfinished_run_resumes(engine, run):
+    with reading(engine) as session:
+        found = next(r for r in runs.of_study(session, study(engine, run["study"]).id) if r.name == run["run"])
+    with writing(engine) as session:
+        runs.resume(session, found.id)
+    asked = []
+
+    def reply(ask) -> str:
+        asked.append(ask)
+        return run["replies"][ask.step]
+
+    ended, progress = asyncio.run(
+        launch.execute_here(engine, found.id, lambda run, progress: None, ScriptedModel(reply))
+    )
+    assert (ended.state, progress.failed, progress.done) == ("finished", 0, progress.traces)
+    assert len(asked) == run["resumed"]["calls"]
+    with reading(engine) as session:
+        status = {
+            trace.item: trace.status for trace in traces.find(session, traces.Filter(found.study_id, run_id=found.id))
+        }
+    outcomes = {item: trace["outcome"] for item, trace in (run["traces"] | run["resumed"]["traces"]).items()}
+    assert status == outcomes

@@ -1,0 +1,185 @@
+"""The public Python API: studies as pandas frames for notebooks, and what the author of a protocol imports.
+
+    import tiebreak
+
+    study = tiebreak.open("sqlite:///tiebreak.db").study("Sample: ScaleEval")
+    study.labels()                       # one row per label that counts
+    study.agreement(by="scenario")       # Fleiss' kappa, alpha, AC1, ... with intervals
+    study.alignment()                    # every judge against people
+
+Names in `__all__` are stable; everything else may move between versions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
+
+from core.frozen import Frozen
+from core.items import Criterion, Item, Response
+from core.labels import Kind, Opinion, Scale, Target, Value
+from core.problems import Problem, Unreadable
+from core.protocols import Judge, Protocol
+from core.protocols.conformance import check_protocol
+from core.templates import Templates, render
+from core.trace import Ask, Flow, Spec, Turn, Verdict, combine_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sqlalchemy import Engine
+
+    from storage.studies import Study as StoredStudy
+
+__all__ = [
+    "Ask",
+    "Criterion",
+    "Database",
+    "Flow",
+    "Frozen",
+    "Item",
+    "Judge",
+    "Kind",
+    "Opinion",
+    "Problem",
+    "Protocol",
+    "Response",
+    "Scale",
+    "Spec",
+    "Study",
+    "Target",
+    "Templates",
+    "Turn",
+    "Unreadable",
+    "Value",
+    "Verdict",
+    "check_protocol",
+    "combine_verdicts",
+    "open",
+    "render",
+]
+
+By = Literal["all", "scenario", "criterion", "raters"]
+
+
+def open(url: str | None = None) -> "Database":
+    """Open a database and bring it to this version; without `url`, the one that the app and the command line use.
+
+    Raises Problem where it cannot be reached.
+    """
+    from storage import database
+
+    engine = database.connect(database.database_url(url))
+    database.upgrade(engine)
+    return Database(engine)
+
+
+class Database:
+    """An open database."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+
+    def studies(self) -> list[str]:
+        """The names of its studies, newest first."""
+        from storage import studies
+        from storage.database import reading
+
+        with reading(self._engine) as session:
+            return studies.names(session)
+
+    def study(self, name: str) -> "Study":
+        """The study called `name`; raises Problem where there is none."""
+        from storage import studies
+        from storage.database import reading
+
+        with reading(self._engine) as session:
+            return Study(self._engine, studies.get(session, name))
+
+
+class Study:
+    """One study, read from the database at each call: frames hold what is stored at that moment."""
+
+    def __init__(self, engine: "Engine", stored: "StoredStudy") -> None:
+        self._engine, self._stored = engine, stored
+
+    @property
+    def name(self) -> str:
+        return self._stored.name
+
+    def items(self) -> "pd.DataFrame":
+        """One row per item: item, prompt, context, reference, scenario, group, responses, systems."""
+        import pandas as pd
+
+        from storage import items
+        from storage.database import reading
+
+        with reading(self._engine) as session:
+            rows = [_item_row(item) for item in items.of_study(session, self._stored.id)]
+        return pd.DataFrame(rows, columns=list(_ITEM_COLUMNS))
+
+    def labels(self) -> "pd.DataFrame":
+        """One row per label that counts: item, scenario, group, kind, criterion, part, rater, value."""
+        from storage import labels
+        from storage.database import reading
+
+        with reading(self._engine) as session:
+            return labels.frame(session, self._stored.id)
+
+    def gold(self) -> "pd.DataFrame":
+        """One row per target: item, kind, criterion, part, value, source, rule, distribution, annotators."""
+        import pandas as pd
+
+        from storage import labels
+        from storage.database import reading
+
+        with reading(self._engine) as session:
+            rows = [_gold_row(gold) for gold in labels.gold_labels(session, self._stored.id)]
+        return pd.DataFrame(rows)
+
+    def opinions(self) -> "pd.DataFrame":
+        """One row per opinion of a judge: trace, run, item, ..., rater, stage, value (None: unreadable)."""
+        from storage.database import reading
+        from storage.reports import opinions
+
+        with reading(self._engine) as session:
+            return opinions.opinion_frame(session, self._stored.id)
+
+    def agreement(self, by: By = "all") -> "pd.DataFrame":
+        """One row per statistic: inter-annotator agreement, then agreement among judges, with 95 % intervals."""
+        from storage.reports import agreement
+
+        return _frame(agreement.rows(self._engine, self._stored, by))
+
+    def alignment(self, by: Literal["all", "scenario", "criterion"] = "all") -> "pd.DataFrame":
+        """One row per judge and statistic: alignment with people, with 95 % intervals."""
+        from storage.reports import alignment
+
+        return _frame(alignment.rows(self._engine, self._stored, by))
+
+
+_ITEM_COLUMNS = ("item", "prompt", "context", "reference", "scenario", "group", "responses", "systems")
+
+
+def _item_row(item: Item) -> Mapping[str, Any]:
+    return {
+        "item": item.id,
+        "prompt": item.prompt,
+        "context": item.context,
+        "reference": item.reference,
+        "scenario": item.scenario,
+        "group": item.group,
+        "responses": tuple(response.text for response in item.responses),
+        "systems": tuple(response.system for response in item.responses),
+    }
+
+
+def _gold_row(gold: Any) -> Mapping[str, Any]:
+    fields: dict[str, Any] = dict(gold) if isinstance(gold, Frozen) else asdict(gold)
+    target = fields.pop("target")
+    target = dict(target) if isinstance(target, Frozen) else target
+    return {**target, **fields}
+
+
+def _frame(rows: list[Any]) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame([asdict(row) for row in rows])
