@@ -34,7 +34,7 @@ INTERRUPTED = 130
 """The exit code by which Typer reports Ctrl+C."""
 
 
-class OneSentenceErrors(TyperGroup):
+class ErrorFormattingGroup(TyperGroup):
     """Reports every expected error as one sentence with exit code 2, instead of a usage text in a box."""
 
     def main(
@@ -51,13 +51,13 @@ class OneSentenceErrors(TyperGroup):
         try:
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
         except (Problem, typer.TyperException) as error:
-            fail(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+            exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
         if code == INTERRUPTED:
-            fail("Interrupted. Everything that was stored is still there.")
+            exit_with_error("Interrupted. Everything that was stored is still there.")
         sys.exit(code)
 
 
-def fail(message: str) -> NoReturn:
+def exit_with_error(message: str) -> NoReturn:
     """Print a message as one sentence, and exit with 2."""
     sentence = " ".join(message.replace("Value error, ", "").split())  # a phrase of pydantic's
     typer.echo(sentence if sentence.endswith((".", "!", "?")) else f"{sentence}.", err=True)
@@ -65,7 +65,7 @@ def fail(message: str) -> NoReturn:
 
 
 app = typer.Typer(
-    cls=OneSentenceErrors,
+    cls=ErrorFormattingGroup,
     help="Tiebreak on the command line.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -74,7 +74,7 @@ app = typer.Typer(
 DatabaseUrl = Annotated[
     str | None, typer.Option("--database", help="Database URL; else TIEBREAK_DATABASE_URL, else sqlite:///tiebreak.db.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
 StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
 
 
@@ -189,7 +189,7 @@ def alignment(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print each judge's alignment with the annotators. The agreement between annotators is printed beside it."""
+    """Print each judge's alignment with the annotators. The agreement between annotators is printed too."""
     from storage.reports import alignment as report
 
     engine = open_database(database)
@@ -268,7 +268,7 @@ def export(
             for note in runs.uninstalled_protocol_notes(session, source.id):
                 typer.echo(f"{note} It is exported as it is stored.", err=True)
         with progress_bar("Exporting", "records", quiet=as_json) as show, open_output(everything) as stream:
-            tiebreak.write(track(export_records(engine, source), count_records(engine, source), show), stream)
+            tiebreak.write(with_progress(export_records(engine, source), count_records(engine, source), show), stream)
     if instructions is not None:
         examples = instruction_examples(engine, source, every=every_sample)
         first = next(examples, None)  # raises Problem, where there are none, before a file is created
@@ -284,7 +284,7 @@ def backup(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Copy the database to a new file. Others can write to it meanwhile."""
+    """Copy the database to a new file. The database can be in use during the copy."""
     from storage import database as databases
     from storage.backup import back_up
 
@@ -315,7 +315,7 @@ def find_study(engine: "Engine", name: str) -> "Study":
 
 @contextmanager
 def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress]:
-    """Yield a function that shows progress on standard error: a bar on a terminal, else a line now and then."""
+    """Yield a function that shows progress on standard error: a bar on a terminal, else periodic lines."""
     if quiet:
         yield lambda done, total: None
     elif not sys.stderr.isatty():
@@ -348,7 +348,7 @@ def line_printer(label: str, unit: str) -> ShowProgress:
     return show
 
 
-def track(records: Iterable[Record], total: int, show: ShowProgress) -> Iterator[Record]:
+def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> Iterator[Record]:
     """Yield the records, and show how many are done after every hundred."""
     done = 0
     for done, record in enumerate(records, 1):

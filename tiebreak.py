@@ -61,7 +61,7 @@ By = Literal["all", "scenario", "criterion", "raters"]
 
 
 def open(url: str | None = None) -> "Database":
-    """Open a database and bring it to this version; without `url`, the one that the app and the command line use.
+    """Open a database and migrate it to this version; without `url`, the one that the app and the command line use.
 
     Raises Problem where it cannot be reached.
     """

@@ -121,7 +121,7 @@ class EditedAius:
         for critique in self.critiques:
             if any(current.id == aiu for current in critique.aius or ()):
                 return critique
-        raise Problem("This AIU was changed in the meantime; look at it again.")
+        raise Problem("This AIU was changed in the meantime. Review it again.")
 
 
 def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:

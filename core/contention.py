@@ -1,4 +1,4 @@
-"""How far the opinions behind a verdict are apart, from 0 (they agree) to 1 (nothing could be further apart)."""
+"""Contention: the disagreement between the opinions behind a verdict, from 0 (none) to 1 (maximal)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """Runs one flow to its verdict: sends its asks, reads the replies, and records every event.
 
 Resuming is replay: stored turns are passed to the flow again, and only the missing asks are sent. Each event is stored
-before the flow continues, so a paid reply is never lost and never paid for twice.
+before the flow continues, so a reply is never lost and never paid for twice.
 """
 
 import asyncio
@@ -146,7 +146,7 @@ class _TraceRunner:
             reply = await batch.reply(number) if batch else None
             reply = reply or await self.request(number, ask, ask.prompt)
             turn = _make_turn(ask, reply, ask.prompt)
-            # A refusal or a cut-off would only be repeated: the second attempt is for unreadable answers.
+            # Retrying a refused or truncated reply would not help: only unreadable answers are requested again.
             if not turn.problem or reply.finish != "stop":
                 return await self.record_turn(number, turn)
             await self.record(ReplyUnreadable(ask=number, turn=turn))

@@ -39,7 +39,7 @@ def undo(session: Session, study_id: int, item: str, annotator: str, critique: s
     """Undo the annotator's newest active edit of a critique; raises Problem where there is none."""
     number = last_edit(session, study_id, item, annotator, critique)
     if number is None:
-        raise Problem("There is no edit of yours to undo here.")
+        raise Problem("You have no edit to undo here.")
     return save_edit(session, study_id, item, annotator, Undo(edit=number))
 
 

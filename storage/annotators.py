@@ -13,7 +13,7 @@ from core.problems import Problem
 from storage.database import insert_missing
 from storage.tables import AnnotatorRow, now
 
-LONGEST_NAME = 80
+MAX_NAME_LENGTH = 80
 
 
 def normalize_name(text: str) -> str:
@@ -21,8 +21,8 @@ def normalize_name(text: str) -> str:
     name = " ".join(text.split())
     if not name:
         raise Problem("Please enter a name.")
-    if len(name) > LONGEST_NAME:
-        raise Problem(f"A name has at most {LONGEST_NAME} characters.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise Problem(f"A name has at most {MAX_NAME_LENGTH} characters.")
     if not name.isprintable():
         raise Problem("A name has printable characters only.")
     return name

@@ -65,7 +65,7 @@ def to_utc(at: datetime | None) -> datetime | None:
     try:
         return at.replace(tzinfo=UTC) if at.utcoffset() is None else at.astimezone(UTC)
     except OverflowError:
-        raise Problem(f"The time {at.isoformat()} is outside of the calendar.") from None
+        raise Problem(f"The time {at.isoformat()} is out of range.") from None
 
 
 def fingerprint(row: Row, repeat: int = 0) -> str:

@@ -18,7 +18,7 @@ from core.protocols import registry
 from storage.database import insert_missing
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 DEFAULT_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
 Scales = Mapping[tuple[Kind, str], Scale]
 
@@ -85,8 +85,8 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
 def normalize_name(text: str) -> str:
     """Return a name as it is stored: one line, no whitespace around it. Raises Problem for an invalid one."""
     name = " ".join(text.split())
-    if not name or len(name) > LONGEST_NAME:
-        raise Problem(f"A study needs a name of at most {LONGEST_NAME} characters.")
+    if not name or len(name) > MAX_NAME_LENGTH:
+        raise Problem(f"A study needs a name of at most {MAX_NAME_LENGTH} characters.")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Text of files from outside: UTF-8 with or without a byte order mark, with the line ends of any system."""
+"""Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -33,7 +33,7 @@ def read(path: Path) -> Records:
     for number, text in read_lines(path):
         yield _parse_record(text, number)
     if not number:
-        raise FileRefused("the file is empty: expected one record a line")
+        raise FileRefused("the file is empty: expected one record per line")
 
 
 def write(records: Iterable[Record], stream: TextIO) -> None:

@@ -30,7 +30,7 @@ class Model(Protocol):
     async def complete(self, ask: Ask) -> Reply: ...
 
     async def close(self) -> None:
-        """Release what is open. Nothing more is asked in this event loop."""
+        """Close open connections. The model is not used in this event loop again."""
 
 
 @runtime_checkable
@@ -88,7 +88,7 @@ class LiteLLM:
         request = await asyncio.to_thread(_request, ask) if is_local else _request(ask)
         start = time.perf_counter()
         try:
-            async with asyncio.timeout(ask.spec.timeout):  # litellm's own time-out does not cover every provider
+            async with asyncio.timeout(ask.spec.timeout):  # litellm's own timeout does not cover every provider
                 response = await litellm.acompletion(**request)
         except Exception as error:
             if is_refusal(error):

@@ -116,7 +116,7 @@ def estimate_run(
         return round(number * count / len(sampled)) if sampled else 0
 
     asks = simulate(protocol.most_calls_reading)
-    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
+    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # the setting has no upper bound
     costs = [_expected_cost(ask, reply_tokens) for ask in asks]
     known = [cost for cost in costs if cost is not None]
     return CostEstimate(

@@ -1,6 +1,6 @@
 """Converts the exceptions of litellm into sentences for the user, without keys.
 
-TemporaryFailure   429, 408, 5xx, no connection, a dropped connection, time-out, a body that is not JSON
+TemporaryFailure   429, 408, 5xx, no connection, a dropped connection, a timeout, a body that is not JSON
 PermanentFailure   wrong key, unknown model, an invalid request, no credit
 """
 

@@ -101,7 +101,7 @@ class ConcurrencyLimit:
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Start no call for so many seconds (a provider's Retry-After)."""
+        """Start no call for this number of seconds (a provider's Retry-After)."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     def remaining_pause(self) -> float:

@@ -35,7 +35,7 @@ CRITERION_KINDS = ("preference", "score", "answer")
 
 
 class ConformanceError(AssertionError):
-    """A protocol does not do what Tiebreak relies on; the message says what."""
+    """A protocol violates a requirement, which the message states."""
 
 
 @dataclass(frozen=True)

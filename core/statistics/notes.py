@@ -168,7 +168,7 @@ def why_undefined(name: str, summary: LabelSummary) -> str:
 
 
 def agreement_caveats(name: str, result: Resampled, summary: LabelSummary) -> str:
-    """Return what to know before using the value of an agreement statistic; empty where there is nothing."""
+    """Return the caveats of an agreement statistic; empty if there are none."""
     notes = []
     if summary.only_value is not None:
         notes.append(f"one category only: all raters chose {summary.only_value!r}")

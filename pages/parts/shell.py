@@ -65,10 +65,10 @@ def require_annotator() -> str:
         return name
     st.subheader("Sign in")
     st.write(
-        "Enter a name to save your labels under. Only this machine can reach the server, so no password is needed."
+        "Your labels are saved under this name. Only this machine can connect to the server, so no password is needed."
     )
     with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.LONGEST_NAME, width=320)
+        entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
         if st.form_submit_button("Continue", type="primary"):
             _sign_in(annotators.normalize_name(entered_name))
     st.stop()

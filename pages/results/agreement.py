@@ -252,7 +252,7 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         for figures in stage_figures
     ]
     if not rows_by_stage[-1]:
-        st.caption("Only one rater so far. A pair is needed for a comparison.")
+        st.caption("Pairwise agreement needs at least two raters.")
         return
     name = agreement_rows.NAMES[choice.two_raters]
     title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"

@@ -90,9 +90,9 @@ def draw_page(study: Study) -> None:
 def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
     """Draw what to do where there is nothing to compare the chair with."""
     if not errors.without_truth:
-        st.info("This run has no verdict yet. Come back when its first traces have finished.")
+        st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
         return
-    st.info("Nobody has labelled the items of this run, and the items have no reference answer.")
+    st.info("The items of this run have neither labels nor reference answers.")
     st.page_link(
         shell.page_path("label/scores.py"),
         label="Label",

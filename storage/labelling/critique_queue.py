@@ -1,4 +1,4 @@
-"""The queue of critiques (MetaCritique): a critique with all its AIUs is labelled in one go."""
+"""The queue of critiques (MetaCritique): a critique is labelled with all of its AIUs at once."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence

@@ -115,7 +115,7 @@ def save_answer(
     """Save a label of a target of the critique; None withdraws it. The first rating declares the scale of ratings."""
     state = aius.current_state(session, study.id, key.item)
     if target not in {question.target for question in _questions(state, key)}:
-        raise Problem("This AIU was changed in the meantime; look at it again.")
+        raise Problem("This AIU was changed in the meantime. Review it again.")
     if target.kind == "likert":
         if value is not None and not SEVEN_POINT_SCALE.contains(value):
             raise Problem("A rating is a whole number from 1 to 7.")

@@ -46,7 +46,7 @@ class JudgeQuery:
 
 @dataclass(frozen=True)
 class Pair:
-    """A judge's opinion of a target beside the annotators' labels."""
+    """A judge's opinion of a target with the annotators' labels."""
 
     target: Target
     scenario: str

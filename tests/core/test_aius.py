@@ -108,7 +108,7 @@ def test_no_id_ever_has_two_texts() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (Split(aiu="c.9", into=pieces("a", "b")), "This AIU was changed in the meantime; look at it again."),
+        (Split(aiu="c.9", into=pieces("a", "b")), "This AIU was changed in the meantime. Review it again."),
         (Merge(aius=("c.1", "d.1"), piece=Piece(text="x")), "Only different AIUs of one critique can be merged."),
         (Merge(aius=("c.1", "c.1"), piece=Piece(text="x")), "Only different AIUs of one critique can be merged."),
         (Add(critique="e", piece=Piece(text="x")), "There is no critique 'e' here."),

@@ -54,7 +54,7 @@ def test_an_undo_is_added_to_the_history(engine: Engine, study: Study) -> None:
 
 def test_an_annotator_undoes_only_their_own_edits(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
-    with database.writing(engine) as session, pytest.raises(Problem, match="There is no edit of yours"):
+    with database.writing(engine) as session, pytest.raises(Problem, match="You have no edit to undo"):
         aius.undo(session, study.id, "ladder", "bob", "c1")
 
 

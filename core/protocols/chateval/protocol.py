@@ -34,7 +34,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 @dataclass(frozen=True)
 class Discussion:
-    """What is constant in a discussion: the material as the personas read it, and the order of the responses."""
+    """The constant parts of a discussion: the material as shown to the personas, and the order of the responses."""
 
     settings: Settings
     templates: Templates
@@ -49,7 +49,7 @@ def one_by_one(discussion: Discussion) -> DiscussionFlow:
     turns: list[Turn] = []
     for number in range(discussion.settings.turns):
         for persona in discussion.settings.personas:
-            history = history_text(discussion, audible_turns(discussion.settings, persona, turns))
+            history = history_text(discussion, visible_turns(discussion.settings, persona, turns))
             turns += yield [ask_contribution(discussion, persona, number, history)]
 
 
@@ -109,7 +109,7 @@ def run_in_parallel(flows: Sequence[DiscussionFlow]) -> Generator[Sequence[Ask],
     return turns
 
 
-def audible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -> list[Turn]:
+def visible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns that a persona sees one by one; in Algorithm 1 as printed, the first persona sees none."""
     if settings.hearing == "everybody":
         return list(turns)
@@ -129,7 +129,7 @@ def turns_in_history(settings: Settings, turn: Turn, turns: Sequence[Turn]) -> l
     match settings.strategy:
         case "one by one":
             persona = next((persona for persona in settings.personas if persona.name == turn.speaker), None)
-            return audible_turns(settings, persona, contributions) if persona else contributions
+            return visible_turns(settings, persona, contributions) if persona else contributions
         case "simultaneous":
             return of_earlier_rounds
         case "simultaneous with summary":

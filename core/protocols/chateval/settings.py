@@ -26,7 +26,7 @@ ROLES = {
     "Scientist": "You do research: you know the scientific method, think critically and solve problems step by step. "
     "Ask what holds up. Help the others to come to a sound judgement.",
 }
-"""Role prompts for the paper's five personas (Appendix A), worded anew. They are part of the prompts."""
+"""Role prompts for the paper's five personas (Appendix A), reworded. They are part of the prompts."""
 
 
 class Persona(Judge):

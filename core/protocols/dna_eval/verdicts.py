@@ -103,7 +103,7 @@ def _dict_reading(turn: Turn | None) -> Mapping[str, float]:
 
 
 def _first_problem(turns: Sequence[Turn], judgement: Judgement) -> str:
-    """Return what is missing first, and why."""
+    """Return the first missing input and the reason."""
     for turn in turns:
         if turn.reading is None:
             missing = {"aspects": "aspects", "weights": "weights", "overall": "overall scores"}.get(turn.step)

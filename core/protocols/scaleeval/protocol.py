@@ -38,7 +38,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 @dataclass(frozen=True)
 class Debate:
-    """What is constant in a debate: the material as the judges read it, and who is Speaker 1, 2, ..."""
+    """The constant parts of a debate: the material as shown to the judges, and the order of the speakers."""
 
     settings: Settings
     templates: Templates

@@ -21,7 +21,7 @@ from storage import database, studies
 from storage.transfer import imports
 
 FORMAT_NAMES = {
-    "tiebreak": "Tiebreak's own file, with everything a study holds",
+    "tiebreak": "Tiebreak's own format, with the complete study",
     "scaleeval": "ScaleEval's released debates",
     "chateval": "ChatEval's released debates",
     "metacritique": "MetaCritique's critiques with their AIUs",

@@ -1,4 +1,4 @@
-"""The labels in a table: one column an annotator, one row a label, or a list in a cell."""
+"""The labels in a table: one column per annotator, one row per label, or a list in a cell."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from pages.setup.parts import scale_form
 from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
 
 Blocks = dict[int, Draft]
-LAYOUT_NAMES = {"wide": "One column an annotator", "long": "One row a label", "list": "A list in a cell"}
+LAYOUT_NAMES = {"wide": "One column per annotator", "long": "One row per label", "list": "A list in a cell"}
 KIND_NAMES = {
     "preference": "preference",
     "score": "score",

@@ -97,7 +97,7 @@ class SettingsForm:
         )
         definition = st.text_area("Definition", start.get("definition", ""), height=80, key=self.key(f"{name}_text"))
         rubric = st.text_area(
-            "Rubric, one level a line, lowest first",
+            "Rubric, one level per line, lowest first",
             "\n".join(start.get("rubric", ())),
             height=140,
             key=self.key(f"{name}_rubric"),

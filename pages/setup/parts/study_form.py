@@ -89,7 +89,7 @@ def _draw_criterion(study: Study, current: Criterion | None, key: str) -> None:
             "\n".join(current.rubric) if current else "",
             height=160,
             key=f"{key}_rubric",
-            help="One level a line, lowest first, such as: Not helpful - The response misses the question.",
+            help="One level per line, lowest first, such as: Not helpful - The response misses the question.",
         )
         scale = scale_form.draw_score_scale(f"{key}_", current.scale if current else None)
         if not st.form_submit_button("Save" if current else "Add"):
@@ -131,7 +131,7 @@ def _draw_exports(study: Study) -> None:
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
     st.markdown("**Gold labels**")
-    st.caption("One row a target: gold value, source, annotators and distribution of labels.")
+    st.caption("One row per target: gold value, source, annotators and distribution of labels.")
     _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")

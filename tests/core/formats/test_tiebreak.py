@@ -108,7 +108,7 @@ def test_an_error_has_the_line_and_the_field(tmp_path: Path, line: str, message:
 
 def test_an_empty_file_and_other_encodings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
-    assert read_error(path, "\n \n") == "the file is empty: expected one record a line"
+    assert read_error(path, "\n \n") == "the file is empty: expected one record per line"
     assert read_error(path, ITEM.encode() + b"\n\xe9") == "line 2: expected text in UTF-8; byte 0xE9 is not"
     assert (
         read_error(path, ITEM.encode("utf-16"))
