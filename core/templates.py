@@ -40,6 +40,8 @@ def replace_templates(protocol: str, templates: Templates, replacements: Mapping
 
 def render(templates: Templates, name: str, **values: object) -> str:
     """Fill the template `name`: every blank is filled and every value is used, or it raises Problem."""
+    if name not in templates:
+        raise Problem(f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?")
     template, blanks = _parsed(name, templates[name])
     if blanks != values.keys():
         raise Problem(_mismatch(name, blanks, frozenset(values)))

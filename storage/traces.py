@@ -17,7 +17,7 @@ from core.uncertainty import uncertainty
 from storage import targets
 from storage.database import insert_all
 from storage.events import event_row, opinion_row, opinion_target, parse_event
-from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, now
+from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow, now
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
 MAX_OPINIONS_LISTED = 8
@@ -97,6 +97,18 @@ def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
     )
     query = _traces().where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
     return [_trace(row) for row in session.execute(query)]
+
+
+def judged_targets(session: Session, trace_id: int) -> list[Target]:
+    """Return the targets that a trace holds opinions about."""
+    query = (
+        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .where(col(OpinionRow.trace_id) == trace_id)
+        .distinct()
+    )
+    return [targets.from_columns(*row) for row in session.execute(query)]
 
 
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:

@@ -4,6 +4,7 @@ A package provides a protocol with an entry point in the group `tiebreak.protoco
 protocol is imported when it is first looked up.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
@@ -33,7 +34,10 @@ class Registry(Mapping[str, Protocol]):
     """Protocols by name. Listing the names imports no protocol."""
 
     def __getitem__(self, name: str) -> Protocol:
-        return _load(_locations()[name])
+        protocol = _load(_locations()[name])
+        if protocol.name != name:
+            raise Problem(f"The entry point {name!r} provides the protocol {protocol.name!r}; the names must be equal.")
+        return protocol
 
     def __contains__(self, name: object) -> bool:
         # Mapping's own check looks the value up, which would import the protocol.
@@ -58,7 +62,18 @@ def get(name: str) -> Protocol:
 
 def with_artifact(artifact: Artifact) -> list[str]:
     """Return the names of the protocols whose traces hold `artifact`."""
-    return [name for name, protocol in PROTOCOLS.items() if protocol.artifact == artifact]
+    return [name for name, protocol in usable().items() if protocol.artifact == artifact]
+
+
+def usable() -> dict[str, Protocol]:
+    """Return the protocols that can be loaded. The others are logged: one broken package does not stop the rest."""
+    protocols = {}
+    for name in PROTOCOLS:
+        try:
+            protocols[name] = PROTOCOLS[name]
+        except Problem as problem:
+            logging.getLogger("tiebreak").warning("%s", problem)
+    return protocols
 
 
 def _locations() -> dict[str, str]:
@@ -78,7 +93,10 @@ def _entry_points() -> tuple[metadata.EntryPoint, ...]:
 
 @cache
 def _load(location: str) -> Protocol:
-    loaded = resolve_name(location)
+    try:
+        loaded = resolve_name(location)
+    except Exception as error:  # an external package can raise any exception on import
+        raise Problem(f"The protocol at {location} cannot be loaded: {type(error).__name__}: {error}.") from error
     if not isinstance(loaded, Protocol):
         raise Problem(f"{location} is not a Protocol.")
     return loaded

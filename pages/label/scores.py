@@ -22,10 +22,17 @@ LABEL_LENGTH = 90  # characters of a rubric line beside its key
 def choose_scale(study: Study, scales: dict[ScaleKey, Scale]) -> tuple[ScaleKey, str | None]:
     """Draw the choices of criterion and scenario, which are in the address."""
     keys_by_name = {_scale_name(key, scales): key for key in scales}
+    names = list(keys_by_name)
+    # A link from a trace names the criterion as `on`; the choice below is bound to `criterion`.
+    linked = next(
+        (name for name, key in keys_by_name.items() if key[1] and key[1] == st.query_params.get("on")), names[0]
+    )
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
     with st.container(horizontal=True, key="queue", vertical_alignment="bottom"):
-        selected = st.selectbox("Criterion", list(keys_by_name), key="criterion", bind="query-params", width=260)
+        selected = st.selectbox(
+            "Criterion", names, index=names.index(linked), key="criterion", bind="query-params", width=260
+        )
         scenario = st.selectbox(
             "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params", width=220
         )

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from core.protocols.registry import PROTOCOLS
+from core.protocols.registry import PROTOCOLS, usable
 
 
 def studies() -> dict[str, str]:
     """Return name of the sample study -> its protocol; a new user sees the first one first."""
-    return {f"Sample: {protocol.title}": name for name, protocol in PROTOCOLS.items() if protocol.sample}
+    return {f"Sample: {protocol.title}": name for name, protocol in usable().items() if protocol.sample}
 
 
 def path(protocol: str = "scaleeval") -> Path:

@@ -72,7 +72,7 @@ def current(work: Work, places: list[QueueEntry]) -> Target | None:
     """The target in the address, else the next one that is free; what is shown is held for this annotator."""
     told = st.query_params
     named = [place.target for place in places if place.target.item == told.get("item")]
-    named = [target for target in named if told.get("on") in (None, target.criterion)]
+    named = [target for target in named if told.get("on") in (None, "", target.criterion)]
     here = next((target for target in named if told.get("part") in (None, target.part)), None)
     if here is None or not taken(work, here):
         return following(work)
@@ -220,6 +220,9 @@ def reveal(work: Work, target: Target, item: Item) -> None:
     with database.writing(resources.engine()) as session:
         labels.record_view(session, work.study.id, target, work.annotator)
         found = traces.of_target(session, work.study.id, target)
+        # A trace shows all its opinions, so labels of its other criteria are not blind from now on either.
+        for other in [judged for trace in found for judged in traces.judged_targets(session, trace.id)]:
+            labels.record_view(session, work.study.id, other, work.annotator)
     for trace in found:
         st.divider()
         with database.reading(resources.engine()) as session:

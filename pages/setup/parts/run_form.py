@@ -10,7 +10,7 @@ from core.formats.records import CriterionRecord
 from core.frozen import Frozen
 from core.items import Criterion
 from core.problems import Problem
-from core.protocols import Protocol, settings_file
+from core.protocols import Protocol, registry, settings_file
 from core.protocols.registry import PROTOCOLS
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown
@@ -41,7 +41,7 @@ def draw_form(study: Study) -> int | None:
         scenarios = items.scenarios(session, study.id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         protocol_name = st.selectbox(
-            "Protocol", list(PROTOCOLS), format_func=_protocol_title, key="protocol", width=260
+            "Protocol", list(registry.usable()), format_func=_protocol_title, key="protocol", width=260
         )
         protocol = PROTOCOLS[protocol_name]
         name = st.text_input("Name of the run", placeholder=protocol.name, key="run_name", width=320)

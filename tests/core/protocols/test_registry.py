@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from importlib import metadata
 from pkgutil import resolve_name
 
 import pytest
 
-from core.protocols.registry import PROTOCOLS, with_artifact
+from core.problems import Problem
+from core.protocols import registry
+from core.protocols.registry import PROTOCOLS, usable, with_artifact
 
 
 def imported_modules(statement: str) -> list[str]:
@@ -48,3 +51,28 @@ def test_every_setting_has_a_help_text(name: str) -> None:
 def test_protocols_are_found_by_their_artifact() -> None:
     assert with_artifact("peer reviews") == ["refer"]
     assert with_artifact("aspects") == ["dna_eval"]
+
+
+@pytest.fixture
+def entry_points(monkeypatch: pytest.MonkeyPatch):
+    """`entry_points(name=location, ...)`: the entry points that are installed."""
+
+    def install(**locations: str) -> None:
+        installed = tuple(metadata.EntryPoint(name, location, registry.GROUP) for name, location in locations.items())
+        monkeypatch.setattr(registry, "_entry_points", lambda: installed)
+
+    return install
+
+
+def test_a_package_that_cannot_be_imported_leaves_the_others_usable(entry_points, caplog) -> None:
+    entry_points(broken="no_such_package:PROTOCOL")
+    with pytest.raises(Problem, match="cannot be loaded: ModuleNotFoundError"):
+        registry.get("broken")
+    assert set(usable()) == set(registry.BUILT_IN)
+    assert "no_such_package" in caplog.text
+
+
+def test_an_entry_point_has_the_name_of_its_protocol(entry_points) -> None:
+    entry_points(debate="core.protocols.scaleeval:PROTOCOL")
+    with pytest.raises(Problem, match="provides the protocol 'scaleeval'; the names must be equal"):
+        registry.get("debate")
