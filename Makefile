@@ -48,10 +48,11 @@ check: .venv/ready-for-tests
 	@$(BIN)/mypy
 
 check-js: node_modules/.ready
-	@if command -v node >/dev/null; then npx --no-install eslint pages tests; fi
+	@if command -v node >/dev/null; then npx --no-install eslint --no-error-on-unmatched-pattern pages tests; fi
 
 test-js:
-	@if command -v node >/dev/null; then node --test tests/pages/; \
+	@if command -v node >/dev/null; then \
+	  files=$$(find tests -name '*.test.mjs'); test -z "$$files" || node --test $$files; \
 	else echo "No node: the JavaScript unit tests are skipped (apt-get install nodejs npm)"; fi
 
 node_modules/.ready: package.json package-lock.json

@@ -64,6 +64,7 @@ class Filter:
     run_id: int | None = None
     scenario: str | None = None
     criterion: str | None = None
+    """The criterion of the run, or of any opinion in the trace."""
     status: Status | None = None
     item: str | None = None
     """Part of the item's name; case is ignored."""
@@ -119,6 +120,37 @@ def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[in
         .order_by(col(EventRow.seq))
     )
     return [(seq, parse_event(body)) for seq, body in session.execute(query)]
+
+
+def verdict_criteria(session: Session, study_id: int) -> list[str]:
+    """Return the criteria of the verdicts in a study, in the order of their names."""
+    query = (
+        select(col(TargetRow.criterion))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .where(col(TargetRow.criterion) != "")
+        .distinct()
+    )
+    return sorted(session.scalars(query))
+
+
+def verdicts_by_criterion(session: Session, trace_ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Return trace id -> criterion -> its verdicts, as "1 · 2", in the order of the verdicts."""
+    query = (
+        select(col(OpinionRow.trace_id), col(TargetRow.criterion), col(OpinionRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "verdict")
+        .where(col(TargetRow.criterion) != "")
+        .order_by(col(OpinionRow.id))
+    )
+    verdicts: dict[int, dict[str, list[str]]] = {}
+    for trace_id, criterion, value in session.execute(query):
+        by_criterion = verdicts.setdefault(trace_id, {})
+        by_criterion.setdefault(criterion, []).append("–" if value is None else str(value))
+    return {
+        trace_id: {criterion: " · ".join(_list_or_count(values)) for criterion, values in by_criterion.items()}
+        for trace_id, by_criterion in verdicts.items()
+    }
 
 
 def summarize_last_opinions(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
@@ -263,10 +295,16 @@ def _conditions(filter: Filter) -> list[ColumnElement[bool]]:
     if filter.scenario is not None:
         conditions.append(col(ItemRow.scenario) == filter.scenario)
     if filter.criterion is not None:
-        conditions.append(col(RunRow.criterion) == filter.criterion)
+        conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
     if filter.item:
         conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
     return conditions + _status_conditions(filter.status)
+
+
+def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
+    """Return whether a trace has an opinion on a criterion: a run may judge several."""
+    opinions = select(col(OpinionRow.id)).join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+    return opinions.where(col(OpinionRow.trace_id) == col(TraceRow.id), col(TargetRow.criterion) == criterion).exists()
 
 
 def _status_conditions(status: Status | None) -> list[ColumnElement[bool]]:

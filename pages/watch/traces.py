@@ -8,6 +8,7 @@ import streamlit as st
 from core.items import Item
 from core.labels import Target
 from core.llm import images
+from core.problems import Problem
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event
@@ -33,10 +34,11 @@ def draw_list(study: Study) -> None:
         page = paging.current_page("page", total, TRACES_PER_PAGE)
         matches = traces.find(session, trace_filter, offset=(page - 1) * TRACES_PER_PAGE, limit=TRACES_PER_PAGE)
         opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
+        verdicts = traces.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if not total:
         return empty_state(study, trace_filter)
     st.caption(numbers.format_count(total, "trace"))
-    draw_table(matches, opinions)
+    draw_table(matches, opinions, verdicts)
     paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
 
 
@@ -45,8 +47,10 @@ def choose_filter(study: Study) -> Filter:
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
         study_runs = runs.of_study(session, study.id)
+        has_verdict_criteria = any(not run.criterion for run in study_runs)
+        verdict_criteria = traces.verdict_criteria(session, study.id) if has_verdict_criteria else []
     run_names = {run.id: run.name for run in study_runs}
-    criteria = sorted({run.criterion for run in study_runs if run.criterion})
+    criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = [colours.STATUS[status][0] for status in STATUSES]
     warn_unknown_values({"run": run_names.values(), "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
     columns = st.columns([1.2, 1.2, 1, 1, 1])
@@ -92,15 +96,18 @@ def empty_state(study: Study, trace_filter: Filter) -> None:
         st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
 
 
-def draw_table(matches: list[Trace], opinions: dict[int, str]) -> None:
-    """Draw one trace a row; a click opens it."""
+def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapping[int, Mapping[str, str]]) -> None:
+    """Draw one trace a row; a click opens it.
+
+    `verdicts` has the verdicts of runs without a criterion, by trace and criterion.
+    """
     rows = [
         {
             "Item": trace.item,
             "Scenario": trace.scenario or "",
-            "Criterion": trace.criterion,
+            "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
-            "Last opinions": opinions.get(trace.id, ""),
+            "Last opinions": opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {})),
             "Run": trace.run,
         }
         for trace in matches
@@ -112,17 +119,40 @@ def draw_table(matches: list[Trace], opinions: dict[int, str]) -> None:
         selection_mode="single-cell",
         hide_index=True,
         height=min(38 + 35 * len(rows), 740),
-        column_config={"Last opinions": st.column_config.TextColumn(help="One a judge, in the order of the settings")},
+        column_config={
+            "Last opinions": st.column_config.TextColumn(
+                help="One a judge, in the order of the settings; the verdicts by criterion where there are none"
+            )
+        },
     )
     if table.selection.cells:
         st.query_params["trace"] = str(matches[table.selection.cells[0][0]].id)
         st.rerun()
 
 
-def draw_trace(trace_id: int) -> None:
+def list_verdicts(verdicts: Mapping[str, str]) -> str:
+    """Return `accuracy: 1, politeness: 2`, or `1` where there is one criterion."""
+    if len(verdicts) == 1:
+        return next(iter(verdicts.values()))
+    return ", ".join(f"{criterion}: {values}" for criterion, values in verdicts.items())
+
+
+def requested_trace() -> Trace | None:
+    """Return the trace that the address names, if any; where there is no such trace, draw the way back and raise."""
+    try:
+        trace_id = shell.number_parameter("trace")
+        if trace_id is None:
+            return None
+        with database.reading(resources.engine()) as session:
+            return traces.get(session, trace_id)
+    except Problem:
+        draw_back_button()
+        raise
+
+
+def draw_trace(trace: Trace) -> None:
     """Draw one trace: the item, then its events."""
     with database.reading(resources.engine()) as session:
-        trace = traces.get(session, trace_id)
         run = runs.get(session, trace.run_id)
         item = stored_items.get(session, trace.study_id, trace.item)
         study = studies.by_id(session, trace.study_id)
@@ -136,15 +166,20 @@ def draw_trace(trace_id: int) -> None:
     shell.fold_long_texts()
 
 
+def draw_back_button() -> None:
+    """Draw the button that returns to the list."""
+    if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
+        del st.query_params["trace"]
+        st.rerun()
+
+
 def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> None:
     """Draw the way back, the trace's names, and the link to the page where it is labelled.
 
     `study` is the trace's own, which may differ from the one selected before.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
-            del st.query_params["trace"]
-            st.rerun()
+        draw_back_button()
         names = [
             f"Item {escape_markdown(trace.item)}",
             escape_markdown(trace.scenario or ""),
@@ -248,8 +283,8 @@ def draw_status(trace: Trace) -> None:
     st.markdown(" · ".join(parts))
 
 
-trace_id = shell.number_parameter("trace")
-if trace_id is None:
+requested = requested_trace()
+if requested is None:
     draw_list(shell.draw_header("Traces", "Watch the judges' debates, and find the disputed ones."))
 else:
-    draw_trace(trace_id)
+    draw_trace(requested)

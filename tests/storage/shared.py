@@ -12,6 +12,7 @@ from storage.transfer import imports
 from tests.conftest import make_item
 
 RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
+RUN_WITHOUT_CRITERION = RunRecord(name="r", protocol="scaleeval", criterion="")
 
 
 def a_turn(number: int = 0, **fields: object) -> TurnCompleted:
@@ -48,6 +49,15 @@ def a_verdict(outcome: Outcome = "disputed", last: tuple[object, ...] = (1, 2, 0
 
 def _opinion(judge: str, stage: str, value: object) -> Opinion:
     return Opinion(kind="preference", judge=judge, stage=stage, value=value, criterion="helpfulness")
+
+
+def verdict_on_criteria(**values: object) -> VerdictReached:
+    """Return the verdict of judge j0 on several criteria, given by name."""
+    opinions = tuple(
+        Opinion(kind="preference", judge="j0", stage="verdict", value=value, criterion=criterion)
+        for criterion, value in values.items()
+    )
+    return VerdictReached(verdict=Verdict(outcome="agreed", value=None, opinions=opinions))
 
 
 def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:

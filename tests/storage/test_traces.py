@@ -1,14 +1,23 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from core.formats.records import ItemRecord
 from core.problems import Problem
 from core.trace import CallFailed, TraceFailed
-from storage import labels, runs, traces
+from storage import labels, runs, studies, traces
 from storage.database import reading, writing
 from storage.traces import Filter, NewEvent, Totals
 from storage.transfer import imports
-from tests.conftest import make_target
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
+from tests.conftest import make_item, make_target
+from tests.storage.shared import (
+    RUN,
+    RUN_WITHOUT_CRITERION,
+    a_trace,
+    a_turn,
+    a_verdict,
+    an_unreadable,
+    verdict_on_criteria,
+)
 
 
 @pytest.fixture
@@ -132,3 +141,23 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
 def test_a_missing_trace_is_a_problem(engine):
     with reading(engine) as session, pytest.raises(Problem, match="no trace 7"):
         traces.get(session, 7)
+
+
+def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
+    items = [ItemRecord(item=make_item(name)) for name in ("both", "one")]
+    both = a_trace("both", verdict_on_criteria(accuracy=1, politeness=None))
+    one = a_trace("one", verdict_on_criteria(accuracy=2))
+    imports.import_records(engine, "several", [*items, RUN_WITHOUT_CRITERION, both, one])
+    with reading(engine) as session:
+        study_id = studies.get(session, "several").id
+        ids = {trace.item: trace.id for trace in traces.find(session, Filter(study_id))}
+        assert traces.verdict_criteria(session, study_id) == ["accuracy", "politeness"]
+        assert traces.verdict_criteria(session, a_study.id) == []
+        assert traces.verdicts_by_criterion(session, list(ids.values())) == {
+            ids["both"]: {"accuracy": "1", "politeness": "–"},
+            ids["one"]: {"accuracy": "2"},
+        }
+        for criterion, names in {"accuracy": ["both", "one"], "politeness": ["both"], "tone": []}.items():
+            matches = traces.find(session, Filter(study_id, criterion=criterion))
+            assert [trace.item for trace in matches] == names
+            assert traces.count(session, Filter(study_id, criterion=criterion)) == len(names)

@@ -1,11 +1,12 @@
 """Disagreement of one judge with people: tables of values whose cells list their items, and changed opinions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from core.labels import Scale
+from core.statistics.data.frames import find_pools, select_rows
 from core.statistics.reports.alignment import AlignmentRow
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import escape_markdown
@@ -54,7 +55,20 @@ def load_pairs(
     url: str, study_id: int, version: tuple[int, ...], query: JudgeQuery, _data: AlignmentData
 ) -> tuple[list[Pair], list[OpinionPair]]:
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
-    return disagreements.pairs(_data, query), disagreements.opinion_pairs(_data, query)
+    queries = [replace(query, criterion=criterion) for criterion in compared_criteria(_data, query)]
+    pairs = [pair for one_criterion in queries for pair in disagreements.pairs(_data, one_criterion)]
+    moves = [move for one_criterion in queries for move in disagreements.opinion_pairs(_data, one_criterion)]
+    return pairs, moves
+
+
+def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
+    """Return the criterion of a query; for "all" those that the judge judged, or none where their scales differ."""
+    if query.criterion != disagreements.ALL:
+        return [query.criterion]
+    opinions = select_rows(data.opinions, query.kind)
+    opinions = opinions[opinions["judge"] == query.judge]
+    criteria = sorted(opinions["criterion"].unique())
+    return criteria if len(criteria) == 1 or find_pools(opinions, data.scales) else []
 
 
 def select(judge: str | None = None, **clicked: str) -> None:
@@ -107,20 +121,19 @@ def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
     """Draw the tables of values and of changed opinions, and the selected items."""
     data, study = view.data, view.study
     pairs, moves = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
-    is_pooled = query.criterion == disagreements.ALL
-    scale = data.scales.get((query.kind, first_criterion(data, query.kind) if is_pooled else query.criterion))
+    criteria = compared_criteria(data, query)
+    # Pooled criteria share one scale, so any of them will do.
+    scale = data.scales.get((query.kind, criteria[0])) if criteria else None
     compared = disagreements.labelled_pairs(pairs)
     left, right = st.columns(2, gap="large")
     with left:
-        draw_values(compared, query, scale)
+        if criteria:
+            draw_values(compared, query, scale)
+        else:
+            st.caption("Choose one criterion to see where this judge and annotators disagree.")
     with right if compared else left:
         draw_changes(moves, query, scale)
     draw_selected_items(study, query, pairs, moves, categorical=disagreements.is_categorical(pairs, scale))
-
-
-def first_criterion(data: AlignmentData, kind: str) -> str:
-    """Return a criterion of the kind; pooled criteria share one scale, so any of them will do."""
-    return next((criterion for scale_kind, criterion in data.scales if scale_kind == kind), "")
 
 
 def link_other_page(study: Study, kind: str) -> None:
@@ -177,17 +190,24 @@ def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -
     if not pairs or scale is None:
         st.caption("People have not labelled any item that this judge has judged.")
         return
+    title = f"Judge and people: {count_targets(pairs, query.kind)}"
     if disagreements.is_categorical(pairs, scale):
         matrix = disagreements.count_matrix([pair.cell for pair in pairs], scale, (NO_VERDICT, NO_MAJORITY))
         names = name_axes(query, scale, "Judge", "People, by majority")
-        title = f"Judge and people: {numbers.format_count(len(pairs), alignment_rows.unit_name(query.kind))}"
         figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("cell"))
         charts.draw(figure, "cells", describe_matrix(title, matrix, names), lambda: _select_cell("cells", "cell"))
     else:
-        title = f"Judge and people: {numbers.format_count(len(pairs), alignment_rows.unit_name(query.kind))}"
         item = st.query_params.get("item")
         figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title, selected=item)
         charts.draw(figure, "dots", title, _select_point)
+
+
+def count_targets(pairs: Sequence[Pair], kind: str) -> str:
+    """Return `3 items`, or `6 targets of 3 items` where several criteria or parts of an item were judged."""
+    unit, items = alignment_rows.unit_name(kind), len({pair.target.item for pair in pairs})
+    if unit != "item" or items == len(pairs):
+        return numbers.format_count(len(pairs), unit)
+    return f"{numbers.format_count(len(pairs), 'target')} of {numbers.format_count(items, 'item')}"
 
 
 def describe_matrix(title: str, matrix: disagreements.Matrix, names: AxisNames) -> str:
@@ -253,6 +273,8 @@ def draw_selected_items(
         st.caption(f"The first {item_drilldown.MAX_ITEMS} of {numbers.format_count(len(drilldown.items), 'item')}.")
     item = next((item for item in drilldown.items if item.target.item == st.query_params.get("item")), None)
     if item is not None:
+        if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
+            st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")
         item_drilldown.draw_detail(study, item)
 
 

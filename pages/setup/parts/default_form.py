@@ -1,5 +1,6 @@
 """The default form, made from the settings class of any protocol: models, criteria, and the other settings by type."""
 
+from dataclasses import replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -7,6 +8,7 @@ import annotated_types
 import streamlit as st
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from core.items import Criterion
 from pages.setup.parts import panel_form
@@ -19,6 +21,7 @@ UNFOLDED = 2
 def render(form: SettingsForm) -> Draft:
     """Draw the form; returns the settings so far, with loaded values that no widget can show left unchanged."""
     fields = form.settings.model_fields
+    form = replace(form, start={**_defaults(form), **form.start})
     scalars = [name for name, info in fields.items() if _is_scalar(info.annotation)]
     draft = {name: value for name, value in form.start.items() if name in fields}
     left, right = st.columns([2, 3], gap="large")
@@ -40,14 +43,39 @@ def render(form: SettingsForm) -> Draft:
     return draft
 
 
+def _defaults(form: SettingsForm) -> Draft:
+    """Return the defaults of the settings class, with the study's own definitions of its criteria."""
+    study_criteria = {criterion.name: criterion for criterion in form.criteria}
+    defaults: Draft = {}
+    for name, info in form.settings.model_fields.items():
+        if info.is_required():
+            continue
+        value = info.get_default(call_default_factory=True, validated_data={})
+        if _holds_criteria(info):
+            # A run cannot start with a criterion that the study defines differently.
+            criteria = value if isinstance(value, tuple) else (value,)
+            known = [study_criteria.get(criterion.name, criterion) if criterion else None for criterion in criteria]
+            value = known if _is_list(info.annotation) else known[0]
+        defaults[name] = to_jsonable_python(value)
+    return defaults
+
+
+def _holds_criteria(info: FieldInfo) -> bool:
+    return Criterion in (info.annotation, *get_args(info.annotation))
+
+
 def _draw_criteria(form: SettingsForm) -> Draft:
     """Draw the settings that hold a criterion or a list of criteria."""
     draft: Draft = {}
     for name, info in form.settings.model_fields.items():
-        if Criterion not in (info.annotation, *get_args(info.annotation)):
+        if not _holds_criteria(info):
             continue
         if _is_list(info.annotation):
             draft[name] = form.criteria_list(name, _label(name))
+            minimum = _minimum(info, default=0)
+            if len(draft[name]) < minimum:
+                number = "one criterion" if minimum == 1 else f"{minimum} criteria"
+                form.problems.append(f"Choose at least {number} under {_label(name)}.")
         else:
             draft[name] = form.criterion(name, _label(name), required=info.annotation is Criterion)
     return draft
@@ -79,8 +107,8 @@ def _is_scalar(annotation: Any) -> bool:
     return annotation in (bool, int, str) or get_origin(annotation) is Literal
 
 
-def _minimum(info: FieldInfo) -> int:
-    return next((limit.min_length for limit in info.metadata if isinstance(limit, annotated_types.MinLen)), 1)
+def _minimum(info: FieldInfo, default: int = 1) -> int:
+    return next((limit.min_length for limit in info.metadata if isinstance(limit, annotated_types.MinLen)), default)
 
 
 def _maximum(info: FieldInfo) -> int:

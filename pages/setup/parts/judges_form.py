@@ -16,6 +16,8 @@ Draft = dict[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MODEL_SETTINGS = ("temperature", "max_tokens", "timeout")
 """Settings that all judges share unless one overrides them."""
+LOCAL_MAX_TOKENS = 300
+"""The maximum reply length that the local model starts with."""
 
 
 def draw_judges(
@@ -44,7 +46,7 @@ def default_judges(count: int, noun: str = "judge") -> list[Draft]:
     remote_offers = [offer for offer in available_models() if offer.model != local_server.MODEL_NAME]
     models_by_provider = list({offer.note: offer.model for offer in reversed(remote_offers)}.values())[::-1]
     models = list(dict.fromkeys([*models_by_provider, *(offer.model for offer in remote_offers)]))
-    local = {"model": local_server.MODEL_NAME, "max_tokens": 300}
+    local = {"model": local_server.MODEL_NAME, "max_tokens": LOCAL_MAX_TOKENS}
     temperatures = (0.2, 0.7, 1.0) if count > 1 else (0.0,)
     return [
         {
@@ -71,7 +73,7 @@ def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str],
         "Name", start.get("name", ""), key=f"{key}name", label_visibility="collapsed", placeholder="name"
     )
     with right, st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall"):
-        model = _draw_model(key, spec.get("model"))
+        model = _draw_model(key, rows, index)
         settings = _draw_more(key, spec)
         if len(rows) > minimum and st.button(
             "", icon=":material/close:", key=f"{key}remove", type="tertiary", help="Remove"
@@ -84,7 +86,8 @@ def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str],
     return {**start, "name": name.strip(), "spec": drop_empty({"model": model, **settings})}
 
 
-def _draw_model(key: str, value: str | None) -> str | None:
+def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
+    value = rows[index].get("spec", {}).get("model")
     options = list(dict.fromkeys([*(offer.model for offer in available_models()), *([value] if value else [])]))
     return st.selectbox(
         "Model",
@@ -93,9 +96,21 @@ def _draw_model(key: str, value: str | None) -> str | None:
         format_func=lambda model: f"{model} (weak, needs no key)" if model == local_server.MODEL_NAME else model,
         accept_new_options=True,
         key=f"{key}model",
+        on_change=_drop_local_limit,
+        args=(key, rows, index),
         placeholder="choose, or enter any litellm name",
         label_visibility="collapsed",
     )
+
+
+def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
+    """Return a judge to the shared reply length where the local model's was not changed by hand."""
+    spec = rows[index].get("spec", {})
+    if spec.get("model") != local_server.MODEL_NAME or st.session_state[f"{key}model"] == local_server.MODEL_NAME:
+        return
+    if st.session_state.get(f"{key}max_tokens") == LOCAL_MAX_TOKENS:
+        rows[index] = {**rows[index], "spec": {**spec, "max_tokens": None}}
+        st.session_state[f"{key}max_tokens"] = None
 
 
 def _draw_more(key: str, spec: Draft) -> Draft:

@@ -2,27 +2,31 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, Record, ScaleRecord
-from core.labels import Scale
+from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
+from core.labels import Label, Scale
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage
 from pages.parts import charts, resources
-from pages.results.parts import alignment_charts, alignment_rows
+from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from storage import database, labels, studies
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Matrix, Pair
+from storage.reports import alignment
+from storage.reports.alignment import AlignmentData
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, Matrix, Pair
 from storage.reports.judge_costs import JudgeCost
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
 
 PAGE = "results/alignment"
 PEOPLE = ("ann", "ben", "cat")
@@ -158,6 +162,62 @@ def test_a_cell_in_the_address_lists_its_items() -> None:
     assert "Which is better for math 0?" in readable_text(app)
     app.button(key="close_items").click().run()
     assert "Selected items" not in readable_text(app) and "cell" not in app.query_params
+
+
+def pooled_records(**scales: Scale) -> list[Record]:
+    """Return three items with a verdict and a label on each of two criteria."""
+    records: list[Record] = [
+        *(ScaleRecord(kind="preference", criterion=name, scale=scale) for name, scale in scales.items()),
+        RUN_WITHOUT_CRITERION,
+    ]
+    for number in range(3):
+        name = f"item {number}"
+        records.append(ItemRecord(item=make_item(name)))
+        records.append(a_trace(name, verdict_on_criteria(accuracy=1, politeness=2)))
+        for criterion in ("accuracy", "politeness"):
+            target = make_target(name, criterion=criterion)
+            records += [LabelRecord(label=Label(target=target, annotator=person, value=1)) for person in PEOPLE]
+    return records
+
+
+def test_all_criteria_are_pooled_in_the_drilldown() -> None:
+    prepare_study(pooled_records())
+    app = visit_page(cell="2 × 1", item="item 1")
+    assert not app.exception
+    text = readable_text(app)
+    assert app.selectbox(key="criterion").value == "all"
+    assert "People have not labelled" not in text
+    assert "Selected items: 3" in text
+    assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
+    data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
+    pairs, _ = alignment_differences.load_pairs("", 1, (), query, data)
+    assert Counter(pair.cell for pair in pairs) == {("1", "1"): 3, ("2", "1"): 3}
+    assert alignment_differences.count_targets(pairs, "preference") == "6 targets of 3 items"
+    assert alignment_differences.count_targets(pairs[:3], "preference") == "3 items"
+
+
+def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
+    scale = Scale(level="nominal", categories=(1, 2))
+    prepare_study(pooled_records(accuracy=scale))
+    query = JudgeQuery("j0", "preference", "all")
+    assert alignment_differences.compared_criteria(alignment_data(), query) == []
+    assert alignment_differences.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == [
+        "accuracy"
+    ]
+
+
+def test_a_judge_whose_criteria_cannot_be_pooled_is_seen_on_one_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_differences, "find_pools", lambda *_: [])
+    prepare_study(pooled_records())
+    text = readable_text(visit_page())
+    assert "Choose one criterion to see where this judge and annotators disagree." in text
+    assert "People have not labelled" not in text
+
+
+def alignment_data() -> AlignmentData:
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, "s")
+    return alignment.load_data(resources.engine(), study)
 
 
 def test_a_changed_opinion_in_the_address_lists_its_items() -> None:

@@ -10,6 +10,7 @@ from core.items import Criterion
 def page() -> None:
     """The script of a page with the form of a class that has a list of criteria."""
     import streamlit as st
+    from pydantic import Field
 
     from core.frozen import Frozen
     from core.items import Criterion
@@ -22,13 +23,22 @@ def page() -> None:
         criteria: tuple[Criterion, ...] = ()
         rounds: int = 2
 
+    class SettingsWithDefault(Frozen):
+        judge: Judge
+        criteria: tuple[Criterion, ...] = Field((Criterion(name="tone"), Criterion(name="clarity")), min_length=1)
+        main: Criterion | None = Criterion(name="tone")
+        words: str = Field(default_factory=lambda: "few")
+
     study_criteria = (Criterion(name="clarity", definition="Easy to follow."), Criterion(name="brevity"))
-    form = SettingsForm(Settings, st.session_state["start"], "form_", study_criteria)
+    settings = SettingsWithDefault if st.session_state["with_default"] else Settings
+    form = SettingsForm(settings, st.session_state["start"], "form_", study_criteria)
     st.session_state["draft"] = default_form.render(form)
+    st.session_state["problems"] = form.problems
 
 
-def open_form(**start: Any) -> AppTest:
+def open_form(with_default: bool = False, **start: Any) -> AppTest:
     app = AppTest.from_function(page)
+    app.session_state["with_default"] = with_default
     app.session_state["start"] = start
     app.run()
     assert not app.exception
@@ -64,3 +74,27 @@ def test_loaded_criteria_are_preselected() -> None:
     app = open_form(criteria=[Criterion(name="tone").model_dump(mode="json")], rounds=5)
     assert chosen_names(app) == ["tone"]
     assert app.session_state["draft"]["rounds"] == 5
+
+
+def test_defaults_of_the_settings_class_are_preselected() -> None:
+    app = open_form(with_default=True)
+    assert chosen_names(app) == ["tone", "clarity"]
+    draft = app.session_state["draft"]
+    assert draft["criteria"][1]["definition"] == "Easy to follow."
+    assert (draft["main"]["name"], draft["words"]) == ("tone", "few")
+    assert app.session_state["problems"] == []
+
+
+def test_loaded_criteria_replace_the_default() -> None:
+    app = open_form(with_default=True, criteria=[Criterion(name="depth").model_dump(mode="json")])
+    assert chosen_names(app) == ["depth"]
+
+
+def test_an_empty_required_list_is_one_sentence() -> None:
+    app = open_form(with_default=True)
+    app.multiselect(key="form_criteria").set_value([]).run()
+    assert app.session_state["problems"] == ["Choose at least one criterion under Criteria."]
+
+
+def test_an_empty_optional_list_is_no_problem() -> None:
+    assert open_form().session_state["problems"] == []

@@ -102,6 +102,21 @@ def test_the_default_form_uses_the_local_model_and_warns() -> None:
     assert "free" in page_text(app)
 
 
+def test_the_reply_length_of_the_local_model_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = visit_form()
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    app.run()
+    assert app.number_input(key="scaleeval0_judge0_max_tokens").value == judges_form.LOCAL_MAX_TOKENS
+    app.number_input(key="scaleeval0_judge1_max_tokens").set_value(77).run()
+    for judge in (0, 1):
+        app.selectbox(key=f"scaleeval0_judge{judge}_model").set_value("gpt-5.4-mini").run()
+    assert not app.exception and not app.warning
+    app.button(key="start").click().run()
+    specs = [judge["spec"] for judge in study_runs()[0].settings["judges"]]
+    assert [spec["max_tokens"] for spec in specs] == [1024, 77, judges_form.LOCAL_MAX_TOKENS]
+    assert [spec["model"] for spec in specs] == ["gpt-5.4-mini", "gpt-5.4-mini", "local"]
+
+
 def test_the_estimate_follows_the_settings() -> None:
     app = visit_form()
     app.number_input(key="scaleeval0_rounds").set_value(1).run()

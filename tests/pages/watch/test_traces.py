@@ -3,11 +3,14 @@
 import pytest
 
 from core.formats import tiebreak
+from core.formats.records import ItemRecord
 from core.labels import Target
 from pages.parts import colours, resources
 from storage import database, labels, studies, traces
 from storage.transfer import samples
+from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import RUN_WITHOUT_CRITERION, a_trace, verdict_on_criteria
 
 
 @pytest.fixture
@@ -78,6 +81,21 @@ def test_an_invalid_trace_in_the_address_is_one_sentence(sample, trace_id):
     page = visit("watch/traces", trace=trace_id)
     assert not page.exception
     assert len(page.error) == 1
+    page.button(key="back").click().run()
+    assert not page.error
+    assert "40 traces" in page_text(page)
+
+
+def test_the_criteria_of_a_run_with_several_are_listed_and_filtered():
+    items = [ItemRecord(item=make_item(name)) for name in ("both", "one")]
+    both = a_trace("both", verdict_on_criteria(accuracy=1, politeness=2))
+    prepare_study([*items, RUN_WITHOUT_CRITERION, both, a_trace("one", verdict_on_criteria(accuracy=2))])
+    table = visit("watch/traces").dataframe[0].value
+    assert list(table["Criterion"]) == ["accuracy, politeness", "accuracy"]
+    assert list(table["Last opinions"]) == ["accuracy: 1, politeness: 2", "2"]
+    page = visit("watch/traces", criterion="politeness")
+    assert not page.exception and not page.warning
+    assert list(page.dataframe[0].value["Item"]) == ["both"]
 
 
 def test_an_unknown_study_is_one_sentence(sample):
