@@ -1,0 +1,64 @@
+"""Answer types: what a judge is asked for is declared once, and read where the reply states it.
+
+    answer = Choice(noun="Submission")
+    prompt = f"{material}\\n\\n{answer.instruction()}"      # or instruction("json") together with answer.schema()
+    try:
+        reading = answer.parse(reply)                     # value 1, 2 or 0; rule "labelled"; span (120, 135)
+    except Unreadable as reason:
+        second = answer.retry(str(reason))                # the reason, and the form once more
+
+=========  ======================================  ==========================================
+Type       A value                                 The last lines of a well-formed reply
+=========  ======================================  ==========================================
+Choice     1, 2, ... or 0 for neither              Final answer: 2
+Rating     4, 3.5, "good"                          Rating: 4
+Scores     {"Response 1": 8, "Response 2": 7.5}    Response 1: 8 / Response 2: 7.5
+Option     "B"                                     Final answer: B
+Number     42                                      Final answer: 42
+Truth      True, False                             Final answer: true
+Claims     ("One thing holds.", "So does another.")  1. One thing holds. / 2. So does another.
+Aspects    {"Accuracy": "Are the facts right?"}    1. Accuracy: Are the facts right?
+Weights    {"Accuracy": 70.0, "Clarity": 30.0}     Accuracy: 70% / Clarity: 30%
+=========  ======================================  ==========================================
+
+A parser reads both formats, whatever was asked. It looks, in this order of weight, at structured output, at marks
+around an answer (`\\boxed{2}`, `<answer>2</answer>`, `[[A]]`) and at labels that call it final; at other labels and
+the last line; and at plain sentences at the end or the beginning. Names decide, not positions. Two answers that
+differ are unreadable, unless the later one announces a correction; what is negated, quoted, conditional, hedged or
+somebody else's view is no answer. Nothing is guessed: a wrong value is worse than none.
+
+The words that parsers know are in `words.toml`. A study adds its own:
+`Choice(words=WORDS.extended(answer=["erantzuna"]))`.
+"""
+
+from core.answers.answer import Answer, Format, Reading
+from core.answers.aspects import Aspects
+from core.answers.choice import Choice
+from core.answers.claims import Claims
+from core.answers.number import Number
+from core.answers.option import Option
+from core.answers.rating import Level, Rating
+from core.answers.scores import Scores
+from core.answers.truth import Truth
+from core.answers.weights import Weights
+from core.answers.words import WORDS, Words
+from core.problems import Unreadable
+
+__all__ = [
+    "WORDS",
+    "Answer",
+    "Aspects",
+    "Choice",
+    "Claims",
+    "Format",
+    "Level",
+    "Number",
+    "Option",
+    "Rating",
+    "Reading",
+    "Scores",
+    "Truth",
+    "Unreadable",
+    "Weights",
+    "Words",
+]

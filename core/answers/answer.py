@@ -1,0 +1,120 @@
+"""What every answer type is: a frozen declaration with an instruction, a schema, a second request and a parser."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from core.answers.words import WORDS, Words
+
+Format = Literal["text", "json"]
+"""How a model is asked to write its answer; `parse` reads both, whatever was asked."""
+
+T = TypeVar("T")
+
+REASONING = "reasoning"
+"""The first field of a structured answer: reasoning still precedes the verdict."""
+CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
+CLOSING_ALONE = "Reply with one line and nothing else: "
+_REASONING = {"type": "string", "description": "Your reasoning, before the answer."}
+
+
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """What a reply says, and where it says so."""
+
+    value: T
+    rule: str
+    """The rule that matched: "json", "marked", "labelled", "line", "sentence", "named", "row" or "list"."""
+    span: tuple[int, int]
+    """The characters of the reply that the value rests on: `reply[start:end]`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(ABC, Generic[T]):
+    """The declaration of an answer type. `words` is the table of words that the parser knows."""
+
+    words: Words = field(default=WORDS, repr=False)
+    reasoning: bool = True
+    """Whether the judge is asked for its reasoning before the answer."""
+    key: ClassVar[str]
+    """The field of the structured answer that holds the value."""
+
+    def instruction(self, format: Format = "text") -> str:
+        """The closing instruction of a prompt."""
+        return self._json_instruction() if format == "json" else self._text_instruction()
+
+    def retry(self, reason: str, format: Format = "text") -> str:
+        """The second request, after a reply that could not be read: the reason, and the form once more."""
+        return f"Your reply could not be read: {reason.rstrip('.')}. Please answer again. {self.instruction(format)}"
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of a structured answer, within what strict modes of providers accept."""
+        properties = {REASONING: _REASONING} if self.reasoning else {}
+        return {
+            "type": "object",
+            "properties": {**properties, self.key: self._field()},
+            "required": [*properties, self.key],
+            "additionalProperties": False,
+        }
+
+    def render(self, value: T, format: Format = "text", reasoning: str = "") -> str:
+        """A well-formed reply that states `value`."""
+        if format == "json":
+            fields = {REASONING: reasoning} if self.reasoning else {}
+            return json.dumps({**fields, self.key: self._encoded(value)}, ensure_ascii=False)
+        return f"{reasoning}\n\n{self._written(value)}" if reasoning else self._written(value)
+
+    @abstractmethod
+    def parse(self, reply: str) -> Reading[T]:
+        """What the reply states; raises Unreadable with the reason."""
+
+    @abstractmethod
+    def shortest(self) -> T:
+        """A value whose reply is among the shortest."""
+
+    @abstractmethod
+    def longest(self) -> T:
+        """A value whose reply is among the longest; it differs from `shortest()` where two values are possible."""
+
+    @abstractmethod
+    def _text_instruction(self) -> str: ...
+
+    @abstractmethod
+    def _written(self, value: T) -> str:
+        """The value as the text instruction asks for it."""
+
+    @abstractmethod
+    def _field(self) -> Mapping[str, Any]:
+        """The schema of the value."""
+
+    @abstractmethod
+    def _encoded(self, value: T) -> Any:
+        """The value as the schema has it."""
+
+    @property
+    def _closing(self) -> str:
+        return CLOSING if self.reasoning else CLOSING_ALONE
+
+    def _json_instruction(self) -> str:
+        field = f'"{REASONING}": "...", ' if self.reasoning else ""
+        order = f'Put your reasoning in "{REASONING}" first. ' if self.reasoning else ""
+        return (
+            f'Reply with one JSON object and nothing else: {{{field}"{self.key}": {self._shape()}}}. '
+            f'{order}"{self.key}" is {self._described()}.'
+        )
+
+    def _shape(self) -> str:
+        """The JSON of a value with "..." for what the judge decides: an example would be an anchor."""
+        return "..."
+
+    @abstractmethod
+    def _described(self) -> str:
+        """The possible values in words, such as "one of 1, 2 or 3"."""
+
+
+def listed(values: tuple[Any, ...], last: str = "or") -> str:
+    """`1, 2 or 3`."""
+    *most, final = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return f"{', '.join(most)} {last} {final}" if most else final

@@ -1,0 +1,285 @@
+"""Which of several responses is best, or that none is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from core.answers.answer import listed
+from core.answers.sentences import clauses, in_doubt
+from core.answers.signs import readable
+from core.answers.single import Parsed, Single
+from core.answers.text import shorten
+from core.answers.words import Words
+
+_ORDINALS = (
+    r"first|erste[nrs]?|premi[eè]re?|primer[ao]?|primeir[ao]|prim[ao]|第一[个個份篇]?|第一の|最初の|"
+    r"첫 번째|перв(?:ый|ая|ое|ого)|الأول[ى]?|पहल[ाी]",
+    r"second|zweite[nrs]?|deuxi[eè]me|seconde?|segund[ao]|second[ao]|第二[个個份篇]?|第二の|"
+    r"두 번째|втор(?:ой|ая|ое|ого)|الثاني[ة]?|दूसर[ाी]",
+    r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
+    r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
+)
+_NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
+_LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=[^\W\d]))?[\s\"'(\[]*", re.I)
+_BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
+_REJECTED = re.compile(r"^\W*,\s*(?:and\s+)?(?:not|nicht|pas|no)\s+\w+")
+_OR = r"(?:or|oder|ou|или|或)"
+_SEVERAL = re.compile(
+    rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
+)
+_LAST = re.compile(r"\d\W+(?:or|and)\W+\d")
+_QUOTED_END = re.compile(
+    r"^\W*(?:therefore|thus|hence|so|based|given|considering|after|in conclusion|overall)\b"
+    r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
+    re.I,
+)
+_EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
+
+
+@dataclass(frozen=True)
+class Choice(Single[int]):
+    """The number of the best of `count` responses, from 1, or 0 for neither. `noun` is what the prompt calls them."""
+
+    count: int = 2
+    noun: str = "Response"
+    letters: bool = False
+    """The prompt calls them "Response A", "Response B" instead of "Response 1", "Response 2"."""
+    neither: bool = True
+    """Whether "none is better" is an answer."""
+
+    key = "answer"
+    nouns = True
+
+    def names(self) -> tuple[str, ...]:
+        """The responses as the prompt names them."""
+        return tuple(f"{self.noun} {self._mark(number)}" for number in range(1, self.count + 1))
+
+    def shortest(self) -> int:
+        return 1
+
+    def longest(self) -> int:
+        return self.count
+
+    def _mark(self, number: int) -> str:
+        return chr(64 + number) if self.letters else str(number)
+
+    def _marks(self) -> tuple[str, ...]:
+        none = (("C" if self.letters and self.count == 2 else "0"),) if self.neither else ()
+        return (*(self._mark(number) for number in range(1, self.count + 1)), *none)
+
+    def _text_instruction(self) -> str:
+        degree, none = ("better", "neither is better") if self.count == 2 else ("best", "none is best")
+        cases = [f"{name} is {degree}" for name in self.names()] + [none] * self.neither
+        lines = [f'"{self.label}: {mark}" if {case}' for mark, case in zip(self._marks(), cases, strict=True)]
+        return f"{self._closing}{', '.join(lines[:-1])}, or {lines[-1]}."
+
+    def _written(self, value: int) -> str:
+        return f"{self.label}: {self._marks()[value - 1]}"
+
+    def _options(self) -> tuple[str, ...]:
+        return (*self.names(), *(("neither",) if self.neither else ()))
+
+    def _field(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self._options()), "description": "The better one."}
+
+    def _encoded(self, value: int) -> str:
+        return self._options()[value - 1]
+
+    def _shape(self) -> str:
+        return '"..."'
+
+    def _described(self) -> str:
+        return listed(tuple(f'"{option}"' for option in self._options()))
+
+    def _missing(self) -> str:
+        return f"it does not say which one is better: {listed(self._options())}"
+
+    def _concepts(self) -> tuple[str, ...]:
+        return ("answer", "winner", "final")
+
+    def _decoded(self, value: Any) -> Parsed[int] | None:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return Parsed(None, 0, f"its answer is {shorten(str(value))}") if value is None else None
+        text = readable(str(value)).replace("_", " ")
+        return self._alone(text) or self._parse_rest(text) or Parsed(None, 0, f"it chooses “{shorten(text)}”")
+
+    def _alone(self, line: str) -> Parsed[int] | None:
+        if line.rstrip().endswith(":"):
+            return None
+        bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
+        if place := next((n for n, forms in enumerate(_ORDINALS, 1) if re.fullmatch(forms, bare, re.I)), 0):
+            return self._checked(place, len(line))
+        head = _pattern(self.words, self.noun).match(bare)
+        if head and not bare[head.end() :].strip(_EDGE):
+            return self._checked(_number(head), len(line))
+        if re.fullmatch(rf"\d{{1,3}}|(?:{'|'.join(self._marks())})", bare):
+            return self._checked(self._bare(bare), len(line))
+        neither = self.words.starts("neither", bare)
+        if neither and not bare[neither.end() :].strip(_EDGE):
+            return self._tie(len(line))
+        if len(bare) < 60 and self._tied(bare) and not in_doubt(self._without_neither(bare), self.words):
+            return self._tie(len(line))
+        stated = self._compared(line)
+        return Parsed(stated, len(line)) if stated is not None else None
+
+    def _bare(self, mark: str) -> int:
+        """The number that a mark alone stands for; in a pair called A and B, C is a tie."""
+        if mark.isdigit():
+            return int(mark)
+        return 0 if mark == "C" and self.letters and self.count == 2 else ord(mark.upper()) - 64
+
+    def _parse_rest(self, rest: str) -> Parsed[int] | None:
+        """`Response 1 (clearer)`, `2 - Response 2 is better`, `neither`; not `1 or 2`, `1/2`, `1.5`."""
+        if (compared := self._compared(rest)) is not None:
+            return Parsed(compared, len(rest))
+        lead = match.end() if (match := _LEAD.match(rest)) else 0
+        head = _pattern(self.words, self.noun).match(rest, lead)
+        bare = None if head else _BARE.match(rest, lead)
+        if head is None and bare is None:
+            return self._parse_words(rest)
+        end = head.end() if head else bare.end() if bare else 0
+        value = _number(head) if head else self._bare(bare["mark"] if bare else "")
+        after = _REJECTED.sub("", rest[end:])
+        if _SEVERAL.match(after):
+            listing = after.count(",") and _LAST.search(after)
+            several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
+            return None if listing else self._parse_words(rest) or several
+        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
+            return None
+        return self._agreeing(value, after, end)
+
+    def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
+        """The value, unless the words behind it say another one."""
+        stated = self._stated(after)
+        if stated is not None and stated != value:
+            return Parsed(None, end, f"it names both {value} and {stated}")
+        return self._checked(value, end)
+
+    def _follows(self, after: str) -> bool:
+        return self.words.starts("after_better", after.lstrip()) is not None
+
+    def _parse_words(self, rest: str) -> Parsed[int] | None:
+        first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
+        neither = self.words.starts("neither", first)
+        if (self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)) and not in_doubt(
+            self._without_neither(first), self.words
+        ):
+            return self._tie(len(first))
+        stated = self._stated(rest)
+        return Parsed(stated, len(rest)) if stated is not None else None
+
+    def _tied(self, text: str) -> bool:
+        low = text.lower()
+        if re.search(r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b", low):
+            return True
+        return self.words.find("tie", low) is not None or bool(
+            re.fullmatch(r"\W*(?:neither|none)\W*(?:of them)?\W*", low)
+        )
+
+    def _without_neither(self, text: str) -> str:
+        """The text without the words that say that none is better: these are no negation."""
+        return self.words.without("neither", self.words.without("tie", text))
+
+    def _compared(self, text: str) -> int | None:
+        """`Response 2 > Response 1`, `A > B`."""
+        match = re.search(
+            r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?![\w.])", text[:120]
+        )
+        if match is None or text[: match.start()].count(" ") > 3:
+            return None
+        if match[2] == "=":
+            return (
+                0 if self.neither and not text[match.end() :].strip(_EDGE) and text[: match.start()].strip() else None
+            )
+        value = self._bare(match[1] if ">" in match[2] else match[3])
+        return value if 1 <= value <= self.count else None
+
+    def _checked(self, value: int, end: int) -> Parsed[int] | None:
+        if value == 0:
+            return self._tie(end)
+        if value > 9:
+            return None
+        if not 1 <= value <= self.count:
+            return Parsed(None, end, f"{value} is not one of {listed(self._marks())}")
+        return Parsed(value, end)
+
+    def _tie(self, end: int) -> Parsed[int]:
+        if self.neither:
+            return Parsed(0, end)
+        return Parsed(None, end, "it calls a tie, which is not one of the answers")
+
+    def _stated(self, sentence: str) -> int | None:
+        values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
+        return values.pop() if len(values) == 1 else None
+
+    def _concluded(self, clause: str) -> int | None:
+        if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
+            return 0
+        if in_doubt(clause, self.words):
+            return None
+        subjects = {number for number, is_object in self._mentions(clause) if not is_object}
+        if len(subjects) != 1:
+            return self._chosen_mark(clause) if not subjects else None
+        value = subjects.pop()
+        if 1 <= value <= self.count and (self._preferred(clause) or self.words.find("choose", clause)):
+            return value
+        return None
+
+    def _chosen_mark(self, clause: str) -> int | None:
+        """`I choose "1"`."""
+        chosen = self.words.find("choose", clause)
+        rest = clause[chosen.end() :].strip() if chosen else ""
+        rest = rest or (match[1] if (match := _QUOTED_END.search(clause)) else "")
+        mark = re.match(
+            r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d)(?!\d)[\"')\].,]*(?:$|\s+(?=for|as|over|,))", rest
+        )
+        if mark and (1 <= int(mark[1]) <= self.count or (int(mark[1]) == 0 and self.neither)):
+            return int(mark[1])
+        return None
+
+    def _preferred(self, clause: str) -> bool:
+        """Whether a word such as "better" stands there on its own: "better written" says less."""
+        better = self.words.find("better", clause)
+        if better is None:
+            return False
+        after = re.match(r"[\s\"']*([^\W\d_]+)?", clause[better.end() :])
+        follows = after[1] if after else None
+        return not follows or not follows.islower() or self.words.starts("after_better", follows) is not None
+
+    def _mentions(self, clause: str) -> Iterator[tuple[int, bool]]:
+        """Each response named, and whether another one is compared with it."""
+        for match in _pattern(self.words, self.noun).finditer(clause):
+            number = _number(match)
+            before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
+            yield number, _ends(self.words, "than", before) or self.words.starts("than_after", after[:12]) is not None
+
+
+def _ends(words: Words, concept: str, text: str) -> bool:
+    return re.search(words.any(concept) + r"(?:\s+(?:the|la|die|der))?$", text[-40:]) is not None
+
+
+def _number(match: re.Match[str]) -> int:
+    """Which response a mention names."""
+    if match["number"]:
+        number = match["number"].lower()
+        if number.isdigit():
+            return int(number)
+        if len(number) == 1 and "a" <= number <= "h":
+            return ord(number) - 96
+        return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
+    return next(n for n, words in enumerate(_ORDINALS, 1) if match[f"ordinal{n}"])
+
+
+@lru_cache(maxsize=64)
+def _pattern(words: Words, noun: str) -> re.Pattern[str]:
+    """A response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
+    nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
+    marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
+    numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"
+    placed = "|".join(
+        rf"(?P<ordinal{n}>(?<!\w)(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
+        for n, ordinals in enumerate(_ORDINALS, 1)
+    )
+    return re.compile(rf"(?:{numbered}|{placed})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")

@@ -1,0 +1,102 @@
+"""Which of the answers in a reply stands: the last one, unless two finals differ or the reply takes it back."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar
+
+from core.answers.answer import Reading
+from core.answers.labels import FINAL, PLAIN
+from core.answers.sentences import announcement
+from core.answers.text import Text
+from core.problems import Unreadable
+
+T = TypeVar("T")
+
+_STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
+MARKED, SENTENCE = FINAL, 1
+__all__ = ["FINAL", "MARKED", "PLAIN", "SENTENCE", "Candidate", "decided", "refused", "trailing"]
+
+
+@dataclass(frozen=True)
+class Candidate(Generic[T]):
+    """An answer that a reply seems to state. One that cannot be used has a problem instead of a value."""
+
+    value: T | None
+    rule: str
+    start: int
+    end: int
+    rank: int
+    problem: str = ""
+
+
+def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
+    """The answer that stands among the candidates; raises Unreadable where none does."""
+    if not candidates:
+        refused(text, missing)
+    ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
+    rank = max(one.rank for one in ordered)
+    best = [one for one in ordered if one.rank == rank]
+    last = best[-1]
+    rivals = [*best[:-1], *(one for one in ordered if one.rank < rank and _contradicts(one, last, text))]
+    for rival in rivals:
+        if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
+            raise Unreadable(_both(rival, last))
+    if latest := [one for one in rivals if one.start > last.start and _differ(one, last)]:
+        last = latest[-1]
+    if _taken_back(text, last.end):
+        raise Unreadable("it takes its answer back and gives no other")
+    if last.value is None:
+        raise Unreadable(last.problem)
+    return Reading(last.value, last.rule, text.span(last.start, last.end))
+
+
+def refused(text: Text, missing: str) -> NoReturn:
+    """Raise Unreadable: it declines to answer, or what was asked for is missing."""
+    ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
+    declines = any(text.words.find("refusal", end) for end in ends)
+    raise Unreadable("it declines to answer" if declines else missing)
+
+
+def trailing(text: Text) -> int:
+    """Where the courtesies, notes and confidence lines at the end of the reply begin."""
+    end = len(text.spoken)
+    for unit in reversed(text.units):
+        if not (text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
+            break
+        end = unit.start
+    return end
+
+
+def is_confidence(text: Text, line: str) -> bool:
+    """Whether a line says how sure the model is."""
+    phrase = text.words.find("confidence", line[:40])
+    after = line[phrase.end() :] if phrase else ""
+    return phrase is not None and bool(_STATED.match(after) or re.match(r"\W*I(?:'m| am)\b", line))
+
+
+def _contradicts(one: Candidate[T], last: Candidate[T], text: Text) -> bool:
+    """A weaker answer counts against the one that stands when it follows it, or comes right before it."""
+    if one.start >= last.end:
+        return True
+    between = [unit for unit in text.units if one.end <= unit.start and unit.end <= last.start]
+    return last.rank <= PLAIN and one.end <= last.start and not between
+
+
+def _differ(one: Candidate[T], other: Candidate[T]) -> bool:
+    return one.value != other.value or one.value is None
+
+
+def _both(one: Candidate[T], other: Candidate[T]) -> str:
+    if one.problem or other.problem:
+        return other.problem or one.problem
+    return f"it states both {one.value} and {other.value}"
+
+
+def _corrected(text: Text, start: int, end: int) -> bool:
+    """Whether a sentence between two places announces a correction."""
+    return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
+
+
+def _taken_back(text: Text, end: int) -> bool:
+    return any(announcement(unit.text, text.words) for unit in text.units if unit.start >= end)

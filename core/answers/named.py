@@ -1,0 +1,223 @@
+"""Values by name: which number belongs to which name, in lines, sentences and tables; and rows of numbers alone."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from core.answers.labels import FINAL, PLAIN
+from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure
+from core.answers.sentences import in_doubt
+from core.answers.signs import squash
+from core.answers.text import Text, Unit
+from core.answers.words import Words
+
+MARKS = 30
+"""Names in a line that are looked at; a line with more is no list of scores."""
+LINES = 40
+"""Lines with a name that are looked at, from the end."""
+
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
+_NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
+_AFTER = re.compile(
+    r"[\s\"')\]|*>]*(?:$|[.,;:!?/)\]|+&=；。！？](?!\d)|[–—(\[-]|\s*(?:points?|pts?|stars?|分|点|점|punkte?|puntos|pontos|punti|балл\w*|अंक|percent|because|since|as|and|"
+    r"while|for|with|to|weight|due|reflecting|which|but|et|und|y|e|и|和|on|in|given|overall|out)(?![a-z])|[^\W\d_]\S*\s*\d?\s*[:=]|\n)",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A number that stands with a name."""
+
+    name: str
+    amount: Measure
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Numbers for several names that stand together, at most one for each."""
+
+    entries: tuple[Entry, ...]
+    rank: int
+
+    @property
+    def start(self) -> int:
+        return min(entry.start for entry in self.entries)
+
+    @property
+    def end(self) -> int:
+        return max(entry.end for entry in self.entries)
+
+    def measures(self) -> dict[str, Measure]:
+        return {entry.name: entry.amount for entry in self.entries}
+
+
+def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
+    """Every number that stands behind a name, or before it ("70% for accuracy"), outside of doubtful sentences."""
+    pattern = mentions(text.words, names)
+    collected: list[Entry] = []
+    looked_at = 0
+    for line in reversed(text.lines):
+        marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
+        if not 0 < len(marks) <= MARKS:
+            continue
+        behind = list(_behind(text, line, marks, names))
+        before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
+        here = before if len(before) > len(behind) else behind
+        collected = [*(one for one in here if not _doubted(text, line, one)), *collected]
+        looked_at += 1
+        if looked_at == LINES:
+            break
+    return collected
+
+
+def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
+    """The entries in groups: a name that comes again, or a heading between, begins the next."""
+    groups: list[list[Entry]] = []
+    for entry in collected:
+        fresh = (
+            not groups
+            or entry.name in {one.name for one in groups[-1]}
+            or _apart(text, groups[-1][-1].end, entry.start)
+        )
+        groups += [[entry]] if fresh else []
+        if not fresh:
+            groups[-1].append(entry)
+    return [Block(tuple(group), _rank(text, group[0])) for group in groups]
+
+
+def repeated(before: Block | None, block: Block, text: Text) -> str:
+    """The name that the lines right before a block give another number."""
+    if before is None or len(before.entries) == len(block.entries) or before.rank < block.rank:
+        return ""
+    if any(line.start >= before.end and line.end <= block.start for line in text.lines):
+        return ""
+    numbers = block.measures()
+    return next((name for name, one in before.measures().items() if one.value != numbers[name].value), "")
+
+
+def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern with a group for each name."""
+    return _mentions(words, names)
+
+
+@lru_cache(maxsize=256)
+def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
+    order = sorted(range(len(names)), key=lambda place: -len(names[place]))
+    return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
+
+
+def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
+    """How a name may be written: another noun before the number of "Response 1", fewer words of an aspect's name."""
+    name = names[place].lower()
+    if numbered := _NUMBERED.match(name):
+        number = numbered[2]
+        ordinal = "|".join(word for word, at in _ORDINALS.items() if str(at) == number) or "(?!)"
+        nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(numbered[1])}|(?<!\w)[ra](?=\d))"
+        letter = chr(96 + int(number)) if int(number) <= 8 else "(?!)"
+        mark = rf"(?:{number}(?!\d|[.,]\d)|{letter}(?=\s*[:=(|\]-]))"
+        return rf"{nouns}\s*(?:#|no\.?)?\s*[\"'(\[]*{mark}|(?:{ordinal})\s+{nouns}"
+    index = rf"(?:aspect|criterion|question)\s*{place + 1}(?!\d)"
+    return "|".join([*_shorter(names, place), index])
+
+
+def _shorter(names: tuple[str, ...], place: int) -> list[str]:
+    """The name, and each part of it that no other name has."""
+    plain = [squash(name).split() for name in names]
+    own = plain[place]
+    parts = [own] + [
+        [word] for word in own if len(word) > 4 and sum(word in other for other in plain) == 1 and len(own) <= 4
+    ]
+    bounds = [(r"(?<!\w)", r"(?!\w)") if part[0].isascii() else ("", "") for part in parts]
+    return [
+        before + r"\W+".join(map(re.escape, part)) + r"\??" + after
+        for part, (before, after) in zip(parts, bounds, strict=True)
+    ]
+
+
+def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+    """A number after each name, before the next one."""
+    for place, (match, group) in enumerate(marks):
+        limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
+        piece = line.text[match.end() : limit]
+        join = _joined(piece, text.words)
+        amount = measure(piece[join:], text.words) if join is not None else None
+        if join is None or amount is None or not _AFTER.match(line.text[match.end() + join + amount.end :]):
+            continue
+        yield Entry(
+            names[int(group[1:])], amount, line.start + match.start(), line.start + match.end() + join + amount.end
+        )
+
+
+def _joined(piece: str, words: Words) -> int | None:
+    """Where the number begins, when nothing but filler stands before it."""
+    match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
+    return match.end() if match else None
+
+
+_REMARK = re.compile(r"[^\d:.;|\n]{0,40}:\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)")
+
+
+@lru_cache(maxsize=16)
+def _joining(words: Words) -> re.Pattern[str]:
+    filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
+    aside = r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
+    return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
+
+
+def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+    """`70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
+    done = 0
+    for match, group in marks:
+        piece = line.text[done : match.start()]
+        numbers = list(_BEFORE.finditer(piece))
+        if numbers:
+            one = measure(piece[numbers[-1].start("value") :], text.words)
+            if one:
+                start = line.start + done + numbers[-1].start("value")
+                yield Entry(names[int(group[1:])], one, start, line.start + match.end())
+        done = match.end()
+
+
+_BEFORE = re.compile(
+    rf"(?<![\w.,])(?P<value>{AMOUNT})\s*(?:%|percent|points?)?(?:\s*/\s*\d+)?\s*(?:for|to|on|of|für|pour|para|per|al?|à)?\s*(?:the\s+|la\s+|l')?[-:\s]*$",
+    re.I,
+)
+
+
+def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
+    if text.words.find("confidence", line.text[: entry.end - line.start]):
+        return True
+    unit = next((unit for unit in text.units if unit.start <= entry.start < unit.end), line)
+    if text.words.find("condition", unit.text):
+        return True
+    before = text.spoken[unit.start : entry.start]
+    return in_doubt(before, text.words) or (
+        bool(text.words.find("reported", before)) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
+    )
+
+
+def _apart(text: Text, end: int, start: int) -> bool:
+    """Whether a heading or sentences stand between two entries' lines."""
+    between = [line for line in text.lines if line.start >= end and line.end <= start]
+    heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
+    return heading or any(text.words.starts("correction", line.text) for line in between)
+
+
+def _rank(text: Text, first: Entry) -> int:
+    """A block below "Final scores:", or with "score" in its lines, outranks one without."""
+    begin = text.spoken.rfind("\n", 0, first.start) + 1
+    same = text.spoken[begin : first.end]
+    above = [line.text for line in text.lines if line.end <= begin][-1:]
+    heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""
+    if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading):
+        return 0
+    for words in (same, heading):
+        if text.words.find("initial", words) or (words is heading and text.words.find("reported", words)):
+            return 0
+        if text.words.find("final", words):
+            return FINAL
+    return PLAIN if text.words.find("rating", same) else PLAIN - 1

@@ -1,0 +1,174 @@
+"""A number: the result of a calculation."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from core.answers.numbers import AMOUNT, NUMERAL, fraction, value, whole
+from core.answers.sentences import clauses, in_doubt
+from core.answers.signs import readable
+from core.answers.single import Parsed, Single
+from core.answers.text import shorten
+
+_EDGE = " \t\"'()[]<>|:=.,;!*–—。"
+_AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
+_TEN = re.compile(r"\s*(?:[x×·*]\s*|\s\s+)10\s*\^\s*\(?([-−+]?\d{1,3})")
+_TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
+_TIMES |= {
+    "millionen": 1e6,
+    "millions": 1e6,
+    "millones": 1e6,
+    "milhões": 1e6,
+    "milioni": 1e6,
+    "миллионов": 1e6,
+    "tausend": 1e3,
+}
+_LARGE = re.compile(rf"\s*({'|'.join(sorted(_TIMES, key=len, reverse=True))})(?!\w)", re.I)
+_OVER = re.compile(rf"\s*/\s*({AMOUNT})(?!\s*/)")
+_NUMBERED = re.compile(
+    r"\b(?:step|page|section|part|question|option|chapter|figure|line|equation|version|solver|reviewer|case)\s*#?\d",
+    re.I,
+)
+_ABOUT = re.compile(r"\W*(?:approximately|about|around)", re.I)
+_MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)")
+_IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
+_MINUS = re.compile(r"(?:\b(?:minus|negative|moins|menos|meno|минус)\s+|负|マイナス)$", re.I)
+_UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|oder|ou|o)\b[^\d]{0,12}\d", re.I)
+_OPERATOR = re.compile(r"\s*(?:[+×÷^*:]|x(?=\s*\d)|\s-(?=\s))\s*[-+(]?\d")
+_VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+
+
+@dataclass(frozen=True)
+class Number(Single[float]):
+    """Any number; units and currencies beside it are left out."""
+
+    key = "answer"
+
+    def shortest(self) -> float:
+        return 0
+
+    def longest(self) -> float:
+        return 1234567.25
+
+    def _text_instruction(self) -> str:
+        return f'{self._closing}"{self.label}: " and the number in digits, without a unit.'
+
+    def _field(self) -> dict[str, Any]:
+        return {"type": "number"}
+
+    def _encoded(self, value: float) -> float:
+        return whole(value)
+
+    def _described(self) -> str:
+        return "one number"
+
+    def _concepts(self) -> tuple[str, ...]:
+        return ("answer",)
+
+    def _decoded(self, value: Any) -> Parsed[float] | None:
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int | float):
+            usable = abs(value) < 1e300
+            return Parsed(whole(value), 0) if usable else Parsed(None, 0, "its answer is not a finite number")
+        text = readable(str(value))
+        return self._parse_rest(text) or Parsed(None, 0, f"“{shorten(text)}” is not a number")
+
+    def _alone(self, line: str) -> Parsed[float] | None:
+        """`42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
+        before = re.match(r"[^\d=]*", line)
+        word = before and re.search(r"[^\W\d]{2,}", before[0])
+        if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
+            return None
+        if len(line) > 60 or re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line) or len(re.findall(r"[^\W\d]{2,}", line)) > 1:
+            return None
+        return (
+            self._parse_rest(line)
+            if not in_doubt(line, self.words) and not self.words.starts("confidence", line)
+            else None
+        )
+
+    def _parse_rest(self, rest: str) -> Parsed[float] | None:
+        """The only number before the reasons; behind the last "=" where one stands there."""
+        clause = self._clause(rest)
+        if in_doubt(clause, self.words) and not _ABOUT.match(clause):
+            return None
+        start = clause.rfind("=") + 1
+        several = Parsed[float](None, len(clause), f"“{shorten(rest)}” is not one number")
+        if self._is_unclear(clause[start:], rest[len(clause.rstrip()) :], bool(start)):
+            return several
+        amounts = list(self._amounts(clause, start))
+        if not amounts:
+            return self._word(clause, start)
+        alone = not _OPERATOR.match(clause, amounts[0].end) and not re.match(r"\s*:\s*\d", clause[amounts[0].end :])
+        return amounts[0] if alone and len({parsed.value for parsed in amounts}) == 1 else several
+
+    def _is_unclear(self, clause: str, after: str, equation: bool) -> bool:
+        """A bound, "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
+        another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
+        number = _NUMBERED.search(clause)
+        return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
+
+    def _clause(self, rest: str) -> str:
+        """What stands before a bracket, a reason or the next sentence."""
+        text = re.sub(r"(?<=\d)(?:\s+[^\W\d]{1,20})?\s*\([^()]{0,80}\)", lambda aside: " " * len(aside[0]), rest)
+        parts = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text, maxsplit=1)
+        clause = parts[0]
+        reason = self.words.find("reason", clause)
+        return clause[: reason.start()] if reason and re.search(r"\d", clause[: reason.start()]) else clause
+
+    def _amounts(self, clause: str, start: int) -> Iterator[Parsed[float]]:
+        done = start
+        for match in _AMOUNT.finditer(clause, start):
+            if match.start() < done:
+                continue
+            parsed = self._amount(clause, match)
+            done = parsed.end
+            yield parsed
+
+    def _amount(self, clause: str, match: re.Match[str]) -> Parsed[float]:
+        """A number with the fraction, power or "million" that follows it."""
+        end = match.end()
+        if match[0] in _VULGAR:
+            return Parsed(_VULGAR[match[0]], end)
+        digits, _, power = re.split(r"([eE])", match[0]) if re.search("[eE]", match[0]) else (match[0], "", "")
+        minus = -1 if _MINUS.search(clause[: match.start()]) else 1
+        number = minus * value(digits) * (10 ** int(power) if power and abs(int(power)) < 300 else 1)
+        if mixed := _MIXED.match(clause, end):
+            part = fraction(value(mixed[1]), value(mixed[2]))
+            return Parsed(whole(number + (part or 0)), mixed.end())
+        if over := _OVER.match(clause, end):
+            quotient = fraction(number, value(over[1]))
+            return Parsed(quotient, over.end()) if quotient is not None else Parsed(None, over.end(), "it divides by 0")
+        if ten := _TEN.match(clause, end):
+            number, end = number * 10.0 ** max(-300, min(300, int(ten[1].replace("−", "-")))), ten.end()
+        if large := _LARGE.match(clause, end):
+            number, end = number * _TIMES[large[1].lower()], large.end()
+        return Parsed(whole(number), end)
+
+    def _word(self, clause: str, start: int) -> Parsed[float] | None:
+        """`seven`, `forty-two apples`."""
+        match = re.match(rf"[\s\"'(]*({NUMERAL})(?:\s|[.\")]|$)", clause[start:], re.I)
+        if (
+            match is None
+            or re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
+            or len(clause[start:].split()) > 3
+            or self.words.find("either", clause[start + match.end() :])
+        ):
+            return None
+        return Parsed(value(match[1]), start + match.end())
+
+    def _stated(self, sentence: str) -> float | None:
+        """`Therefore, the total is 42.`, `So 6 * 7 = 42.`"""
+        if not (self.words.starts("therefore", sentence) or _IN_TOTAL.search(sentence)):
+            return None
+        values = set()
+        for clause in clauses(sentence, self.words):
+            if re.search(r"\d", clause) and not in_doubt(clause, self.words):
+                lead = self.words.starts("therefore", clause)
+                parsed = self._parse_rest(
+                    re.sub(r"(?<=\D),\s", "  ", (clause[lead.end() :] if lead else clause).lstrip(" ,:"))
+                )
+                values.add(parsed.value if parsed else None)
+        return values.pop() if len(values) == 1 else None

@@ -1,0 +1,80 @@
+"""Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header."""
+
+import re
+from collections.abc import Iterator
+
+from core.answers.labels import FINAL, PLAIN
+from core.answers.named import Block, Entry, mentions
+from core.answers.numbers import AMOUNT, Measure, measure
+from core.answers.sentences import in_doubt
+from core.answers.text import Text, Unit
+
+LAST = 30
+"""Lines that are looked at, from the end, beside the first one."""
+
+
+def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Lines with as many numbers as names and nothing else, in the order of the names or of a header above."""
+    lines = [line for line in text.lines if line.start < end]
+    header: tuple[str, ...] = ()
+    for place, line in enumerate(lines):
+        if 0 < place < len(lines) - LAST:
+            continue
+        above = lines[place - 1].text if place else ""
+        below = lines[place + 1].text if place + 1 < len(lines) else ""
+        fresh = _header(text, above, names)
+        header = fresh or (header if "|" in line.text else ())
+        label, numbers = _row(text, line.text[: max(0, end - line.start)])
+        if len(numbers) != len(names) or _is_no_answer(text, label):
+            continue
+        final = bool(text.words.find("final", label) or text.words.find("final", above))
+        edge = place == 0 or not below or bool(label)
+        if final or (bool(fresh) and "|" not in below if header else edge):
+            twice = place == 0 and bool(_row(text, lines[-1].text)[1])
+            rank = FINAL if final or not below or twice else PLAIN - 1
+            yield Block(_entries(header or names, numbers, line), rank)
+
+
+def _is_no_answer(text: Text, label: str) -> bool:
+    """Whether the words before a row make it an earlier, doubtful or conditional one."""
+    return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
+
+
+def _header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in the order in which a line without numbers gives them all; empty where it does not."""
+    order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
+    free = mentions(text.words, names).sub("", line.lower())
+    return tuple(order) if sorted(order) == sorted(names) and not re.search(r"\d", free) and len(line) < 300 else ()
+
+
+def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -> tuple[Entry, ...]:
+    return tuple(Entry(name, one, line.start, line.end) for name, one in zip(names, numbers, strict=True))
+
+
+def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
+    """The label and the numbers of a line that holds nothing else; no numbers where it does."""
+    label = re.match(
+        r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",
+        line,
+    )
+    body = line[label.end() :] if label else line
+    body = re.sub(r"=\s*100\s*%?\s*$|\s*(?:입니다|です|है)\W*$", "", body)
+    body = re.sub(r",?\s*\b(?:and|und|et|y|e|и)\b\s*|\s*和\s*", ", ", body)
+    body = (
+        re.sub(r"(?<=\d)(%?)\s*(?:/|\s-\s)\s*(?=\d+(?:[.,]\d+)?%?\s*(?:/|-|$))", r"\1 ", body)
+        if _SLASHED.match(body.strip())
+        else body
+    )
+    body = body.strip(" \t[](){}'\"|.;*")
+    out = r"(?:\s*/\s*(?:10|5|100|7)(?![\d.]))?"
+    token = rf"[\"']?({AMOUNT}){out}\s*[%$]?[\"']?"
+    for separator in (r"\s*[;|]\s*|\s+(?![%/\d]*%?\s*$)\s*|,\s+|\s+", r"\s*,\s*|\s+"):
+        pieces = [piece for piece in re.split(separator, body) if piece and piece not in "|,;%"]
+        if len(pieces) > 1 and all(re.fullmatch(token, piece.rstrip(",")) for piece in pieces) and len(pieces) <= 30:
+            numbers = [measure(piece.strip("\"'$ ").rstrip(",$"), text.words) for piece in pieces]
+            if all(one is not None and not one.problem for one in numbers):
+                return (label[0] if label else ""), tuple(one for one in numbers if one is not None)
+    return "", ()
+
+
+_SLASHED = re.compile(r"\d[\d.,]*\s*%?(?:\s*/\s*\d[\d.,]*\s*%?){2,}\W*$|\d[\d.,]*\s*%?(?:\s+-\s+\d[\d.,]*\s*%?)+\W*$")

@@ -1,0 +1,92 @@
+"""What a sentence asserts: its clauses without reasons, concessions and remarks, and whether it is in doubt."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from core.answers.words import Words
+
+CLAUSES = 12
+"""A sentence with more asserts nothing that can be read."""
+
+_ASIDE = re.compile(r"\([^()\n]{0,300}\)|, which [^,\n]{0,200},")
+_RANKS = (
+    r"(?:clear |overall |final |definite )?"
+    r"(?:winner|better|best|stronger|strongest|preferred|superior|more|most|answer|choice)"
+)
+_LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
+_CONTRACTED = re.compile(r"\w+n't\b")
+
+
+def clauses(sentence: str, words: Words) -> Iterator[str]:
+    """The main clauses of a sentence: without reasons, concessions and asides."""
+    if words.find("condition", _without_reasons(sentence, words)) or _is_question(sentence):
+        return
+    text = _without_reasons(sentence, words)
+    start = 0
+    borders = list(_boundary(words).finditer(text.lower()))
+    if len(borders) > CLAUSES:
+        return
+    for match in [*borders, None]:
+        end = match.start() if match else len(text)
+        clause = _without_concession(text[start:end], words)
+        if clause.strip(" ,.;:"):
+            yield clause.strip()
+        start = match.end() if match else end
+
+
+def in_doubt(clause: str, words: Words) -> bool:
+    """Whether it is negated, hedged, or somebody else's view."""
+    low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
+    return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
+
+
+def announcement(sentence: str, words: Words) -> int:
+    """Where the words end with which a sentence announces a correction; 0 where it begins otherwise."""
+    lead = _LEAD.match(sentence)
+    for start in (lead.end() if lead else 0, 0):
+        if match := words.starts("correction", sentence[start:]):
+            return start + match.end()
+    return 0
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(" \"')]").endswith(("?", "？"))
+
+
+def _without_reasons(sentence: str, words: Words) -> str:
+    """Blank asides, and what follows "because" and its like where something stands before it."""
+    text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
+    text = _without_concession(text, words)
+    for match in _reasons(words).finditer(text.lower()):
+        if text[: match.start()].strip(" ,.;:\"'"):
+            return text[: match.start()] + " " * (len(text) - match.start())
+    return text
+
+
+def _without_concession(text: str, words: Words) -> str:
+    """Blank a subordinate clause that begins the text, up to its comma."""
+    therefore = words.starts("therefore", text)
+    start = therefore.end() if therefore else 0
+    opening = words.starts("concession", text[start:]) or words.starts("opening", text[start:])
+    if opening is None:
+        return text
+    comma = re.search(r",", text[start + opening.end() :])
+    if comma is None:
+        return text
+    begin, end = start + opening.start(), start + opening.end() + comma.end()
+    return text[:begin] + " " * (end - begin) + text[end:]
+
+
+@lru_cache(maxsize=16)
+def _boundary(words: Words) -> re.Pattern[str]:
+    return re.compile(
+        rf"[;:]\s(?!\s{{0,3}}[\"'(\[]*\d\W*$)|[,.]?\s{{0,3}}{words.any('contrast')}[\s,]{{0,3}}|\s[-–—]\s|"
+        rf",\s{{1,3}}(?:and|und|et|y|e)\s|,\s{{0,3}}(?:and\s+)?{words.any('therefore')}[\s,]{{0,3}}"
+    )
+
+
+@lru_cache(maxsize=16)
+def _reasons(words: Words) -> re.Pattern[str]:
+    reason, concession = words.any("reason"), words.any("concession")
+    return re.compile(rf"[,\s]*{reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")

@@ -1,0 +1,165 @@
+"""Answers with one value: rules in layers, from structured output to a plain final sentence."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from core.answers.answer import Answer, Reading
+from core.answers.finals import FINAL, MARKED, PLAIN, SENTENCE, Candidate, decided, is_confidence, trailing
+from core.answers.labels import labelled
+from core.answers.sentences import announcement
+from core.answers.signs import squash
+from core.answers.structured import fields
+from core.answers.text import LONGEST, Text, Unit
+
+T = TypeVar("T")
+
+MARKS = 12
+"""Marks of a kind that are looked at, from the end."""
+
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,80}\}){0,120})\}")
+_TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
+_BRACKETED = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
+_LATEX = re.compile(r"\\(?:text\w*|math\w*|left|right|,|;|!|\s)|[{}$]|\\(?=[%$(])")
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,20})\}\s*\{([^{}]{1,20})\}")
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[T]):
+    """A value that a text begins with, and where it ends; or why what stands there is none."""
+
+    value: T | None
+    end: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single(Answer[T]):
+    """An answer with one value. `label` begins the line that the text instruction asks for."""
+
+    label: str = "Final answer"
+    nouns: ClassVar[bool] = False
+    """Whether the answer names responses: then "answer 1" is no label with a value."""
+
+    def parse(self, reply: str) -> Reading[T]:
+        text = Text(reply, self.words)
+        candidates = [
+            *self._structured(text),
+            *self._marked(text),
+            *self._labelled(text),
+            *self._corrections(text),
+            *self._lines(text),
+            *self._sentences(text),
+        ]
+        return decided(candidates, text, self._missing())
+
+    def _written(self, value: T) -> str:
+        return f"{self.label}: {self._encoded(value)}"
+
+    @abstractmethod
+    def _parse_rest(self, rest: str) -> Parsed[T] | None:
+        """What the text behind a label says; None where no value was meant to stand there."""
+
+    @abstractmethod
+    def _alone(self, line: str) -> Parsed[T] | None:
+        """The value of a line that holds nothing else."""
+
+    @abstractmethod
+    def _stated(self, sentence: str) -> T | None:
+        """The value that a plain sentence concludes with."""
+
+    @abstractmethod
+    def _decoded(self, value: Any) -> Parsed[T] | None:
+        """The value of a structured answer; None where it is of another kind."""
+
+    @abstractmethod
+    def _concepts(self) -> tuple[str, ...]:
+        """The labels that may stand before the value."""
+
+    def _names(self) -> tuple[str, ...]:
+        """Other labels that may."""
+        return (self.label,)
+
+    def _missing(self) -> str:
+        return f"it states no answer; expected {self._described()}"
+
+    def _structured(self, text: Text) -> Iterator[Candidate[T]]:
+        for document in text.documents:
+            for key, value in fields(document.value):
+                rank = self._key_rank(key)
+                parsed = self._decoded(value) if rank else None
+                if parsed:
+                    yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
+
+    def _key_rank(self, key: str) -> int:
+        """How much a key says: 0 where it is another field's."""
+        plain = squash(key)
+        if plain == self.key:
+            return FINAL + 1
+        match = next((m for concept in self._concepts() if (m := self.words.find(concept, plain))), None)
+        named = plain in {squash(name) for name in self._names()}
+        if (match is None and not named) or self.words.find("confidence", plain) or self.words.find("initial", plain):
+            return 0
+        return FINAL if self.words.find("final", plain) or named else PLAIN
+
+    def _marked(self, text: Text) -> Iterator[Candidate[T]]:
+        """Boxes, tags and double brackets: marks that judges put around a final answer."""
+        for pattern in (_BOXED, _BRACKETED, _TAGGED):
+            for match in list(pattern.finditer(text.clean))[-MARKS:]:
+                if pattern is _TAGGED and not self._key_rank(match[1]):
+                    continue
+                inner = _FRACTION.sub(r"\1/\2", match[match.lastindex or 1].replace("{,}", ","))
+                inner = _LATEX.sub(" ", inner)
+                parsed = self._alone(inner.strip()) or self._parse_rest(inner.strip())
+                if parsed:
+                    yield Candidate(parsed.value, "marked", match.start(), match.end(), MARKED, parsed.problem)
+
+    def _labelled(self, text: Text) -> Iterator[Candidate[T]]:
+        for label in labelled(text, self._concepts(), self._names(), self.nouns):
+            parsed = self._alone(label.rest) if label.below else self._parse_rest(label.rest)
+            if parsed and not is_confidence(text, text.spoken[label.start : label.rest_start]):
+                end = label.rest_start + parsed.end
+                yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
+
+    def _corrections(self, text: Text) -> Iterator[Candidate[T]]:
+        """`Correction: 3`."""
+        for unit in text.units[-20:]:
+            end = announcement(unit.text, self.words)
+            sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
+            parsed = self._parse_rest(unit.text[end + sign.end() :]) if sign else None
+            if sign and parsed:
+                yield Candidate(
+                    parsed.value,
+                    "labelled",
+                    unit.start,
+                    unit.start + end + sign.end() + parsed.end,
+                    FINAL,
+                    parsed.problem,
+                )
+
+    def _lines(self, text: Text) -> Iterator[Candidate[T]]:
+        """The value alone on the last line, or on the first one before an explanation."""
+        end = trailing(text)
+        lines = [line for line in text.lines if line.start < end]
+        for place, rank in ((-1, PLAIN), (0, SENTENCE)):
+            if lines and (place or len(lines) > 1) and len(lines[place].text) < LONGEST:
+                line = lines[place]
+                parsed = self._alone(line.text[: end - line.start].strip())
+                if parsed:
+                    yield Candidate(parsed.value, "line", line.start, min(line.end, end), rank, parsed.problem)
+
+    def _sentences(self, text: Text) -> Iterator[Candidate[T]]:
+        """Plain sentences at the end of the reply, or at its beginning."""
+        end = trailing(text)
+        units = [unit for unit in text.units if unit.start < end]
+        for unit in _ending(units):
+            value = self._stated(unit.text)
+            if value is not None:
+                yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)
+
+
+def _ending(units: list[Unit]) -> list[Unit]:
+    """The first sentence and the last two."""
+    return units if len(units) <= 3 else [units[0], *units[-2:]]

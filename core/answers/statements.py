@@ -1,0 +1,42 @@
+"""A reply as others hear it: without thinking between tags, and with structured output turned into text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.answers.answer import REASONING
+from core.answers.structured import documents
+from core.answers.text import without_reasoning
+
+
+def spoken_text(reply: str) -> str:
+    """Return the reply without reasoning between tags; of a structured answer, its reasoning and then its fields.
+
+    `{"reasoning": "It is clearer.", "answer": "Response 1"}` becomes `It is clearer.` and `Answer: Response 1`.
+    """
+    text = without_reasoning(reply).strip()
+    whole = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    found = documents(whole) if whole.startswith("{") else []
+    if len(found) != 1 or found[0].end != len(whole) or not isinstance(found[0].value, Mapping):
+        return text
+    return _written(found[0].value)
+
+
+def _written(fields: Mapping[Any, Any]) -> str:
+    reasoning = str(fields.get(REASONING) or "").strip()
+    lines = [f"{_label(name)}: {_text(value)}" for name, value in fields.items() if name != REASONING]
+    return "\n\n".join(filter(None, [reasoning, "\n".join(lines)]))
+
+
+def _label(name: Any) -> str:
+    return str(name).replace("_", " ").capitalize()
+
+
+def _text(value: Any) -> str:
+    match value:
+        case Mapping():
+            return "; ".join(f"{name}: {_text(inner)}" for name, inner in value.items())
+        case list():
+            return "; ".join(map(_text, value))
+        case bool():
+            return str(value).lower()
+    return str(value)

@@ -1,0 +1,129 @@
+"""JSON in a reply: the whole of it, in a fence, or somewhere between words."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.answers.signs import squash
+
+ATTEMPTS = 20
+"""Places in a reply where JSON is tried: replies are untrusted."""
+REPAIRS = 3
+"""Places where it is repaired."""
+
+_DECODER = json.JSONDecoder(strict=False)
+_BEGINNING = re.compile(r"(?<![\w\\{\[(\"])(?:\{(?=\s*[\"'{}])|\[(?=\s*[\"'{\[])|\[(?=\s*\])(?<=^\[))")
+_COMMA = re.compile(r",(\s*[}\]])")
+_SMART = str.maketrans("“”„‘’", '"""' + "''")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON object or list, and where it stands."""
+
+    value: Any
+    start: int
+    end: int
+
+    @property
+    def is_object(self) -> bool:
+        """It has named fields: a list of numbers may be prose."""
+        return isinstance(self.value, Mapping) or (isinstance(self.value, list) and any(map(_is_object, self.value)))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def documents(text: str) -> list[Document]:
+    """The JSON objects and lists of a text, in order; what is inside another one is not listed."""
+    result: list[Document] = []
+    done = repairs = 0
+    for attempt, match in enumerate(_BEGINNING.finditer(text)):
+        if attempt >= ATTEMPTS:
+            break
+        if match.start() < done:
+            continue
+        one = _decoded(text, match.start())
+        if one is None and repairs < REPAIRS:
+            one, repairs = _repaired(text, match.start()), repairs + 1
+        if one:
+            result.append(one)
+            done = one.end
+    return result
+
+
+def fields(value: Any, depth: int = 4) -> Iterator[tuple[str, Any]]:
+    """Every key of an object and of the objects inside it, with its value."""
+    if isinstance(value, Mapping) and depth:
+        for key, inner in value.items():
+            yield str(key), inner
+            yield from fields(inner, depth - 1)
+    elif isinstance(value, list) and depth:
+        for inner in value[:50]:
+            yield from fields(inner, depth - 1)
+
+
+def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
+    """Key and number of an object; name and weight of each object in a list."""
+    if not depth:
+        return []
+    if isinstance(value, list):
+        return [pair for one in value[:50] for pair in pairs(one, depth - 1)]
+    if not isinstance(value, Mapping):
+        return []
+    texts = [one for one in value.values() if isinstance(one, str) and not re.match(r"\s*[\d.]", one)]
+    numbers = [
+        one
+        for key, one in value.items()
+        if squash(str(key)) in ("weight", "percentage", "percent", "importance", "value", "score", "rating")
+    ]
+    if texts and len(numbers) == 1:
+        return [(texts[0], numbers[0])]
+    inner = [
+        pair if len(pairs(one, 1)) != 1 or not isinstance(one, Mapping) else (str(key), pair[1])
+        for key, one in value.items()
+        if isinstance(one, Mapping | list)
+        for pair in pairs(one, depth - 1)
+    ]
+    return [(str(key), one) for key, one in value.items() if isinstance(one, int | float | str)] + inner
+
+
+def listed_numbers(value: Any, count: int) -> list[float] | None:
+    """The numbers of an object's only list of so many numbers."""
+    if not isinstance(value, Mapping):
+        return None
+    lists = [one for one in value.values() if isinstance(one, list) and len(one) == count]
+    plain = [one for one in lists if all(isinstance(n, int | float) and not isinstance(n, bool) for n in one)]
+    return plain[0] if len(plain) == 1 else None
+
+
+def _decoded(text: str, start: int) -> Document | None:
+    """The value that begins at `start`."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return Document(value, start, end)
+
+
+def _repaired(text: str, start: int) -> Document | None:
+    """The same, as Python would write it, with curly quotes, or with a comma too many."""
+    end = text.rfind("}" if text[start] == "{" else "]") + 1
+    piece = _COMMA.sub(r"\1", text[start:end])
+    for repaired in (piece, _from_python(piece), piece.translate(_SMART)):
+        try:
+            return Document(_DECODER.decode(repaired), start, end)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _from_python(text: str) -> str:
+    """Single quotes around keys and values become double ones, `True` becomes `true`."""
+    quoted = re.sub(r"(?<=[{\[,:])(\s*)'|'(?=\s*[,:}\]])", r'\1"', text.replace('"', "'"))
+    return re.sub(
+        r"\b(True|False|None)\b", lambda word: {"True": "true", "False": "false"}.get(word[0], "null"), quoted
+    )

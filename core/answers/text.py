@@ -1,0 +1,205 @@
+"""A reply made plain without moving a character, so that a span of the plain text is a span of the reply.
+
+Each step replaces characters one for one: full-width and native digits, curly quotes and other signs become ASCII;
+reasoning between tags, markup, LaTeX commands and quotations become spaces.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.answers.signs import readable
+from core.answers.structured import Document, documents
+from core.answers.words import Words
+from core.problems import Unreadable
+
+WINDOW = 12_000
+"""Characters that are looked at, from the end: an answer stands there, and replies are untrusted."""
+LONGEST = 800
+"""Characters of a sentence that are looked at, from its end."""
+LONGEST_LINE = 2_000
+"""Characters of a line that are looked at, from its end."""
+MOST = 300
+"""Lines, and sentences, that are looked at: the first one and the last ones."""
+
+
+_TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|explanation"
+_REASONING = re.compile(
+    rf"(?P<open>^[ ]*(?:<(?:{_TAGS})>|\[think\]|◁think▷))|(?P<close></(?:{_TAGS})>|\[/think\]|◁/think▷)", re.I | re.M
+)
+_CHANNEL = re.compile(r"<\|channel\|> ?final\b[^<\n]{0,40}<\|message\|>", re.I)
+_TOKENS = r"<\|[\w ]{1,30}\|>|</?s>|\[/?INST\]|<(?:end_of_turn|eos|bos)>"
+_MARKS = re.compile(
+    rf"""
+      {_TOKENS} | </?[a-zA-Z][\w-]{{0,20}}\ ?/?>
+    | \\(?:boxed|text|textbf|textit|mathrm|mathbf|left|right|displaystyle|quad|fbox)(?![a-zA-Z]) | \\[()\[\]$%,;!.*_\#&]
+    | [*_$\#{{}}`\\] | ~~
+    | ^\ *[-+•·●▪◦–—>]\ (?!\d)
+    | [\U0001F000-\U0001FAFF\u2600-\u2604\u2607-\u27BF\u2B00-\u2B4F\u2B51-\u2BFF]  # emoji, but no stars
+    """,
+    re.X | re.M,
+)
+_END = re.compile(
+    r"(?<!^\w)(?<!^\d\d)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bNo)[.!?;][\"')\]]*(?=\s)|[。！？；।][\"')\]]*"
+)
+_QUOTE = re.compile(r"\"([^\"\n]{6,400})\"|(?<!\w)'([^'\n]{6,400})'(?!\w)")
+_INTRODUCED = re.compile(r"(?:[:=]|\b(?:is|are|ist|est|es|choose|be))\s*$")
+_MARKUP = re.compile(
+    rf"{_TOKENS}|\*\*|__|~~|^\s*`(?=[^`]*`\s*$)|(?<=[^`])`\s*$|</?[a-zA-Z][\w-]{{0,20}} ?/?>|(?<!\w)[*_]|[*_](?!\w)"
+)
+_NOTHING = " \n`-*_#.|\"'"
+_EDGES = " \t-=|:+.>'\"()[],;!?。"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A sentence or a line, and where it begins in the plain text."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class Text:
+    """The last part of a reply, plain; raises Unreadable where nothing but reasoning is there."""
+
+    def __init__(self, reply: str, words: Words) -> None:
+        whole = _blanked(reply, _reasoning(reply))
+        if not readable(whole[:WINDOW] + whole[-WINDOW:]).strip(_NOTHING):
+            raise Unreadable("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
+        self.words = words
+        self.offset = max(0, len(whole) - WINDOW)
+        self.raw = whole[self.offset :]
+        """The model's own characters, for texts that are values; reasoning is blank."""
+        self.documents = documents(self.raw) or _long_document(whole, self.offset)
+        """The JSON in the reply; what it holds is no prose, so that only `raw` has it."""
+        objects = [(max(0, one.start), one.end) for one in self.documents if one.is_object]
+        self.clean = readable(_blanked(self.raw, objects))
+        """`raw` with plain signs and digits; markup is still there."""
+
+    @cached_property
+    def plain(self) -> str:
+        """`clean` with markup blank as well."""
+        return _MARKS.sub(_blank, self.clean)
+
+    @cached_property
+    def spoken(self) -> str:
+        """`plain` with quotations of others blank as well."""
+        return _QUOTE.sub(self._unquoted, _without_block_quotes(self.plain, self.clean))
+
+    @cached_property
+    def lines(self) -> tuple[Unit, ...]:
+        """The lines of `spoken` with a letter or a digit."""
+        return _edges(tuple(_lines(self.spoken)))
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The sentences of those lines."""
+        return _edges(tuple(unit for line in self.lines for unit in _sentences(line)))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """A place in `plain` as a place in the reply."""
+        return start + self.offset, end + self.offset
+
+    def _unquoted(self, quote: re.Match[str]) -> str:
+        if len((quote[1] or quote[2]).split()) < 3:
+            return quote[0]
+        text = quote.string
+        begin = text.rfind("\n", max(0, quote.start() - LONGEST), quote.start()) + 1
+        before = text[max(begin, quote.start() - 200) : quote.start()].strip(" -")
+        end = text.find("\n", quote.end(), quote.end() + LONGEST)
+        after = text[quote.end() : end if end >= 0 else quote.end() + 200]
+        stated = _INTRODUCED.search(before) and len(before) < 60 and not self.words.find("reported", before)
+        if stated or (not before and not after.strip(_EDGES)):
+            return quote[0]
+        return _blank(quote)
+
+
+def shorten(text: str, longest: int = 40) -> str:
+    """A quotation for a message."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= longest else f"{plain[:longest]}…"
+
+
+def without_reasoning(reply: str) -> str:
+    """A reply without what stands between reasoning tags, or before a closing tag without its opening."""
+    return _blanked(reply, _reasoning(readable(reply)), blank="")
+
+
+def without_markup(text: str) -> str:
+    """A text without Markdown, HTML and the tokens that end a turn."""
+    return _MARKUP.sub("", text).strip()
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _reasoning(text: str) -> list[tuple[int, int]]:
+    """What stands between reasoning tags, before a closing tag without its opening, or after one never closed."""
+    channels = list(_CHANNEL.finditer(text))
+    spans = [(0, channels[-1].end())] if channels else []
+    opened = None
+    for tag in _REASONING.finditer(text, spans[0][1] if spans else 0):
+        if tag["open"]:
+            opened = tag.start() if opened is None else opened
+            continue
+        if opened is None:
+            spans = [(0, tag.end())]
+        else:
+            spans.append((opened, tag.end()))
+        opened = None
+    if opened is not None:
+        spans.append((opened, len(text)))
+    return spans
+
+
+def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
+    """The text with spaces in place of each span, which ends a line."""
+    pieces, done = [], 0
+    for start, end in spans:
+        pieces += [text[done:start], blank * (end - start - 1), "\n"]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _without_block_quotes(plain: str, clean: str) -> str:
+    """Lines that begin with ">" are somebody else's words, unless nothing follows them."""
+    if ">" not in clean:
+        return plain
+    own = [match.start() for match in re.finditer(r"^(?! *>)[^\n\w]*\w", clean, re.M)]
+    spans = [match.span() for match in re.finditer(r"^ *>.*$", clean, re.M) if own and match.start() < own[-1]]
+    return _blanked(plain, spans)
+
+
+def _long_document(text: str, offset: int) -> list[Document]:
+    """The JSON that a long reply begins with; its place is counted from the part that is looked at."""
+    result = documents(text) if offset and text.lstrip().startswith(("{", "```")) else []
+    return [Document(one.value, one.start - offset, one.end - offset) for one in result[:1] if one.end > offset]
+
+
+def _edges(units: tuple[Unit, ...]) -> tuple[Unit, ...]:
+    return units if len(units) <= MOST else (units[0], *units[1 - MOST :])
+
+
+def _lines(text: str) -> Iterator[Unit]:
+    start = 0
+    for line in text.split("\n"):
+        if line.strip(_EDGES):
+            text = line.strip()[-LONGEST_LINE:]
+            yield Unit(text, start + len(line.rstrip()) - len(text))
+        start += len(line) + 1
+
+
+def _sentences(line: Unit) -> Iterator[Unit]:
+    start = 0
+    for end in [*(match.end() for match in _END.finditer(line.text)), len(line.text)]:
+        piece = line.text[start:end]
+        if piece.strip(_EDGES):
+            text = piece.strip()[-LONGEST:]
+            yield Unit(text, line.start + end - len(piece) + len(piece.rstrip()) - len(text))
+        start = end

@@ -1,0 +1,109 @@
+"""The words that parsers know, by concept and language: `words.toml`, which a study extends.
+
+A phrase matches whole words, in any case. Scripts that are written without spaces match anywhere in a line.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("words.toml")
+
+
+class Words:
+    """Phrases by concept, such as `words["answer"]`; equal tables share their compiled patterns."""
+
+    def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
+        self._phrases = {concept: tuple(dict.fromkeys(map(str.lower, parsed))) for concept, parsed in phrases.items()}
+        self._key = tuple(sorted(self._phrases.items()))
+        self._hash = hash(self._key)
+
+    def __getitem__(self, concept: str) -> tuple[str, ...]:
+        return self._phrases[concept]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Words) and (self is other or self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def extended(self, **more: Sequence[str]) -> "Words":
+        """The table with more phrases: `WORDS.extended(answer=["erantzuna"], true=["egia"])`."""
+        if unknown := sorted(more.keys() - self._phrases.keys()):
+            raise ValueError(f"there is no list of words called {unknown[0]!r}: {', '.join(sorted(self._phrases))}")
+        return Words(self._phrases | {concept: (*self[concept], *phrases) for concept, phrases in more.items()})
+
+    def any(self, *concepts: str) -> str:
+        """A regular expression for any phrase of these concepts."""
+        return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
+
+    def find(self, concept: str, text: str) -> re.Match[str] | None:
+        """Where a phrase of `concept` first occurs."""
+        return _compiled(self[concept], False).search(text.lower())
+
+    def without(self, concept: str, text: str) -> str:
+        """The text in lower case, with spaces for the phrases of `concept`."""
+        return _compiled(self[concept], False).sub(lambda match: " " * len(match[0]), text.lower())
+
+    def starts(self, concept: str, text: str) -> re.Match[str] | None:
+        """The phrase of `concept` that `text` begins with, after any marks."""
+        return _compiled(self[concept], True).match(text.lower())
+
+
+@lru_cache(maxsize=512)
+def alternatives(phrases: tuple[str, ...]) -> str:
+    """A regular expression for the longest of the phrases at a place, at borders of words where a script has them."""
+    forms = list(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    if not forms:
+        return r"(?!)"
+    anywhere = [form for form in forms if _UNSPACED.search(form) or not _LETTER.search(form)]
+    spaced = [form for form in forms if form not in set(anywhere)]
+    parts = [rf"(?<!\w){_branches(spaced)}(?!\w)"] if spaced else []
+    return rf"(?:{'|'.join([*parts, *([_branches(anywhere)] if anywhere else [])])})"
+
+
+def _branches(forms: Iterable[str]) -> str:
+    """An expression for any of the forms in which common beginnings stand once: many times faster than a list."""
+    tree: dict[str, Any] = {}
+    for form in forms:
+        branch = tree
+        for character in form:
+            branch = branch.setdefault(character, {})
+        branch[""] = {}
+    return _expression(tree)
+
+
+def _expression(tree: Mapping[str, Any]) -> str:
+    parts = [
+        (r"\s+" if character == " " else re.escape(character)) + _expression(branch)
+        for character, branch in tree.items()
+        if character
+    ]
+    if not parts:
+        return ""
+    if "" in tree:
+        return f"(?:{'|'.join(parts)})?"
+    return f"(?:{'|'.join(parts)})" if len(parts) > 1 else parts[0]
+
+
+_LETTER = re.compile(r"[^\W\d_]")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@lru_cache(maxsize=512)
+def _compiled(phrases: tuple[str, ...], start: bool) -> re.Pattern[str]:
+    return re.compile((r"[^\w\n]*" if start else "") + alternatives(phrases))
+
+
+def _phrases(tables: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    return {concept: list(_split(languages.values())) for concept, languages in tables.items()}
+
+
+def _split(lists: Iterable[str]) -> Iterable[str]:
+    return (phrase.strip() for text in lists for phrase in text.replace("\n", " ").split("|") if phrase.strip())
+
+
+WORDS = Words(_phrases(tomllib.loads(FILE.read_text(encoding="utf-8"))))

@@ -1,0 +1,63 @@
+// What arrives from the server by request: the session, tasks, older history.
+
+import { unsent } from "./history.js";
+import { EMPTY, hereId, visited } from "./model.js";
+import { firstOpen, pauseForGuidelines, toNext } from "./moving.js";
+
+export function opened(state, { session, next }) {
+  const fresh = { ...state, session, next: next ?? state.next, progress: session.progress };
+  const [withHistory] = historyArrived(fresh, { history: session.history });
+  return [pauseForGuidelines(withHistory)];
+}
+
+export function tasksArrived(state, { tasks, complete, progress: counts, now = 0 }) {
+  const busy = new Set([
+    ...state.ready,
+    ...visited(state),
+    ...Object.values(state.pending).map((action) => action.task),
+  ]);
+  const fresh = tasks.filter((task) => !busy.has(task.id));
+  let next = fresh.reduce(learn, { ...state, complete, progress: counts ?? state.progress });
+  next = { ...next, ready: [...next.ready, ...fresh.map((task) => task.id)] };
+  if (hereId(next) === null && next.ready.length) return [{ ...toNext(next), arrived: now }];
+  return [next];
+}
+
+/** Take a task from a reply; what was entered since and is not acknowledged stands above what the reply says. */
+export function learn(state, task) {
+  const unsent = new Set(Object.values(state.pending).map((action) => action.target));
+  const answers = { ...state.answers };
+  for (const target of task.targets) {
+    if (unsent.has(target.id)) continue;
+    const { standing = null, draft = null, version = "0", reveal = null } = target;
+    answers[target.id] = {
+      ...EMPTY,
+      ...answers[target.id],
+      standing,
+      draft,
+      version,
+      reveal: reveal ?? answers[target.id]?.reveal ?? null,
+    };
+  }
+  const marks = { flagged: task.flagged, skipped: task.skipped, note: task.note, claim: task.claim };
+  const next = { ...state, answers, tasks: { ...state.tasks, [task.id]: task } };
+  if (![...Object.values(state.pending)].some((action) => action.task === task.id && !action.target))
+    next.marks = { ...state.marks, [task.id]: marks };
+  return next.focus[task.id] === undefined
+    ? { ...next, focus: { ...next.focus, [task.id]: firstOpen(next, task.id) } }
+    : next;
+}
+
+/** The stacks from the server, or with `older` the entries below those that are here. What is unsent stays on top. */
+export function historyArrived(state, { history, older = false }) {
+  if (!history) return [state];
+  const next = (history.tasks ?? []).filter((task) => !state.tasks[task.id]).reduce(learn, state);
+  return [
+    {
+      ...next,
+      undo: [...history.undo, ...(older ? state.undo : unsent(state.undo))],
+      redo: older ? state.redo : [...history.redo, ...unsent(state.redo)],
+      more: Boolean(history.more),
+    },
+  ];
+}

@@ -1,0 +1,329 @@
+// Everything around the item: the line on top, notices, the right column, and the screens without an item.
+
+import { attribute, button, h, kbd, text } from "./dom.js";
+import { guidelinePage, guidelineSheet, keySheet, noteSheet } from "./sheets.js";
+import { here, hereId, marksOf, phase, progress } from "./model.js";
+
+const TOOLS = [
+  ["undo", "U", "undo"],
+  ["skip", "S", "skip"],
+  ["flag", "F", "flag"],
+  ["note", "N", "note"],
+  ["why", "W", "why"],
+  ["redo", "⇧U", "redo"],
+  ["back", "K", "previous"],
+  ["advance", "J", "next"],
+];
+
+export class Frame {
+  constructor(bench) {
+    this.bench = bench;
+    this.study = h("a", { class: "study" });
+    this.item = h("span", { class: "item", dir: "auto" });
+    this.marks = h("span", { class: "itemmarks" });
+    this.count = h("span", { class: "count" });
+    this.saving = h("span", { class: "saving" });
+    this.bar = h(
+      "div",
+      { class: "progress", role: "progressbar", "aria-label": "Labelled", "aria-valuemin": "0" },
+      h("div"),
+    );
+    const open = (name, key, words) =>
+      button(
+        { class: "tool", "aria-label": words, "aria-keyshortcuts": key, onclick: () => bench.toggle(name) },
+        h("span", { class: "long" }, words),
+        " ",
+        kbd(key),
+      );
+    this.openers = { guidelines: open("guidelines", "G", "Guidelines"), keys: open("keys", "H", "Keys") };
+    const line = h(
+      "header",
+      { class: "line" },
+      this.study,
+      this.item,
+      this.marks,
+      h("span", { class: "space" }),
+      this.count,
+      this.saving,
+      this.openers.guidelines,
+      this.openers.keys,
+      this.bar,
+    );
+    this.notices = h("div", { class: "notices" });
+    this.answer = h("div", { class: "answer" });
+    this.lower = h(
+      "div",
+      { class: "lower", tabindex: "0", role: "group", "aria-label": "Judges, guidelines, keys" },
+      bench.reveal.node,
+    );
+    this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
+    this.connection = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
+    this.tools = Object.fromEntries(
+      TOOLS.map(([name, key, words]) => [
+        name,
+        button(
+          {
+            class: "tool",
+            "data-command": name,
+            "aria-keyshortcuts": key.replace("⇧", "Shift+"),
+            onclick: () => bench.keyboard.command(name),
+          },
+          kbd(key),
+          " ",
+          h("span", {}, words),
+        ),
+      ]),
+    );
+    this.side = h(
+      "section",
+      { class: "side", "aria-label": "Your answer" },
+      this.answer,
+      this.lower,
+      this.said,
+      h("div", { class: "tools", role: "group", "aria-label": "Item" }, Object.values(this.tools)),
+    );
+    this.center = h("div", { class: "center", tabindex: "-1" });
+    this.body = h("div", { class: "body" }, bench.reading.node, this.side);
+    this.node = h("div", { class: "workbench" }, line, this.notices, this.body, this.center, this.connection);
+  }
+
+  /** Put the panel of a task into the right column. */
+  mount(panel) {
+    this.panel = panel;
+    this.side.removeAttribute("data-why");
+    this.answer.replaceChildren(...(panel ? [panel.node] : []));
+    this.drawnSheet = undefined;
+  }
+
+  update(state, task) {
+    const screen = this.bench.screen ?? { working: null }[phase(state)] ?? { name: phase(state) };
+    const shown = task ? null : screen;
+    attribute(this.body, "hidden", shown ? "" : null);
+    attribute(this.center, "hidden", shown ? null : "");
+    if (shown) this.#screen(shown, state);
+    else this.drawnScreen = null;
+    attribute(this.node, "data-panel", task?.panel ?? null);
+    this.#line(state, task);
+    this.#notices(state);
+    this.#sheet(state, task);
+    this.#announce(state);
+  }
+
+  // ---- the line on top ---------------------------------------------------------------------------------------------
+
+  #line(state, task) {
+    const { session } = state;
+    const marks = task ? marksOf(state, task.id) : {};
+    text(this.study, session ? `‹ ${session.study.name}` : "");
+    attribute(this.study, "href", session?.study.home ?? null);
+    text(
+      this.item,
+      task ? listed(`Item ${task.number}`, task.scenario, task.training && "training") : (session?.title ?? ""),
+    );
+    text(
+      this.marks,
+      listed(
+        marks.flagged && "⚑ flagged",
+        marks.skipped && "skipped",
+        marks.note && "✎ note",
+        marks.claim === "full" && "already completed by others",
+      ),
+    );
+    this.#progress(state);
+    const saving = this.#saving();
+    text(this.saving, saving.words);
+    attribute(this.saving, "data-state", saving.state);
+    for (const [name, opener] of Object.entries(this.openers))
+      attribute(opener, "aria-expanded", this.bench.sheet === name);
+    attribute(this.tools.flag, "aria-pressed", Boolean(marks.flagged));
+    attribute(this.tools.skip, "aria-pressed", Boolean(marks.skipped));
+    attribute(this.tools.undo, "aria-disabled", state.undo.length || state.more ? null : "true");
+    attribute(this.tools.redo, "aria-disabled", state.redo.length ? null : "true");
+  }
+
+  #progress(state) {
+    const { labelled, total, skipped, flagged } = progress(state);
+    const words = listed(`${labelled} of ${total}`, skipped && `${skipped} skipped`, flagged && `${flagged} flagged`);
+    text(this.count, state.session ? words : "");
+    attribute(this.bar, "aria-valuemax", total);
+    attribute(this.bar, "aria-valuenow", labelled);
+    this.bar.firstChild.style.inlineSize = `${(100 * labelled) / Math.max(total, 1)}%`;
+  }
+
+  #saving() {
+    const { outbox, trouble } = this.bench;
+    if (!outbox) return { state: "idle", words: "" };
+    const count = outbox.waiting;
+    if (outbox.problem || trouble) return { state: "trouble", words: outbox.problem || trouble };
+    if (!outbox.stored && count) return { state: "trouble", words: `${count} not saved; do not close this window` };
+    if (outbox.failures > 1) return { state: "trouble", words: `no connection · ${count} stored here` };
+    return count ? { state: "saving", words: `${count} saving` } : { state: "saved", words: "saved" };
+  }
+
+  // ---- notices -----------------------------------------------------------------------------------------------------
+
+  #notices(state) {
+    if (this.drawnNotices === state.notices) return;
+    this.drawnNotices = state.notices;
+    this.notices.replaceChildren(
+      ...state.notices.map((notice) =>
+        h(
+          "div",
+          { class: "notice", role: "alert" },
+          h(
+            "span",
+            {},
+            state.tasks[notice.task] ? `Item ${state.tasks[notice.task].number}: ${notice.text}` : notice.text,
+          ),
+          state.tasks[notice.task] ? button({ class: "tool", onclick: () => this.#goTo(notice) }, "Show item") : null,
+          button(
+            {
+              class: "tool",
+              "aria-label": "Dismiss",
+              onclick: () => this.bench.dispatch({ type: "dismiss", id: notice.id }),
+            },
+            "×",
+          ),
+        ),
+      ),
+    );
+  }
+
+  #goTo(notice) {
+    this.bench.dispatch({ type: "visit", task: notice.task, target: notice.target });
+    this.bench.dispatch({ type: "dismiss", id: notice.id });
+  }
+
+  // ---- the right column below the answer ---------------------------------------------------------------------------
+
+  #sheet(state, task) {
+    const { sheet } = this.bench;
+    const key = JSON.stringify([sheet, task?.id, state.session?.guidelines?.version, this.bench.quick]);
+    if (key === this.drawnSheet) return;
+    this.drawnSheet = key;
+    attribute(this.side, "data-sheet", sheet);
+    const close = () => this.bench.toggle(sheet);
+    this.opened = sheet ? this.#opened(sheet, state, close) : null;
+    this.lower.replaceChildren(
+      ...(this.opened ? [this.opened.node] : [this.bench.reveal.node, this.panel?.lower].filter(Boolean)),
+    );
+    this.lower.scrollTop = 0;
+  }
+
+  #opened(sheet, state, close) {
+    if (sheet === "keys")
+      return {
+        node: keySheet(this.panel?.keys ?? [], {
+          quick: this.bench.quick,
+          onQuick: (on) => this.bench.setQuick(on),
+          close,
+        }),
+      };
+    if (sheet === "guidelines")
+      return { node: guidelineSheet(state.session?.guidelines, here(state)?.criterion, { close }) };
+    const id = hereId(state);
+    const save = (words) => {
+      this.bench.dispatch({ type: "note", task: id, text: words });
+      close();
+    };
+    return noteSheet(marksOf(state, id).note, { save, close });
+  }
+
+  /** On a phone the reason is folded until it is asked for. */
+  showReason(area) {
+    if (!area) return;
+    this.side.setAttribute("data-why", "");
+    area.focus();
+  }
+
+  focusSheet() {
+    queueMicrotask(() => this.opened?.focus?.());
+  }
+
+  // ---- screens without an item -------------------------------------------------------------------------------------
+
+  #screen(screen, state) {
+    const key = JSON.stringify([
+      screen,
+      this.bench.outbox?.waiting && screen.name === "stopped",
+      progress(state),
+      state.session?.guidelines?.version,
+    ]);
+    if (key === this.drawnScreen) return;
+    this.drawnScreen = key;
+    this.center.replaceChildren(...SCREENS[screen.name](this.bench, screen, state));
+  }
+
+  // ---- what a screen reader hears ----------------------------------------------------------------------------------
+
+  #announce(state) {
+    const { words, state: connection } = this.#saving();
+    const heard = connection === "trouble" ? words : this.troubled ? "Everything is saved again." : "";
+    if (connection !== "saving") {
+      text(this.connection, heard);
+      this.troubled = connection === "trouble";
+    }
+    if (this.heard === state.said.count) {
+      if (this.heardAt !== hereId(state)) this.said.replaceChildren();
+      this.heardAt = hereId(state);
+      return;
+    }
+    [this.heard, this.heardAt] = [state.said.count, hereId(state)];
+    // The same sentence twice is announced twice.
+    this.said.replaceChildren(h("span", {}, state.said.text));
+    clearTimeout(this.fading);
+    this.fading = setTimeout(() => this.said.replaceChildren(), 6000);
+  }
+}
+
+const listed = (...parts) => parts.filter(Boolean).join(" · ");
+
+const message = (title, ...rest) => [h("div", { class: "message" }, h("h2", {}, title), ...rest)];
+
+const SCREENS = {
+  loading: (_, { text: words }) => message("Loading…", words ? h("p", {}, words) : null),
+  waiting: () =>
+    message("Waiting for items", h("p", {}, "The next items are on their way. What you have answered is stored.")),
+  elsewhere: (bench) =>
+    message(
+      "Open in another window",
+      h("p", {}, "You are labelling in another window of this browser. It continues here when that window is closed."),
+      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, "Continue here")),
+    ),
+  taken: (bench) =>
+    message(
+      "Continued in another window",
+      h("p", {}, "This window has stopped. Nothing is lost: the other window sends what was not saved yet."),
+      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, "Continue here")),
+    ),
+  stopped: (bench, { code, text: words }) =>
+    message(
+      { signed_out: "You are signed out", other_annotator: "Somebody else is signed in" }[code] ??
+        "This cannot be shown",
+      h("p", {}, words),
+      bench.outbox?.waiting
+        ? h(
+            "p",
+            {},
+            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and sent when you sign in again.`,
+          )
+        : null,
+      code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Sign in") : null,
+    ),
+  finished: (_, __, state) => {
+    const { labelled, total, skipped } = progress(state);
+    return message(
+      total ? "Done" : "Nothing to label",
+      h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "No item of this study waits here."),
+      skipped ? h("a", { class: "submit", href: withTab("skipped") }, `Go through the ${skipped} you skipped`) : null,
+      h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
+    );
+  },
+  guidelines: (bench, _, state) => [guidelinePage(state.session.guidelines, () => bench.submit())],
+};
+
+function withTab(tab) {
+  const query = new URLSearchParams(location.search);
+  query.set("tab", tab);
+  return `?${query}`;
+}

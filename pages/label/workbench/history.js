@@ -1,0 +1,63 @@
+// Undo and redo: a copy of the server's stacks, so that they are painted at once.
+
+import { answerOf, content, isRequired, say, send, withAnswer, withMarks } from "./model.js";
+import { TRAIL, toTask } from "./moving.js";
+
+export function undo(state) {
+  return reverse(state, "undo", "redo", "before", "Nothing to undo.");
+}
+
+export function redo(state) {
+  return reverse(state, "redo", "undo", "after", "Nothing to redo.");
+}
+
+function reverse(state, from, to, side, nothing) {
+  if (state.restoring) return [say(state, "Still restoring; the key was not used.")];
+  const entry = state[from].at(-1);
+  if (!entry) return [say(state, from === "undo" && state.more ? "Older actions are being loaded." : nothing)];
+  if (!state.tasks[entry.task]) return [say(state, "That item is being loaded; try again.")];
+  const moved = { ...state, [from]: state[from].slice(0, -1), [to]: [...state[to], entry] };
+  return APPLY[entry.type](moved, from, entry, side);
+}
+
+const APPLY = {
+  label(state, type, entry, side) {
+    const was = answerOf(state, entry.target).standing;
+    const becomes = entry[side];
+    // What was taken back stays entered: it is a draft again, not a label.
+    const draft = becomes === null ? content(entry.after) : null;
+    let next = withAnswer(state, entry.target, {
+      standing: becomes ? { ...becomes } : null,
+      draft,
+      version: `#${state.next}`,
+      feedback: null,
+    });
+    next = say(toTask(next, entry.task, entry.target), type === "undo" ? "Undone." : "Done again.");
+    const counts = isRequired(state, entry.target) ? { labelled: (becomes ? 1 : 0) - (was ? 1 : 0) } : {};
+    return send(next, { type, task: entry.task, target: entry.target, entry: entry.id }, counts);
+  },
+  skip(state, type, entry, side) {
+    const { on } = entry[side];
+    const next = say(
+      toTask(withMarks(state, entry.task, { skipped: on }), entry.task),
+      on ? "Skipped again." : "Skip undone.",
+    );
+    return send(next, { type, task: entry.task, entry: entry.id }, { skipped: on ? 1 : -1 });
+  },
+  edit(state, type, entry) {
+    const next = { ...toTask(state, entry.task, entry.target), restoring: entry.task };
+    return send(next, { type, task: entry.task, entry: entry.id });
+  },
+};
+
+export const unsent = (entries) => entries.filter((entry) => entry.id.startsWith("#"));
+
+export function withoutEntry(state, seq) {
+  const others = (entries) => entries.filter((entry) => entry.id !== `#${seq}`);
+  return { ...state, undo: others(state.undo), redo: others(state.redo) };
+}
+
+export function pushed(state, entry) {
+  const undo = [...state.undo, entry];
+  return { ...state, undo: undo.slice(-TRAIL), redo: [], more: state.more || undo.length > TRAIL };
+}

@@ -1,0 +1,123 @@
+// Key presses, and the commands that keys and buttons share.
+
+import { commandOf, keyName, whileTyping } from "./keys.js";
+import { answerOf, here, hereId, phase } from "./model.js";
+
+export class Keyboard {
+  constructor(bench) {
+    this.bench = bench;
+  }
+
+  handle(event) {
+    const inside = event.composedPath()[0];
+    if (event.defaultPrevented || event.isComposing || elsewhere(inside)) return;
+    const name = keyName(event);
+    const typing = writes(inside);
+    if (typing ? !(whileTyping(name) || (name === "Enter" && inside.classList.contains("number"))) : acts(inside, name))
+      return;
+    if (event.repeat && !/Space$|^Arrow/.test(name)) return event.preventDefault();
+    if (this.bench.screen || !this.bench.state.session) return;
+    if (typing ? this.#pressWhileTyping(name, inside) : this.#press(name)) event.preventDefault();
+  }
+
+  // After a submission from a text field, the keys answer again.
+  #pressWhileTyping(name, field) {
+    const command = whileTyping(name) ?? "submit";
+    if (command === "submit") this.bench.focusReading();
+    return this.command(command, field);
+  }
+
+  #press(name) {
+    if (name === "Ctrl+Enter" && here(this.bench.state)?.panel === "aius")
+      return (this.bench.dispatch({ type: "advance" }), true);
+    if (phase(this.bench.state) === "working" && this.bench.panel?.press(name)) return true;
+    const command = commandOf(name);
+    if (command) return this.command(command);
+    if (/^[0-9]$/.test(name))
+      return (
+        this.bench.say(
+          phase(this.bench.state) === "working"
+            ? `${name} is not an answer here.`
+            : "There is no item on the screen; the key was not used.",
+        ),
+        true
+      );
+    return false;
+  }
+
+  /** Do what a key or a button says; true where the key is used. */
+  command(name, inside) {
+    const commands = {
+      submit: () => this.bench.submit(),
+      undo: () => this.bench.dispatch({ type: "undo" }),
+      redo: () => this.bench.dispatch({ type: "redo" }),
+      skip: () => this.bench.dispatch({ type: "skip" }),
+      flag: () => this.bench.dispatch({ type: "flag" }),
+      advance: () => this.bench.dispatch({ type: "advance" }),
+      back: () => this.bench.dispatch({ type: "back" }),
+      page: () => this.bench.reading.page(1),
+      pageUp: () => this.bench.reading.page(-1),
+      wider: () => this.bench.reading.widen(1),
+      widerRight: () => this.bench.reading.widen(2),
+      question: () => this.bench.reading.toggleQuestion(),
+      differences: () => this.#differences(),
+      disagreement: () => this.#disagreement(),
+      why: () => this.bench.frame.showReason(this.bench.panel?.why),
+      note: () => hereId(this.bench.state) && this.bench.toggle("note"),
+      guidelines: () => this.bench.toggle("guidelines"),
+      keys: () => this.bench.toggle("keys"),
+      close: () => this.#close(inside),
+    };
+    if (!commands[name]) return false;
+    commands[name]();
+    return true;
+  }
+
+  #differences() {
+    const task = here(this.bench.state);
+    if (!task) return;
+    if (this.bench.reading.columns.childElementCount !== 2) return this.bench.say("There are no two texts to compare.");
+    this.bench.say(
+      this.bench.reading.toggleDifferences()
+        ? "Words in which the two texts differ are marked."
+        : "Differences are no longer marked.",
+    );
+  }
+
+  #disagreement() {
+    if (this.bench.panel?.disagreement) return this.bench.panel.disagreement();
+    if (!this.bench.reveal.next())
+      this.bench.say(
+        answerOf(this.bench.state, here(this.bench.state)?.targets[0]?.id).standing
+          ? "The judges do not disagree here."
+          : "The judges are shown after your answer.",
+      );
+  }
+
+  #close(inside) {
+    if (inside && writes(inside)) return (inside.blur(), this.bench.focusReading());
+    if (this.bench.sheet) return this.bench.toggle(this.bench.sheet);
+    this.bench.reveal.open(null);
+  }
+}
+
+/** Whether keys are text here. */
+export function writes(node) {
+  if (!node?.tagName) return false;
+  if (node.tagName === "INPUT") return !["range", "checkbox", "radio", "button"].includes(node.type);
+  return ["TEXTAREA", "SELECT"].includes(node.tagName) || node.isContentEditable;
+}
+
+/** Whether the focused control uses the key itself. */
+function acts(node, name) {
+  const button = ["BUTTON", "A", "SUMMARY"].includes(node?.tagName);
+  if (button) return name === "Enter" || name === "Space";
+  return (
+    node?.tagName === "INPUT" &&
+    ((node.type === "checkbox" && name === "Space") ||
+      (node.type === "range" && /^(Arrow(Left|Right)|Page|Home|End)/.test(name)))
+  );
+}
+
+/** Whether the event belongs to a dialog of the page around the workbench. */
+const elsewhere = (node) => Boolean(node?.closest?.('[role="dialog"]'));

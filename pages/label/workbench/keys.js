@@ -1,0 +1,65 @@
+// Which key does what. One table serves the handler and the sheet of keys.
+
+const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+
+/** Keys of every panel: [key, command, words for the sheet]. */
+export const COMMON = [
+  ["Enter", "submit", "submit; after the reveal: keep, and go on"],
+  ["Ctrl+Enter", "submit", "the same, also from a text field"],
+  ["u", "undo", "undo, any number back"],
+  ["Shift+u", "redo", "redo"],
+  ["s", "skip", "skip this item"],
+  ["f", "flag", "flag this item"],
+  ["n", "note", "note to the study's owner"],
+  ["j", "advance", "next item, without an answer"],
+  ["k", "back", "previous item"],
+  ["Space", "page", "scroll down a page"],
+  ["Shift+Space", "pageUp", "scroll up a page"],
+  ["[", "wider", "widen response 1; again: equal width"],
+  ["]", "widerRight", "widen response 2; again: equal width"],
+  ["x", "differences", "show the words in which the responses differ"],
+  ["d", "disagreement", "next disagreement of the judges"],
+  ["q", "question", "unfold the question"],
+  ["w", "why", "write a reason"],
+  ["g", "guidelines", "guidelines"],
+  ["h", "keys", "these keys"],
+  ["Escape", "close", "leave a text field, close what is open"],
+];
+
+/** The name of the key of an event: `s`, `Shift+u`, `Ctrl+Enter`; letters and digits by place on other keyboards. */
+export function keyName(event) {
+  const { key } = event;
+  if (key === "[" || key === "]") return key; // AltGr on many keyboards
+  if (key === "?") return "h";
+  const base = NAMES[key] === "Space" ? "Space" : key.length === 1 ? letter(event) : key;
+  const control = event.ctrlKey || event.metaKey ? "Ctrl+" : "";
+  const alt = event.altKey ? "Alt+" : "";
+  const shift = event.shiftKey && (base.length > 1 || /[a-z]/.test(base)) ? "Shift+" : "";
+  return `${control}${alt}${shift}${base}`;
+}
+
+/** A Latin letter or digit, whatever script the keyboard writes. */
+function letter({ key, code = "" }) {
+  const small = key.toLowerCase();
+  if (small.charCodeAt(0) < 128) return small;
+  const place = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(code);
+  return place ? (place[1] ?? place[2]).toLowerCase() : small;
+}
+
+/** The command of a key among the common ones, or null. */
+export function commandOf(name) {
+  return COMMON.find(([key]) => key === name)?.[1] ?? null;
+}
+
+/** Keys that mean something while a text is being written. */
+export function whileTyping(name) {
+  return { "Ctrl+Enter": "submit", Escape: "close" }[name] ?? null;
+}
+
+/** A key as it is printed on the sheet. */
+export function printed(key) {
+  return key
+    .split("+")
+    .map((part) => NAMES[part] ?? (part.length === 1 ? part.toUpperCase() : part))
+    .join(" + ");
+}

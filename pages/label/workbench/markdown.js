@@ -1,0 +1,189 @@
+// Markdown as inert elements, for texts that declare it. HTML is text, links are words and addresses, no image is fetched,
+// and formulas keep every backslash. `leaf(start, end)` gives the nodes of a stretch of the source.
+
+import { h } from "./dom.js";
+
+const FENCE = /^ {0,3}(```+|~~~+)\s*(\S*)/;
+const HEADING = /^ {0,3}(#{1,6})\s+/;
+const BULLET = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+/;
+const QUOTE = /^ {0,3}> ?/;
+const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
+const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+
+/** The elements of a Markdown text. */
+export function markdown(text, leaf) {
+  const lines = [];
+  for (let at = 0; at <= text.length;) {
+    const end = text.indexOf("\n", at) < 0 ? text.length : text.indexOf("\n", at);
+    lines.push({ start: at, end, words: text.slice(at, end) });
+    at = end + 1;
+  }
+  return blocks(lines, { text, leaf });
+}
+
+function blocks(lines, context) {
+  const found = [];
+  for (let at = 0; at < lines.length;) {
+    const [node, next] = block(lines, at, context);
+    if (node) found.push(node);
+    at = next;
+  }
+  return found;
+}
+
+function block(lines, at, context) {
+  const { words } = lines[at];
+  if (!words.trim()) return [null, at + 1];
+  if (FENCE.test(words)) return fence(lines, at, context);
+  if (RULE.test(words)) return [h("hr"), at + 1];
+  if (HEADING.test(words)) return heading(lines[at], at, context);
+  if (QUOTE.test(words)) return quote(lines, at, context);
+  if (BULLET.test(words)) return list(lines, at, context);
+  if (words.includes("|") && lines[at + 1] && TABLE_RULE.test(lines[at + 1].words) && lines[at + 1].words.includes("-"))
+    return table(lines, at, context);
+  return paragraph(lines, at, context);
+}
+
+function fence(lines, at, { leaf }) {
+  const [, mark] = FENCE.exec(lines[at].words);
+  let end = at + 1;
+  while (end < lines.length && !lines[end].words.trimStart().startsWith(mark)) end += 1;
+  const inner = lines.slice(at + 1, end);
+  const code = inner.length ? leaf(inner[0].start, inner.at(-1).end) : [];
+  return [h("pre", { tabindex: "0" }, h("code", { dir: "ltr" }, code)), end + 1];
+}
+
+function heading(line, at, context) {
+  const [all, marks] = HEADING.exec(line.words);
+  return [
+    h("p", { class: `heading level-${marks.length}` }, inline(line.start + all.length, line.end, context)),
+    at + 1,
+  ];
+}
+
+function quote(lines, at, context) {
+  let end = at;
+  while (end < lines.length && QUOTE.test(lines[end].words)) end += 1;
+  const inner = lines.slice(at, end).map((line) => cut(line, QUOTE.exec(line.words)[0].length));
+  return [h("blockquote", {}, blocks(inner, context)), end];
+}
+
+const cut = (line, width) => ({ start: line.start + width, end: line.end, words: line.words.slice(width) });
+
+function list(lines, at, context) {
+  const ordered = /^\s*\d/.test(lines[at].words);
+  const depth = BULLET.exec(lines[at].words)[1].length;
+  const items = [];
+  let end = at;
+  while (end < lines.length && belongs(lines, end, depth)) {
+    const found = BULLET.exec(lines[end].words);
+    if (found && found[1].length <= depth) items.push([cut(lines[end], found[0].length)]);
+    else
+      items
+        .at(-1)
+        .push(cut(lines[end], Math.min(lines[end].words.length - lines[end].words.trimStart().length, depth + 2)));
+    end += 1;
+  }
+  const start = ordered ? Number.parseInt(lines[at].words, 10) : null;
+  return [
+    h(
+      ordered ? "ol" : "ul",
+      { start: start > 1 ? String(start) : null },
+      items.map((inner) => h("li", {}, tight(inner, context))),
+    ),
+    end,
+  ];
+}
+
+function belongs(lines, at, depth) {
+  const { words } = lines[at];
+  if (BULLET.test(words)) return BULLET.exec(words)[1].length >= depth;
+  if (!words.trim())
+    return (
+      Boolean(lines[at + 1]) &&
+      (BULLET.test(lines[at + 1].words) || /^\s{2,}\S/.test(lines[at + 1].words)) &&
+      belongs(lines, at + 1, depth)
+    );
+  return /^\s{2,}\S/.test(words) || !(HEADING.test(words) || FENCE.test(words) || RULE.test(words));
+}
+
+function tight(lines, context) {
+  const nodes = blocks(lines, context);
+  return nodes.length === 1 && nodes[0].tagName === "P" ? [...nodes[0].childNodes] : nodes;
+}
+
+function table(lines, at, context) {
+  let end = at + 2;
+  while (end < lines.length && lines[end].words.includes("|") && lines[end].words.trim()) end += 1;
+  const row = (line, tag) =>
+    h(
+      "tr",
+      {},
+      cells(line).map(([from, to]) => h(tag, {}, inline(from, to, context))),
+    );
+  const body = lines.slice(at + 2, end).map((line) => row(line, "td"));
+  return [
+    h(
+      "div",
+      { class: "table", tabindex: "0" },
+      h("table", {}, h("thead", {}, row(lines[at], "th")), h("tbody", {}, body)),
+    ),
+    end,
+  ];
+}
+
+function cells({ words, start }) {
+  const found = [];
+  let from = 0;
+  for (let at = 0; at <= words.length; at += 1) {
+    if (at < words.length && (words[at] !== "|" || words[at - 1] === "\\")) continue;
+    found.push([from, at]);
+    from = at + 1;
+  }
+  const outer = found.filter(([a, b], place) => words.slice(a, b).trim() || (place > 0 && place < found.length - 1));
+  return outer
+    .map(([a, b]) => {
+      const inner = words.slice(a, b);
+      return [
+        start + a + (inner.length - inner.trimStart().length),
+        start + b - (inner.length - inner.trimEnd().length),
+      ];
+    })
+    .map(([a, b]) => [a, Math.max(a, b)]);
+}
+
+function paragraph(lines, at, context) {
+  let end = at + 1;
+  while (end < lines.length && lines[end].words.trim() && !startsBlock(lines[end].words)) end += 1;
+  return [h("p", {}, inline(lines[at].start, lines[end - 1].end, context)), end];
+}
+
+const startsBlock = (words) =>
+  FENCE.test(words) || HEADING.test(words) || QUOTE.test(words) || BULLET.test(words) || RULE.test(words);
+
+// In order: what is shown verbatim, then emphasis, links, and the few escapes that cannot be part of a formula.
+const INLINE =
+  /(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
+
+function inline(start, end, context) {
+  const { text, leaf } = context;
+  const words = text.slice(start, end);
+  const found = [];
+  let at = 0;
+  for (const match of words.matchAll(INLINE)) {
+    if (match.index > at) found.push(...leaf(start + at, start + match.index));
+    found.push(...matched(match, start + match.index, context));
+    at = match.index + match[0].length;
+  }
+  return at < words.length ? [...found, ...leaf(start + at, end)] : found;
+}
+
+function matched(match, start, context) {
+  const { maths, ticks, code, strong, bold, em, light } = match.groups;
+  const end = start + match[0].length;
+  if (maths) return [h("span", { class: "maths", dir: "ltr" }, context.leaf(start, end))];
+  if (code !== undefined) return [h("code", { dir: "ltr" }, context.leaf(start + ticks.length, end - ticks.length))];
+  if (bold !== undefined) return [h("strong", {}, inline(start + strong.length, end - strong.length, context))];
+  if (light !== undefined) return [h("em", {}, inline(start + em.length, end - em.length, context))];
+  return context.leaf(start + 1, end);
+}

@@ -1,0 +1,178 @@
+// The state of the workbench: its shape, what can be read from it, and the smallest changes. Everything is pure.
+
+const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so that 20 are always in the browser
+const ASK_FOR = 30;
+
+/** Whether two JSON values are equal, whatever the order of their keys. */
+export function same(a, b) {
+  return JSON.stringify(sorted(a ?? null)) === JSON.stringify(sorted(b ?? null));
+}
+
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+/** The state before the first reply. `next` is the number of the next action. */
+export function initial(next = 1) {
+  return {
+    session: null,
+    tasks: {},
+    answers: {},
+    marks: {},
+    ready: [],
+    trail: [],
+    at: 0,
+    focus: {},
+    complete: false,
+    progress: { labelled: 0, total: 0, skipped: 0, flagged: 0, drafts: 0 },
+    undo: [],
+    redo: [],
+    more: false,
+    restoring: null,
+    pausing: false,
+    next,
+    pending: {},
+    notices: [],
+    said: { text: "", count: 0 },
+    arrived: 0,
+  };
+}
+
+export const hereId = (state) => state.trail[state.at] ?? null;
+export const here = (state) => state.tasks[hereId(state)] ?? null;
+export const targetsOf = (state, id) => (state.tasks[id]?.targets ?? []).map((target) => target.id);
+export const answerOf = (state, target) => state.answers[target] ?? EMPTY;
+export const marksOf = (state, task) => state.marks[task] ?? UNMARKED;
+export const EMPTY = { standing: null, draft: null, version: "0", reveal: null, feedback: null };
+const UNMARKED = { flagged: false, skipped: false, note: "", claim: "free" };
+
+/** What is entered for a target: the draft, else the label that stands, else nothing. */
+export function entered(state, target) {
+  const { draft, standing } = answerOf(state, target);
+  return { value: null, reason: "", evidence: [], ...(draft ?? standing ?? {}) };
+}
+
+/** Whether what is entered differs from the label that stands. */
+export function changed(state, target) {
+  const { standing, draft } = answerOf(state, target);
+  return Boolean(draft) && (!standing || !same(content(draft), content(standing)));
+}
+
+/** Whether every required target of a task has a label, or the task is skipped. */
+export function finished(state, id) {
+  const task = state.tasks[id];
+  if (!task || marksOf(state, id).skipped) return true;
+  return labelled(state, id);
+}
+
+export function labelled(state, id) {
+  return state.tasks[id].targets.every((target) => !target.required || answerOf(state, target.id).standing !== null);
+}
+
+/** The target that answer keys are meant for, or null: at the end of a group of AIUs there is none. */
+export function focused(state) {
+  const task = here(state);
+  if (!task) return null;
+  const id = state.focus[task.id];
+  return task.targets.find((target) => target.id === id) ?? null;
+}
+
+/** Why no answer can be entered right now, or an empty text. */
+export function blocked(state) {
+  if (!state.session) return "Still loading.";
+  if (state.pausing) return "Read the guidelines first; Enter continues.";
+  if (state.restoring) return "Still restoring; the key was not used.";
+  if (!here(state)) return "There is no item on the screen; the key was not used.";
+  return "";
+}
+
+/** loading | guidelines | working | waiting | finished */
+export function phase(state) {
+  if (!state.session) return "loading";
+  if (state.pausing) return "guidelines";
+  if (here(state)) return "working";
+  return state.complete && !state.ready.length ? "finished" : "waiting";
+}
+
+/** The request for more tasks, or null where enough are here. */
+export function wanted(state) {
+  const ahead = state.ready.reduce((sum, id) => sum + targetsOf(state, id).length, 0);
+  if (state.complete || (ahead >= ASK_BELOW && state.ready.length >= 3)) return null;
+  const unsent = Object.values(state.pending).map((action) => action.task);
+  return { have: [...new Set([...state.ready, ...visited(state), ...unsent].filter(Boolean))], count: ASK_FOR };
+}
+
+/** Progress with the unsent labels counted. */
+export function progress(state) {
+  const pending = Object.values(state.pending);
+  const add = (name) => pending.reduce((sum, action) => sum + (action.delta?.[name] ?? 0), 0);
+  const { labelled, total, skipped, flagged } = state.progress;
+  return {
+    ...state.progress,
+    total,
+    labelled: Math.max(0, Math.min(labelled + add("labelled"), total)),
+    skipped: Math.max(0, skipped + add("skipped")),
+    flagged: Math.max(0, flagged + add("flagged")),
+  };
+}
+
+export function content({ value = null, reason: why = "", evidence: spans = [] }) {
+  return { value, reason: why, evidence: spans };
+}
+
+export function send(state, action, delta) {
+  const numbered = { seq: state.next, ...action };
+  const outdated = ([, one]) => REPLACES_DRAFT.has(action.type) && one.type === "draft" && one.target === action.target;
+  const pending = {
+    ...Object.fromEntries(Object.entries(state.pending).filter((one) => !outdated(one))),
+    [state.next]: { task: action.task ?? "", target: action.target ?? "", type: action.type, delta },
+  };
+  return [{ ...state, next: state.next + 1, pending }, [numbered]];
+}
+
+const REPLACES_DRAFT = new Set(["draft", "label"]);
+
+export function say(state, text) {
+  return { ...state, said: { text, count: state.said.count + 1 } };
+}
+
+export function noticed(state, action, text) {
+  const id = `${action.type === "draft" ? "label" : action.type}:${action.target || action.task}`;
+  const others = state.notices.filter((one) => one.id !== id);
+  return say({ ...state, notices: [...others, { id, text, task: action.task, target: action.target }] }, text);
+}
+
+export function withAnswer(state, target, part) {
+  return { ...state, answers: { ...state.answers, [target]: { ...answerOf(state, target), ...part } } };
+}
+
+export function withMarks(state, task, part) {
+  return { ...state, marks: { ...state.marks, [task]: { ...marksOf(state, task), ...part } } };
+}
+
+export function withFocus(state, task, target) {
+  return { ...state, focus: { ...state.focus, [task]: target } };
+}
+
+export function taskOf(state, target) {
+  const task = here(state);
+  if (task?.targets.some((one) => one.id === target)) return task.id;
+  return Object.values(state.tasks).find((one) => one.targets.some((other) => other.id === target))?.id ?? "";
+}
+
+/** The visited tasks that the server must not send again: in the queue of what is to do, the unfinished ones. */
+export function visited(state) {
+  return state.session?.tab && state.session.tab !== "todo"
+    ? state.trail
+    : state.trail.filter((id) => !finished(state, id));
+}
+
+export function isRequired(state, target) {
+  return state.tasks[taskOf(state, target)]?.targets.find((one) => one.id === target)?.required ?? true;
+}

@@ -1,0 +1,354 @@
+// Claims of a critique, one after the other. A key labels the claim on the screen and goes to the next one; at the end of a group the
+// keys mean nothing until Enter opens the next group, so a rating is never answered by a key meant for a claim.
+
+import { attribute, button, h, kbd, text } from "../dom.js";
+import { answerOf, focused } from "../model.js";
+import { endedGroup } from "../moving.js";
+import { opinionList } from "../reveal.js";
+import { selectedSpan, source, toPoints } from "../text.js";
+import { optionGroup } from "./options.js";
+
+const GROUPS = { precision: "Is it factual?", recall: "Does the critique cover it?", rating: "Ratings" };
+const ENDED = {
+  precision: "All claims of the critique are answered.",
+  recall: "All claims of the reference critique are answered.",
+  rating: "All ratings are given.",
+};
+const SIGNS = new Map([
+  [true, "✓"],
+  [false, "✗"],
+]);
+const TITLES = {
+  split: "Split: one AIU a line, at least two",
+  merge: "Merge with the next: the words of the AIU that stays",
+  add: "Add an AIU; a selection in the critique becomes its place",
+  edit: "Edit: labels of the old words stay with the old AIU",
+};
+
+export function aiusPanel(bench, task) {
+  const now = h("div", { class: "now" });
+  const last = h("div", { class: "last", "aria-label": "Your last answer" });
+  const list = h("div", { class: "claims" });
+  const editorBox = h("div", { class: "editor", hidden: true });
+  const onward = button(
+    { class: "submit", "aria-keyshortcuts": "Control+Enter", onclick: () => bench.dispatch({ type: "advance" }) },
+    h("span"),
+    kbd("Ctrl+Enter"),
+  );
+  const edits = h("div", { class: "edits", role: "group", "aria-label": "Edit the AIU" });
+  const node = h("div", { class: "panel aius" }, now, editorBox, edits, onward);
+  let [drawn, answered, editing, group] = [null, null, null, null];
+
+  const aiu = () => focused(bench.state)?.claim ?? null;
+  const edit = (type) => {
+    const change = started(type, bench, task, aiu());
+    if (!change) return;
+    editing = change;
+    drawEditor();
+  };
+  const COMMANDS = [
+    ["p", "split", () => edit("split")],
+    ["m", "merge", () => edit("merge")],
+    ["a", "add", () => edit("add")],
+    ["e", "edit", () => edit("edit")],
+    [
+      "x",
+      "not atomic",
+      () =>
+        aiu() &&
+        bench.dispatch({
+          type: "edit",
+          task: task.id,
+          target: focused(bench.state).id,
+          change: { type: "not_atomic", aiu: aiu().aiu, on: aiu().atomic !== false },
+        }),
+    ],
+    ...(task.adopts
+      ? [["t", "take AIUs of a run", () => bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } })]]
+      : []),
+  ];
+  edits.append(
+    ...COMMANDS.map(([key, label, run]) =>
+      button(
+        { class: "tool", "aria-keyshortcuts": key.toUpperCase(), onclick: run },
+        kbd(key.toUpperCase()),
+        ` ${label}`,
+      ),
+    ),
+  );
+
+  function drawEditor() {
+    editorBox.hidden = !editing;
+    now.hidden = Boolean(editing);
+    if (!editing) return editorBox.replaceChildren();
+    const area = h("textarea", {
+      rows: editing.type === "split" ? "4" : "3",
+      "aria-label": TITLES[editing.type],
+      dir: "auto",
+    });
+    area.value = editing.text;
+    const close = () => {
+      editing = null;
+      drawEditor();
+      bench.focusReading();
+    };
+    const save = () => {
+      const change = completed(editing, area.value);
+      if (!change)
+        return bench.say(
+          editing.type === "split" ? "A split needs at least two lines." : "Write the words of the AIU.",
+        );
+      bench.dispatch({ type: "edit", task: task.id, target: focused(bench.state)?.id, change });
+      close();
+    };
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    editorBox.replaceChildren(
+      h("p", { class: "asked" }, TITLES[editing.type]),
+      area,
+      h(
+        "div",
+        { class: "row" },
+        button({ class: "tool", onclick: save }, kbd("Ctrl+Enter"), " save"),
+        button({ class: "tool", onclick: close }, kbd("Esc"), " leave"),
+      ),
+    );
+    area.focus();
+  }
+
+  function drawNow(state) {
+    const target = focused(state);
+    if (!target) {
+      const ended = endedGroup(state.focus[task.id]);
+      const left = task.targets.filter((one) => answerOf(state, one.id).standing === null);
+      const next = left.find((one) => one.required) ?? (ended === "rating" ? null : left[0]);
+      group = null;
+      const words =
+        ENDED[ended] ??
+        (task.targets.length ? "" : "Nobody has extracted AIUs from this critique yet: add them with A.");
+      const open = next
+        ? button(
+            { class: "submit", onclick: () => bench.submit() },
+            h("span", {}, `Next: ${GROUPS[next.group]}`),
+            kbd("Enter"),
+          )
+        : null;
+      return now.replaceChildren(h("p", { class: "ended" }, words), open ?? "");
+    }
+    const options = target.options;
+    group = optionGroup({
+      label: target.question || GROUPS[target.group],
+      options,
+      arrowsPick: false,
+      className: target.group === "rating" ? "levels" : "",
+      pick: (value) => bench.answer(target.id, value),
+    });
+    const title = target.claim
+      ? h(
+          "p",
+          { class: "claim", dir: "auto" },
+          h("span", { class: "place" }, String(target.claim.number)),
+          target.claim.text,
+        )
+      : h("p", { class: "claim" }, target.question);
+    const badge = target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : null;
+    now.replaceChildren(
+      h("h2", { class: "question" }, GROUPS[target.group] ?? target.question),
+      title,
+      badge ?? "",
+      group.node,
+    );
+    group.update(answerOf(state, target.id).standing?.value);
+  }
+
+  function drawLast(state) {
+    const here = focused(state);
+    const shown = here && answerOf(state, here.id).standing ? here : task.targets.find((one) => one.id === answered);
+    const { standing, reveal } = shown ? answerOf(state, shown.id) : {};
+    if (!standing || !reveal?.opinions?.length) return last.replaceChildren();
+    const name = shown.claim ? `AIU ${shown.claim.number}` : shown.question;
+    last.replaceChildren(
+      h("h3", {}, `${name} · you: ${said(shown, standing.value)}`),
+      opinionList(
+        reveal.opinions,
+        (value) => said(shown, value),
+        (value) => tone(value),
+      ),
+    );
+  }
+
+  function drawList(state) {
+    const place = list.scrollTop;
+    let title = "";
+    const lines = [];
+    for (const target of task.targets) {
+      if (target.group !== title) {
+        title = target.group;
+        const own = task.targets.filter((one) => one.group === title);
+        lines.push(
+          h(
+            "h3",
+            {},
+            `${GROUPS[title]} ${own.filter((one) => answerOf(state, one.id).standing).length} of ${own.length}`,
+          ),
+        );
+      }
+      lines.push(line(bench, state, target));
+    }
+    list.replaceChildren(...lines);
+    list.scrollTop = place;
+    list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  return {
+    node,
+    lower: h("div", { class: "lowerpanel" }, last, list),
+    keys: [
+      ["1 2", "yes, no; 1 to 7 for a rating"],
+      ["Enter", "next without an answer, or the next group"],
+      ["Ctrl+Enter", "next critique"],
+      ["↑ ↓", "the AIU before, after"],
+      ...COMMANDS.map(([key, label]) => [key.toUpperCase(), label]),
+    ],
+    update(state) {
+      const signature = [task, state.focus[task.id], task.targets.map((one) => answerOf(state, one.id))];
+      if (
+        drawn &&
+        signature[0] === drawn[0] &&
+        signature[1] === drawn[1] &&
+        signature[2].every((one, at) => one === drawn[2][at])
+      )
+        return;
+      drawn = signature;
+      const open = task.targets.filter((one) => one.required && answerOf(state, one.id).standing === null).length;
+      attribute(onward, "data-open", open > 0);
+      text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
+      drawNow(state);
+      drawLast(state);
+      drawList(state);
+    },
+    press(name) {
+      if (name === "ArrowUp" || name === "ArrowDown")
+        return (bench.dispatch({ type: "step", by: name === "ArrowUp" ? -1 : 1 }), true);
+      const command = COMMANDS.find(([key]) => key === name);
+      if (command) return (command[2](), true);
+      if (!/^[0-9]$/.test(name)) return false;
+      const target = focused(bench.state);
+      const option = target && group?.optionOf(name);
+      if (!option)
+        return (
+          bench.say(
+            target
+              ? "This key is not an answer here."
+              : "There is no question here; the key was not used. Enter goes on.",
+          ),
+          true
+        );
+      answered = target.id;
+      bench.answer(target.id, option.value);
+      return true;
+    },
+    disagreement() {
+      const state = bench.state;
+      const at = task.targets.findIndex((one) => one.id === state.focus[task.id]);
+      const order = [...task.targets.slice(at + 1), ...task.targets.slice(0, at + 1)];
+      const differs = order.find((one) => disputed(answerOf(state, one.id)));
+      if (!differs) return bench.say("No judge disagrees with your answers here.");
+      bench.dispatch({ type: "look", target: differs.id });
+    },
+    target: () => focused(bench.state),
+  };
+}
+
+const disputed = ({ standing, reveal }) =>
+  Boolean(standing) && (reveal?.opinions ?? []).some((one) => one.value !== null && one.value !== standing.value);
+const tone = (value) => (value === true ? "true" : value === false ? "false" : value === null ? "undecided" : "level");
+const said = (target, value) =>
+  value === null
+    ? "no judgement"
+    : (target.options.find((one) => one.value === value)?.label ?? String(value)).toLowerCase();
+
+function line(bench, state, target) {
+  const { standing, reveal } = answerOf(state, target.id);
+  const here = state.focus[bench.taskId()] === target.id;
+  const own = standing ? (SIGNS.get(standing.value) ?? String(standing.value)) : "–";
+  const judges = standing ? (reveal?.opinions ?? []) : [];
+  return button(
+    {
+      class: "claimline",
+      "aria-current": here ? "true" : null,
+      onclick: () => bench.dispatch({ type: "look", target: target.id }),
+    },
+    h("span", { class: "place" }, target.claim ? String(target.claim.number) : ""),
+    h("span", { class: "words", dir: "auto" }, target.claim?.text ?? target.question),
+    target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : null,
+    judges.map((one) =>
+      h(
+        "span",
+        {
+          class: `chip small judge ${tone(one.value)}`,
+          title: `${one.judge}: ${said(target, one.value)}`,
+          "aria-label": `${one.judge}: ${said(target, one.value)}`,
+          role: "img",
+        },
+        SIGNS.get(one.value) ?? (one.value === null ? "–" : String(one.value)),
+      ),
+    ),
+    h(
+      "span",
+      {
+        class: `chip small ${standing ? tone(standing.value) : "open"}`,
+        role: "img",
+        "aria-label": standing ? `you: ${said(target, standing.value)}` : "not answered yet",
+      },
+      own,
+    ),
+  );
+}
+
+/** What an editor begins with, or null where the key has no meaning. */
+function started(type, bench, task, claim) {
+  if (type === "add") return { type, ...placeOf(bench, task, claim) };
+  if (!claim) return (bench.say("Choose an AIU first."), null);
+  if (type !== "merge") return { type, aiu: claim.aiu, text: claim.text };
+  const claims = task.targets.map((one) => one.claim).filter((one) => one?.block === claim.block);
+  const next = claims[claims.findIndex((one) => one.aiu === claim.aiu) + 1];
+  if (!next) return (bench.say("There is no AIU after this one."), null);
+  return { type, aius: [claim.aiu, next.aiu], text: `${claim.text} ${next.text}` };
+}
+
+function placeOf(bench, task, claim) {
+  for (const block of task.columns) {
+    const element = bench.blockElement(block.id);
+    const span = element && selectedSpan(bench.shadowRoot, element);
+    if (!span) continue;
+    const words = source(block);
+    return {
+      block: block.id,
+      text: words.slice(span.start, span.end).trim(),
+      at: [toPoints(words, span.start), toPoints(words, span.end)],
+    };
+  }
+  return { block: claim?.block ?? task.columns[0]?.id, text: "", at: null };
+}
+
+/** The change that an editor stands for, or null where words are missing. */
+export function completed({ type, aiu, aius, block, at }, words) {
+  const lines = words
+    .split("\n")
+    .map((one) => one.trim())
+    .filter(Boolean);
+  if (!lines.length || (type === "split" && lines.length < 2)) return null;
+  const whole = lines.join(" ");
+  return {
+    split: { type, aiu, into: lines },
+    merge: { type, aius, text: whole },
+    add: { type, block, text: whole, at: at ?? null },
+    edit: { type, aiu, text: whole },
+  }[type];
+}

@@ -1,0 +1,97 @@
+// The answer panel of everything that is submitted: the question, a field of the kind, Submit, a reason, evidence.
+
+import { attribute, button, h, kbd, text } from "../dom.js";
+import { answerOf, changed, entered } from "../model.js";
+import { source } from "../text.js";
+
+/** `field` is {node, keys, press(name), update(state), nameOf(value)}; `target` is the target that has the reason. */
+export function form(bench, task, target, field) {
+  const { reason: reasons, evidence: marksEvidence } = bench.state.session.rules;
+  const label = h("span");
+  const submit = button(
+    { class: "submit", "aria-keyshortcuts": "Enter", onclick: () => bench.submit() },
+    label,
+    kbd("Enter"),
+  );
+  const why = h("textarea", {
+    class: "reason",
+    rows: "2",
+    "aria-label": reasons === "required" ? "Why? (required)" : "Why? (optional)",
+    "aria-keyshortcuts": "W",
+    placeholder: reasons === "required" ? "Why? (required)" : "Why? (optional)",
+    dir: "auto",
+    oninput: () => bench.dispatch({ type: "reason", target: target.id, text: why.value }),
+  });
+  const chips = h("ul", { class: "evidence", "aria-label": "Evidence" });
+  const state = h("p", { class: "state" });
+  const node = h(
+    "div",
+    { class: `panel ${task.panel}` },
+    h("h2", { class: "question", dir: "auto" }, task.question),
+    field.node,
+    submit,
+    state,
+    reasons === "none" ? null : why,
+    marksEvidence ? chips : null,
+  );
+
+  const drawEvidence = (spans) =>
+    chips.replaceChildren(
+      ...spans.map((span, place) =>
+        h(
+          "li",
+          {},
+          h("span", { dir: "auto" }, excerpt(task, span)),
+          button(
+            {
+              class: "remove",
+              "aria-label": `Remove evidence ${place + 1}`,
+              onclick: () =>
+                bench.dispatch({
+                  type: "evidence",
+                  target: target.id,
+                  spans: spans.filter((_, other) => other !== place),
+                }),
+            },
+            "×",
+          ),
+        ),
+      ),
+    );
+
+  let drawn = null;
+  return {
+    node,
+    keys: field.keys,
+    press: field.press,
+    update(now) {
+      const here = entered(now, target.id);
+      const { standing, version } = answerOf(now, target.id);
+      const open = task.targets.some((one) => changed(now, one.id));
+      field.update(now);
+      text(label, standing ? (open ? "Save and go on" : `Keep ${field.nameOf(standing.value)}`) : "Submit");
+      attribute(submit, "aria-disabled", here.value === null ? "true" : null);
+      text(
+        state,
+        standing
+          ? open
+            ? "Changed, not saved yet."
+            : version.startsWith("#")
+              ? "Saving…"
+              : "Saved. Another answer changes it; both are stored."
+          : "",
+      );
+      if (bench.focusedElement() !== why && why.value !== here.reason) why.value = here.reason;
+      if (drawn !== here.evidence) drawEvidence((drawn = here.evidence));
+    },
+    why,
+    target: () => target,
+  };
+}
+
+function excerpt(task, span) {
+  const block = [...task.columns, ...task.above].find((one) => one.id === span.block);
+  if (!block) return "";
+  const words = [...source(block)].slice(span.start, span.end).join("").replace(/\s+/g, " ");
+  return `${block.number ? `${block.number}: ` : ""}${words.length > 80 ? `${words.slice(0, 79)}…` : words}`;
+}

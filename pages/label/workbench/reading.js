@@ -1,0 +1,319 @@
+// The reading side: the question above, the texts side by side, and what is marked in them.
+
+import { attribute, button, h, kbd } from "./dom.js";
+import { differences } from "./diff.js";
+import { answerOf, entered, focused, here } from "./model.js";
+import { blockText, chip, selectedSpan, source, toPoints, toUnits } from "./text.js";
+
+const SIGNS = new Map([
+  [true, "✓"],
+  [false, "✗"],
+]);
+
+export class Reading {
+  constructor(bench) {
+    this.bench = bench;
+    this.above = h("div", { class: "above" });
+    this.tabs = h("div", {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": "Texts",
+      onkeydown: (event) => this.#arrows(event),
+    });
+    this.columns = h("div", { class: "columns" });
+    this.node = h(
+      "section",
+      { class: "reading", tabindex: "0", "aria-label": "Item", onpointerup: () => this.#selected() },
+      this.above,
+      this.tabs,
+      this.columns,
+    );
+    this.view = fresh();
+    this.drawn = {};
+  }
+
+  update(state) {
+    const task = here(state);
+    const columns = task ? [...task.columns, ...hiddenColumns(state, task)] : [];
+    if (this.drawn.task !== task?.id) {
+      this.view = { ...fresh(), wide: this.view.wide };
+      this.node.scrollTop = 0;
+      this.drawn = {};
+    }
+    const signature = JSON.stringify([task?.id, columns.map((one) => one.id), this.view, this.#markings(state, task)]);
+    if (signature === this.drawn.signature && task === this.drawn.object) return;
+    this.drawn = { task: task?.id, object: task, signature };
+    this.#draw(state, task, columns);
+  }
+
+  #draw(state, task, columns) {
+    this.elements = new Map();
+    attribute(this.node, "data-columns", columns.length);
+    attribute(this.node, "data-wide", this.view.wide);
+    if (!task) return (this.above.replaceChildren(), this.tabs.replaceChildren(), this.columns.replaceChildren());
+    const marks = this.#marks(state, task, columns);
+    this.above.replaceChildren(
+      ...task.above.map((block, place) => this.#aboveBlock(block, marks.get(block.id) ?? [], place)),
+    );
+    this.columns.replaceChildren(...columns.map((block) => this.#column(block, marks.get(block.id) ?? [])));
+    this.#drawTabs(columns);
+    this.#measure();
+  }
+
+  #aboveBlock(block, marks, place) {
+    const open = this.view.open || !block.fold;
+    const body = blockText(block, marks);
+    this.elements.set(block.id, body);
+    body.classList.add("blockbody");
+    const card = h(
+      "div",
+      { class: `blockabove${place === 0 ? " first" : ""}${this.view.open ? " open" : ""}`, "data-block": block.id },
+      h("h3", {}, block.title),
+      picture(block),
+    );
+    if (!open)
+      return (card.append(button({ class: "more", onclick: () => this.toggleQuestion() }, "Show ", kbd("Q"))), card);
+    card.append(body);
+    const turns = [...body.querySelectorAll(".turn")];
+    if (!this.view.open && turns.length > 2) {
+      turns.slice(0, -1).forEach((turn) => (turn.hidden = true));
+      body.before(
+        button(
+          { class: "more", onclick: () => this.toggleQuestion() },
+          `Show ${turns.length - 1} earlier turns `,
+          kbd("Q"),
+        ),
+      );
+    }
+    return card;
+  }
+
+  #column(block, marks) {
+    const body = blockText(block, marks);
+    this.elements.set(block.id, body);
+    const shown = this.view.tab === null || this.view.tab === block.id;
+    const title = block.number ? h("h3", {}, chip(block)) : h("h3", {}, block.title);
+    return h(
+      "article",
+      {
+        class: `column${block.number ? ` number-${block.number}` : ""}`,
+        id: `column-${block.id}`,
+        "data-block": block.id,
+        "data-active": shown,
+        "aria-label": block.title,
+      },
+      title,
+      picture(block),
+      body,
+    );
+  }
+
+  // On a narrow screen one column is on the screen at a time.
+  #drawTabs(columns) {
+    if (this.view.tab === null && columns.length) this.view.tab = columns[0].id;
+    this.tabs.hidden = columns.length < 2;
+    this.tabs.replaceChildren(
+      ...columns.map((block) =>
+        button(
+          {
+            class: `tab${block.number ? ` response-${block.number}` : ""}`,
+            role: "tab",
+            id: `tab-${block.id}`,
+            "aria-selected": this.view.tab === block.id,
+            "aria-controls": `column-${block.id}`,
+            tabindex: this.view.tab === block.id ? "0" : "-1",
+            onclick: () => this.show(block.id),
+          },
+          block.title,
+        ),
+      ),
+    );
+    for (const column of this.columns.children)
+      attribute(column, "data-active", column.dataset.block === this.view.tab);
+  }
+
+  #arrows(event) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const tabs = [...this.tabs.children];
+    const to = (tabs.findIndex((tab) => tab.getAttribute("aria-selected") === "true") + by + tabs.length) % tabs.length;
+    this.show(tabs[to].id.slice("tab-".length));
+    this.tabs.children[to].focus();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Whether the question is longer than its fold; only then is there something to unfold. */
+  #measure() {
+    for (const card of this.above.querySelectorAll(".blockabove.first")) {
+      const body = card.querySelector(".blockbody");
+      if (!body || card.querySelector(".more")) continue;
+      const folded = !this.view.open && body.scrollHeight > body.clientHeight + 2;
+      card.classList.toggle("folded", folded);
+      if (folded || this.view.open)
+        card.append(
+          button(
+            { class: "more", "aria-expanded": String(this.view.open), onclick: () => this.toggleQuestion() },
+            folded ? "Show all " : "Show less ",
+            kbd("Q"),
+          ),
+        );
+    }
+  }
+
+  // ---- marks -----------------------------------------------------------------------------------------------------
+
+  /** What decides the marks, for comparing. */
+  #markings(state, task) {
+    if (!task) return null;
+    const target = focused(state) ?? task.targets[0];
+    const shown = target ? answerOf(state, target.id) : {};
+    const values =
+      task.panel === "aius" ? task.targets.map((one) => answerOf(state, one.id).standing?.value ?? null) : null;
+    return [
+      target?.id,
+      target ? entered(state, target.id).evidence : [],
+      Boolean(shown.standing && shown.reveal),
+      this.bench.turnShown?.(),
+      values,
+    ];
+  }
+
+  #marks(state, task, columns) {
+    const blocks = [...task.above, ...columns];
+    const marks = new Map(blocks.map((block) => [block.id, []]));
+    const add = (block, mark) => marks.get(block)?.push(mark);
+    if (task.panel === "aius") this.#claimMarks(state, task, add);
+    const target = focused(state) ?? task.targets[0];
+    if (!target) return marks;
+    for (const span of entered(state, target.id).evidence)
+      add(span.block, { ...units(blocks, span), class: "own", title: "your evidence" });
+    for (const passage of this.bench.passages(state, target))
+      add(passage.block, {
+        ...units(blocks, passage),
+        class: `passage${passage.current ? " current" : ""}`,
+        title: passage.title,
+      });
+    if (this.view.differ && columns.length === 2) this.#differences(columns, add);
+    return marks;
+  }
+
+  #differences([left, right], add) {
+    const found = differences(source(left), source(right));
+    found.a.forEach(([start, end]) => add(left.id, { start, end, class: "differs" }));
+    found.b.forEach(([start, end]) => add(right.id, { start, end, class: "differs" }));
+  }
+
+  #claimMarks(state, task, add) {
+    const blocks = task.columns;
+    for (const target of task.targets) {
+      const { claim } = target;
+      if (!claim?.spans?.length) continue;
+      const value = answerOf(state, target.id).standing?.value ?? null;
+      const tone = value === true ? "true" : value === false ? "false" : "open";
+      const now = state.focus[task.id] === target.id;
+      claim.spans.forEach(([start, end], place) => {
+        const after = () =>
+          h("sup", { class: `claimnumber ${tone}${now ? " here" : ""}` }, `${claim.number}${SIGNS.get(value) ?? ""}`);
+        add(claim.block, {
+          ...units(blocks, { block: claim.block, start, end }),
+          class: `aiu ${tone}${now ? " here" : ""}`,
+          title: `${claim.number} ${claim.text}`,
+          after: place === claim.spans.length - 1 ? after : null,
+          onclick: () => this.bench.dispatch({ type: "look", target: target.id }),
+        });
+      });
+    }
+  }
+
+  // ---- what keys and the mouse do --------------------------------------------------------------------------------
+
+  show(id) {
+    this.view.tab = id;
+    this.#redraw();
+  }
+
+  toggleQuestion() {
+    this.view.open = !this.view.open;
+    this.#redraw();
+  }
+
+  toggleDifferences() {
+    this.view.differ = !this.view.differ;
+    this.#redraw();
+    return this.view.differ;
+  }
+
+  /** Widen one of two columns; where tabs are shown, go to it. */
+  widen(number) {
+    const tabs = [...this.tabs.children];
+    if (tabs.length && this.tabs.offsetParent)
+      return this.show(tabs[Math.min(number, tabs.length) - 1].id.slice("tab-".length));
+    this.view.wide = this.view.wide === number ? 0 : number;
+    this.#redraw();
+  }
+
+  page(by) {
+    this.node.scrollBy({ top: by * (this.node.clientHeight - 48), behavior: "instant" });
+  }
+
+  /** Bring a marked passage into view, without moving what is already there. */
+  reveal(selector) {
+    this.node.querySelector(selector)?.scrollIntoView({ block: "nearest" });
+  }
+
+  #redraw() {
+    this.update(this.bench.state);
+  }
+
+  /** A selection becomes evidence of the label, where the study wants it. */
+  #selected() {
+    const { state } = this.bench;
+    const task = here(state);
+    if (!task || !state.session.rules.evidence) return;
+    const target = focused(state) ?? task.targets[0];
+    const blocks = task.panel === "aius" ? task.above : [...task.above, ...task.columns];
+    for (const block of blocks) {
+      const element = this.elements.get(block.id);
+      const span = element && selectedSpan(this.bench.shadowRoot, element);
+      if (span && span.end - span.start > 1 && target) return this.#mark(target, block, trimmed(source(block), span));
+    }
+  }
+
+  #mark(target, block, { start, end }) {
+    const words = source(block);
+    const span = { block: block.id, start: toPoints(words, start), end: toPoints(words, end) };
+    const others = entered(this.bench.state, target.id).evidence.filter(
+      (one) => one.block !== span.block || one.end <= span.start || one.start >= span.end,
+    );
+    this.bench.dispatch({ type: "evidence", target: target.id, spans: [...others, span] });
+    document.getSelection()?.removeAllRanges();
+    this.bench.say("Marked as evidence.");
+  }
+}
+
+const fresh = () => ({ tab: null, open: false, wide: 0, differ: false });
+
+/** Texts that were held back until the label. */
+function hiddenColumns(state, task) {
+  return task.targets.flatMap((target) => {
+    const { standing, reveal } = answerOf(state, target.id);
+    return standing ? (reveal?.columns ?? []) : [];
+  });
+}
+
+function trimmed(words, { start, end }) {
+  const part = words.slice(start, end);
+  return { start: start + (part.length - part.trimStart().length), end: end - (part.length - part.trimEnd().length) };
+}
+
+function units(blocks, { block, start, end }) {
+  const words = source(blocks.find((one) => one.id === block) ?? { text: "" });
+  return { start: toUnits(words, start), end: toUnits(words, end) };
+}
+
+function picture({ image }) {
+  return image
+    ? h("img", { class: "picture", src: image.url, alt: image.alt || "image of the item", loading: "eager" })
+    : null;
+}

@@ -1,0 +1,98 @@
+// What the answers to actions change. None of them moves the screen to another target.
+
+import { learn } from "./arriving.js";
+import { pushed, unsent, withoutEntry } from "./history.js";
+import { answerOf, content, hereId, noticed, say, withAnswer, withFocus, withMarks } from "./model.js";
+import { firstOpen } from "./moving.js";
+
+export function result(state, { action, result: reply, progress: counts, guidelines }) {
+  const pending = { ...state.pending };
+  delete pending[action.seq];
+  let next = { ...state, pending, progress: counts ?? state.progress };
+  next =
+    reply.status === "accepted" || reply.status === "surplus"
+      ? accepted(next, action, reply)
+      : refused(next, action, reply);
+  if (guidelines && guidelines.version > (next.session.guidelines?.version ?? 0)) {
+    next = {
+      ...next,
+      session: { ...next.session, guidelines: { ...guidelines, read: next.session.guidelines?.read ?? 0 } },
+    };
+  }
+  return [next];
+}
+
+function accepted(state, action, reply) {
+  let next = resolved(state, action.seq, reply);
+  if (action.target && next.answers[action.target]) {
+    const { version, reveal, feedback } = answerOf(next, action.target);
+    next = withAnswer(next, action.target, {
+      version: version === `#${action.seq}` && reply.version ? reply.version : version,
+      reveal: reply.reveal ?? reveal,
+      feedback: reply.feedback ?? feedback,
+    });
+  }
+  if (reply.claim) next = withMarks(next, action.task, { claim: reply.claim });
+  if (reply.task) next = replaced(next, action, reply);
+  if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to what stands
+  if (action.type === "edit" && reply.entry)
+    next = pushed(next, {
+      id: reply.entry,
+      type: "edit",
+      task: action.task,
+      target: action.target,
+      before: null,
+      after: null,
+    });
+  if (next.restoring === action.task) next = { ...next, restoring: null };
+  if (reply.status === "surplus")
+    return noticed(next, action, "Stored as an extra label: others had completed this item.");
+  if (reply.reveal && hereId(next) === action.task) return say(next, spoken(reply));
+  return next;
+}
+
+const spoken = (reply) =>
+  reply.feedback
+    ? reply.feedback.correct
+      ? "Correct."
+      : "Not the expected answer."
+    : "Saved. The judges' opinions are shown.";
+
+/** The new ids of an acknowledged action, wherever its number stood for them. */
+function resolved(state, seq, { entry }) {
+  if (!entry) return state;
+  const name = (one) => (one.id === `#${seq}` ? { ...one, id: entry } : one);
+  return { ...state, undo: state.undo.map(name), redo: state.redo.map(name) };
+}
+
+/** A task whose targets have changed. */
+function replaced(state, action, reply) {
+  const next = learn({ ...state, focus: { ...state.focus } }, reply.task);
+  const still = reply.task.targets.some((target) => target.id === next.focus[reply.task.id]);
+  return still ? next : withFocus(next, reply.task.id, reply.focus ?? firstOpen(next, reply.task.id));
+}
+
+function refused(state, action, reply) {
+  let next = withoutEntry(state, action.seq);
+  if (state.restoring === action.task) next = { ...next, restoring: null };
+  if (action.type === "undo" || action.type === "redo")
+    next = { ...next, restoring: null, undo: unsent(next.undo), redo: unsent(next.redo), more: true };
+  if (action.target && "standing" in reply) next = withAnswer(next, action.target, standingAgain(state, action, reply));
+  if (action.type === "draft" && reply.status === "stale")
+    return reply.standing ? noticed(next, action, reply.message) : next;
+  return noticed(next, action, reply.message ?? "The server did not accept this.");
+}
+
+/** What stands after a refusal. A refused value stays entered; a stale one does not, so that it is not sent again by mistake. */
+function standingAgain(state, action, reply) {
+  const now = answerOf(state, action.target);
+  const later = now.version !== `#${action.seq}` && now.version.startsWith("#");
+  if (later) return {};
+  const draft = reply.status === "rejected" && action.type === "label" ? content(action) : null;
+  return {
+    standing: reply.standing ?? null,
+    version: reply.version ?? now.version,
+    reveal: reply.reveal ?? now.reveal,
+    draft,
+  };
+}

@@ -1,0 +1,302 @@
+// What the judges made of the item, beside it: the grid of stances, each judge's reason in a line, one turn in full.
+
+import { attribute, button, h, kbd } from "./dom.js";
+import { judgeText } from "./text.js";
+
+/** The places where a judge stands apart or changes its mind: [{grid, judge, turn}], round by round. */
+export function disagreements(stances) {
+  const found = [];
+  stances.forEach((grid, gridPlace) => {
+    for (let stage = 0; stage < grid.stages.length; stage += 1) {
+      const turns = grid.judges.map((judge, place) => ({
+        judge: place,
+        turn: judge.turns.findIndex((turn) => turn.stage === stage),
+        of: judge,
+      }));
+      const values = turns
+        .map(({ of, turn }) => of.turns[turn]?.value)
+        .filter((value) => value !== undefined && value !== null);
+      const usual = mostFrequent(values);
+      for (const { of, judge, turn } of turns) {
+        const one = of.turns[turn];
+        if (one && one.value !== null && (one.changed || one.value !== usual))
+          found.push({ grid: gridPlace, judge, turn });
+      }
+    }
+  });
+  return found;
+}
+
+function mostFrequent(values) {
+  const counts = new Map();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+}
+
+export class Reveal {
+  constructor(bench) {
+    this.bench = bench;
+    this.node = h("section", { class: "reveal", "aria-label": "The judges", tabindex: "-1" });
+    this.cell = null;
+    this.drawn = null;
+  }
+
+  /** Draw what belongs to a target: its reveal and the feedback of a training task. */
+  update(task, answer) {
+    const shown = task && answer?.standing ? answer : null;
+    const signature = JSON.stringify([
+      task?.id,
+      shown?.standing?.value,
+      Boolean(shown?.reveal),
+      shown?.feedback ?? null,
+      this.cell,
+    ]);
+    if (signature === this.drawn) return;
+    if (this.task !== task?.id) this.cell = null;
+    [this.drawn, this.task, this.reveal] = [signature, task?.id, shown?.reveal ?? null];
+    attribute(this.node, "hidden", shown && (shown.reveal || shown.feedback) ? null : "");
+    if (!shown) return this.node.replaceChildren();
+    const stances = this.reveal?.stances ?? [];
+    this.node.replaceChildren(
+      ...[
+        feedback(task, shown.feedback),
+        ...stances.map((grid, place) => this.#grid(grid, place, task)),
+        this.reveal?.weights?.length ? weightTable(this.reveal.weights) : null,
+        this.reveal?.opinions?.length
+          ? opinionList(
+              this.reveal.opinions,
+              (value) => (value === null ? "no verdict" : String(value)),
+              () => "level",
+            )
+          : null,
+      ].filter(Boolean),
+    );
+  }
+
+  #grid(grid, place, task) {
+    const columns = [...task.columns, ...(this.reveal.columns ?? [])];
+    const stages = grid.stages.map((stage) => h("th", { scope: "col" }, stage));
+    const rows = grid.judges.map((judge, judgePlace) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row", dir: "auto" }, judge.name),
+        grid.stages.map((_, stage) => {
+          const turn = judge.turns.findIndex((one) => one.stage === stage);
+          return h(
+            "td",
+            {},
+            turn < 0
+              ? h("span", { class: "none" }, "·")
+              : this.#stance(judge, judge.turns[turn], { grid: place, judge: judgePlace, turn }),
+          );
+        }),
+      ),
+    );
+    const open = this.cell?.grid === place ? this.#turn(grid, columns) : null;
+    return h(
+      "div",
+      { class: "grid" },
+      h(
+        "h3",
+        {},
+        h("span", {}, [grid.protocol, grid.run].filter(Boolean).join(" · ")),
+        grid.href ? h("a", { href: grid.href, target: "_blank", rel: "noopener" }, "trace ↗") : null,
+      ),
+      grid.outcome ? h("p", { class: "outcome" }, grid.outcome) : null,
+      h(
+        "div",
+        { class: "scroll" },
+        h(
+          "table",
+          {},
+          h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "visually-hidden" }, "Judge")), stages)),
+          h("tbody", {}, rows),
+        ),
+      ),
+      open,
+      h(
+        "ul",
+        { class: "reasons" },
+        grid.judges.map((judge, judgePlace) => this.#reason(judge, judgePlace, place, columns)),
+      ),
+      disagreements([grid]).length
+        ? button({ class: "tool", onclick: () => this.next() }, kbd("D"), " next disagreement")
+        : null,
+    );
+  }
+
+  #stance(judge, turn, cell) {
+    const here = JSON.stringify(cell) === JSON.stringify(this.cell);
+    const words = turn.value === null ? `no verdict${turn.problem ? `: ${turn.problem}` : ""}` : turn.short;
+    const label = `${judge.name}: ${words}${turn.changed ? ", changed its mind" : ""}`;
+    return button(
+      {
+        class: `stance ${tone(turn)}${turn.changed ? " changed" : ""}`,
+        "aria-label": label,
+        "aria-pressed": here,
+        title: label,
+        onclick: () => this.open(here ? null : cell),
+      },
+      turn.value === null ? "–" : turn.short,
+      turn.changed ? h("span", { class: "star", "aria-hidden": "true" }, "*") : null,
+    );
+  }
+
+  #turn(grid, columns) {
+    const judge = grid.judges[this.cell.judge];
+    const turn = judge.turns[this.cell.turn];
+    return h(
+      "div",
+      { class: "turnshown" },
+      h("h4", {}, `${judge.name} · ${grid.stages[turn.stage]}`),
+      turn.problem ? h("p", { class: "problem" }, turn.problem) : null,
+      h("div", { class: "text plain", dir: "auto" }, judgeText(turn.text ?? "", turn.references, columns)),
+    );
+  }
+
+  #reason(judge, judgePlace, gridPlace, columns) {
+    const at = judge.turns.length - 1;
+    const turn = judge.turns[at];
+    if (!turn) return null;
+    const cell = { grid: gridPlace, judge: judgePlace, turn: at };
+    const words = turn.reason || turn.problem || "";
+    return h(
+      "li",
+      {},
+      button(
+        {
+          class: "reasonline",
+          onclick: () => this.open(JSON.stringify(this.cell) === JSON.stringify(cell) ? null : cell),
+        },
+        h("span", { class: `chip small ${tone(turn)}` }, turn.value === null ? "–" : turn.short),
+        h(
+          "span",
+          { class: "words", dir: "auto" },
+          h("b", {}, `${judge.name} `),
+          judgeText(words, turn.reasonReferences ?? within(turn, words), columns),
+        ),
+      ),
+    );
+  }
+
+  /** Open a cell of the grid: its turn in full, its quotations in the texts. */
+  open(cell) {
+    this.cell = cell;
+    this.drawn = null;
+    this.bench.redraw();
+    if (!cell) return;
+    this.node.querySelector(".turnshown")?.scrollIntoView({ block: "nearest" });
+    this.bench.reading.reveal("mark.passage.current");
+  }
+
+  /** To the next disagreement, round by round; false where there is none. */
+  next() {
+    const places = disagreements(this.reveal?.stances ?? []);
+    if (!places.length) return false;
+    const at = places.findIndex((one) => JSON.stringify(one) === JSON.stringify(this.cell));
+    this.open(places[(at + 1) % places.length]);
+    return true;
+  }
+
+  /** Quotations to mark in the texts; those of the open turn stand out. */
+  passages(reveal) {
+    return (reveal?.stances ?? []).flatMap((grid, gridPlace) =>
+      grid.judges.flatMap((judge, judgePlace) =>
+        judge.turns.flatMap((turn, turnPlace) =>
+          (turn.passages ?? []).map((span) => ({
+            ...span,
+            title: `quoted by ${judge.name}, ${grid.stages[turn.stage]}`,
+            current: this.cell?.grid === gridPlace && this.cell.judge === judgePlace && this.cell.turn === turnPlace,
+          })),
+        ),
+      ),
+    );
+  }
+}
+
+/** The references of a turn that fall into its one-line reason, where the reason is the beginning of the text. */
+function within(turn, words) {
+  const length = [...words].length;
+  return (turn.text ?? "").startsWith(words) ? (turn.references ?? []).filter((one) => one.end <= length) : [];
+}
+
+function tone({ value, colour }) {
+  if (value === null) return "undecided";
+  return colour ?? { 0: "tie", 1: "response-1", 2: "response-2" }[value] ?? "level";
+}
+
+function feedback(task, found) {
+  if (!found) return null;
+  const expected =
+    task.targets[0].options?.find((option) => option.value === found.expected)?.label ?? String(found.expected);
+  const head = found.correct ? "✓ Correct" : `✗ Expected: ${expected}`;
+  const passed =
+    found.passed === true
+      ? "You have passed the training."
+      : found.passed === false
+        ? "The training is not passed yet."
+        : "";
+  return h(
+    "div",
+    { class: `feedback ${found.correct ? "correct" : "incorrect"}`, role: "note" },
+    h("h3", {}, head),
+    h("p", { dir: "auto" }, found.text ?? ""),
+    passed ? h("p", {}, passed) : null,
+  );
+}
+
+function weightTable(weights) {
+  return h(
+    "div",
+    { class: "grid" },
+    h("h3", {}, "Weights of the judges"),
+    h(
+      "ul",
+      { class: "reasons" },
+      weights.map((one, place) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "judgemark" }, String(place + 1)),
+          h(
+            "span",
+            {},
+            h("b", { dir: "auto" }, one.judge),
+            " ",
+            Object.entries(one.weights)
+              .map(([name, weight]) => `${name} ${Math.round(weight)} %`)
+              .join(" · "),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Opinions without rounds: one a judge, with reason and evidence. */
+export function opinionList(opinions, named, toneOf) {
+  return h(
+    "ul",
+    { class: "opinions" },
+    opinions.map((one) =>
+      h(
+        "li",
+        {},
+        h(
+          "p",
+          {},
+          h(
+            "span",
+            { class: `chip small ${toneOf(one.value)}` },
+            one.value === true ? "✓" : one.value === false ? "✗" : one.value === null ? "–" : String(one.value),
+          ),
+          h("b", { dir: "auto" }, ` ${one.judge}: `),
+          one.value === null ? one.problem || "no verdict" : named(one.value),
+        ),
+        one.reason ? h("p", { class: "words", dir: "auto" }, one.reason) : null,
+        one.evidence ? h("blockquote", { dir: "auto" }, one.evidence) : null,
+      ),
+    ),
+  );
+}

@@ -1,0 +1,157 @@
+// Texts exactly as they are, with marked passages. Every piece knows its place in the source, so that a selection can be
+// turned into positions. Positions on the wire count Unicode code points; inside the browser, UTF-16 units.
+
+import { h } from "./dom.js";
+import { markdown } from "./markdown.js";
+
+/** UTF-16 position of a code point position. */
+export function toUnits(text, points) {
+  let units = 0;
+  for (let left = points; left > 0 && units < text.length; left -= 1) units += text.codePointAt(units) > 0xffff ? 2 : 1;
+  return units;
+}
+
+/** Code point position of a UTF-16 position. */
+export function toPoints(text, units) {
+  let points = 0;
+  for (let at = 0; at < units && at < text.length; at += text.codePointAt(at) > 0xffff ? 2 : 1) points += 1;
+  return points;
+}
+
+/** The source of a block: the text that positions refer to. */
+export function source(block) {
+  return block.format === "dialogue" ? (block.turns ?? []).map((turn) => turn.text).join("\n") : (block.text ?? "");
+}
+
+/**
+ * The pieces of `text` from `start` to `end`. `marks` are {start, end, class, title, after, onclick}; where some overlap, the
+ * classes add up and the shortest mark is clicked.
+ */
+export function pieces(text, marks, start = 0, end = text.length) {
+  const inside = marks.filter((mark) => mark.start < end && mark.end > start);
+  const cuts = [...new Set([start, end, ...inside.flatMap((mark) => [mark.start, mark.end])])]
+    .filter((cut) => cut >= start && cut <= end)
+    .sort((a, b) => a - b);
+  const found = [];
+  for (let place = 0; place + 1 < cuts.length; place += 1) {
+    const [from, to] = [cuts[place], cuts[place + 1]];
+    const here = inside.filter((mark) => mark.start <= from && mark.end >= to);
+    found.push(piece(text.slice(from, to), from, here));
+    found.push(...inside.filter((mark) => mark.after && mark.end === to).map((mark) => mark.after()));
+  }
+  return found;
+}
+
+function piece(words, at, marks) {
+  if (!marks.length) return h("span", { "data-at": at }, words);
+  const top = marks.reduce((best, mark) => (mark.end - mark.start < best.end - best.start ? mark : best));
+  const title =
+    marks
+      .map((mark) => mark.title)
+      .filter(Boolean)
+      .join("\n") || null;
+  const clicks = marks.filter((mark) => mark.onclick);
+  return h(
+    "mark",
+    {
+      class: [...new Set(marks.map((mark) => mark.class))].join(" "),
+      "data-at": at,
+      title,
+      onclick: clicks.length ? (top.onclick ?? clicks[0].onclick) : null,
+    },
+    words,
+  );
+}
+
+/** A block as an element. */
+export function blockText(block, marks = []) {
+  if (block.format === "dialogue") return dialogue(block, marks);
+  const words = source(block);
+  if (!words.trim()) return h("p", { class: "empty" }, block.number ? "(empty response)" : "(empty)");
+  if (block.format === "markdown")
+    return h(
+      "div",
+      { class: "text markdown", dir: "auto" },
+      markdown(words, (from, to) => pieces(words, marks, from, to)),
+    );
+  return h("div", { class: "text plain", dir: "auto" }, pieces(words, marks));
+}
+
+function dialogue(block, marks) {
+  const words = source(block);
+  let at = 0;
+  const turns = (block.turns ?? []).map((turn) => {
+    const from = at;
+    at += turn.text.length + 1;
+    return h(
+      "div",
+      { class: "turn" },
+      h("span", { class: "speaker" }, turn.speaker),
+      h(
+        "div",
+        { class: "text plain", dir: "auto" },
+        turn.text ? pieces(words, marks, from, from + turn.text.length) : h("span", { class: "empty" }, "(empty turn)"),
+      ),
+    );
+  });
+  return h("div", { class: "dialogue" }, turns);
+}
+
+/** What is selected inside a block element, in UTF-16 positions of its source, or null. */
+export function selectedSpan(root, element) {
+  const range = selectedRange(root);
+  if (!range || range.collapsed || !element.contains(range.startContainer) || !element.contains(range.endContainer))
+    return null;
+  const covered = [...element.querySelectorAll("[data-at]")].filter((one) => range.intersectsNode(one));
+  if (!covered.length) return null;
+  const edge = (node, offset, otherwise) => {
+    const leaf = (node.nodeType === 3 ? node.parentElement : node)?.closest?.("[data-at]");
+    return leaf && node.nodeType === 3 ? Number(leaf.dataset.at) + offset : otherwise;
+  };
+  const [first, last] = [covered[0], covered.at(-1)];
+  const start = edge(range.startContainer, range.startOffset, Number(first.dataset.at));
+  const end = edge(range.endContainer, range.endOffset, Number(last.dataset.at) + last.textContent.length);
+  return start < end ? { start, end } : null;
+}
+
+/** The selection inside a shadow root; browsers differ in how they give it away. */
+function selectedRange(root) {
+  const selection = root.getSelection ? root.getSelection() : document.getSelection();
+  const composed = selection?.getComposedRanges?.({ shadowRoots: [root] })?.[0];
+  if (composed && !composed.collapsed) {
+    const range = document.createRange();
+    range.setStart(composed.startContainer, composed.startOffset);
+    range.setEnd(composed.endContainer, composed.endOffset);
+    return range;
+  }
+  return selection?.rangeCount ? selection.getRangeAt(0) : null;
+}
+
+/** A judge's text with the item's own response numbers where it wrote "Submission 1". */
+export function judgeText(words, references, columns) {
+  const marks = (references ?? [])
+    .map((one) => ({
+      start: toUnits(words, one.start),
+      end: toUnits(words, one.end),
+      column: columns.find((column) => column.id === one.column),
+    }))
+    .filter((one) => one.column)
+    .sort((a, b) => a.start - b.start);
+  const found = [];
+  let at = 0;
+  for (const { start, end, column } of marks) {
+    if (start < at) continue;
+    found.push(words.slice(at, start), chip(column, words.slice(start, end)));
+    at = end;
+  }
+  return [...found, words.slice(at)];
+}
+
+/** The coloured chip of a response; `written` is what the judge called it. */
+export function chip(column, written) {
+  return h(
+    "span",
+    { class: `chip response-${column.number}`, title: written ? `written as “${written}”` : null },
+    column.title,
+  );
+}

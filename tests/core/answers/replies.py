@@ -1,0 +1,127 @@
+"""Replies of judges, as models write them, with the value that a careful person reads.
+
+`corpus/first` was written before the parsers. The others were written after them, each without a look at the rules;
+`MEASURED` has what the parsers read of them on that day, before any cause was fixed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.answers import (
+    Answer,
+    Aspects,
+    Choice,
+    Claims,
+    Number,
+    Option,
+    Rating,
+    Reading,
+    Scores,
+    Truth,
+    Unreadable,
+    Weights,
+)
+
+CORPUS = Path(__file__).with_name("corpus")
+SETS = ("first", "second", "third", "fourth")
+MEASURED = {
+    "second": {"replies": 558, "right": 508, "wrong": 6, "invented": 7, "lost": 37},
+    "third": {"replies": 511, "right": 462, "wrong": 7, "invented": 14, "lost": 28},
+    "fourth": {"replies": 325, "right": 298, "wrong": 3, "invented": 12, "lost": 12},
+}
+"""Wrong: another value than the reply states. Invented: one where it states none. Lost: none where it states one."""
+
+ANSWERS: dict[str, dict[str, Answer[Any]]] = {
+    "choice": {
+        "default": Choice(),
+        "submission": Choice(noun="Submission"),
+        "assistant": Choice(noun="Assistant"),
+        "letters": Choice(noun="Critique", letters=True),
+        "no_tie": Choice(neither=False),
+        "three": Choice(count=3),
+    },
+    "rating": {
+        "default": Rating(levels=(1, 2, 3, 4, 5), names=("Engagingness",)),
+        "three": Rating(levels=(1, 2, 3)),
+        "seven": Rating(levels=(1, 2, 3, 4, 5, 6, 7)),
+        "ten": Rating(levels=tuple(range(1, 11)), label="Score"),
+        "hundred": Rating(low=0, high=100),
+        "half": Rating(low=1, high=5, step=0.5),
+        "words": Rating(levels=("poor", "fair", "good")),
+    },
+    "scores": {
+        "default": Scores(names=("Assistant 1", "Assistant 2")),
+        "responses": Scores(),
+        "three": Scores(names=("Response 1", "Response 2", "Response 3")),
+        "criteria": Scores(names=("Accuracy", "Fluency", "Relevance"), high=5),
+    },
+    "option": {"default": Option(), "five": Option(letters="ABCDE")},
+    "number": {"default": Number()},
+    "truth": {"default": Truth()},
+    "claims": {"default": Claims()},
+    "aspects": {"default": Aspects(count=3), "two": Aspects(count=2, definitions=True), "five": Aspects(count=5)},
+    "weights": {
+        "default": Weights(names=("helpfulness", "relevance", "accuracy")),
+        "two": Weights(names=("Factual accuracy", "Clarity of style")),
+        "questions": Weights(names=("Is it right?", "Is it kind?", "Is it short?")),
+        "chinese": Weights(names=("准确性", "有用性", "相关性")),
+        "german": Weights(names=("Genauigkeit", "Klarheit", "Tiefe")),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply, how it was asked for, and the value as the corpus writes it; None where it states none."""
+
+    kind: str
+    declaration: str
+    group: str
+    reply: str
+    expected: Any
+
+    @property
+    def answer(self) -> Answer[Any]:
+        return ANSWERS[self.kind][self.declaration]
+
+    def reading(self) -> Reading[Any] | None:
+        """What the parser reads; None where it refuses."""
+        try:
+            return self.answer.parse(self.reply)
+        except Unreadable:
+            return None
+
+    def outcome(self) -> str:
+        """right, wrong, invented or lost."""
+        reading = self.reading()
+        if reading is None:
+            return "right" if self.expected is None else "lost"
+        if self.expected is None:
+            return "invented"
+        return "right" if _same(self, reading.value) else "wrong"
+
+
+def cases(name: str, kind: str | None = None) -> Iterator[Case]:
+    """The replies of a set, of one type or of all."""
+    for file in sorted((CORPUS / name).glob("*.yaml")):
+        if kind in (None, file.stem):
+            for group, rows in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+                for expected, reply, *declaration in rows:
+                    yield Case(file.stem, *(declaration or ["default"]), group, reply, expected)
+
+
+def _same(case: Case, value: Any) -> bool:
+    """Whether a value is the one that the corpus gives, which writes names and pairs as lists."""
+    if case.kind in ("scores", "weights"):
+        return all(abs(one - number) < 0.01 for one, number in zip(value.values(), case.expected, strict=True))
+    if case.kind == "claims":
+        return list(value) == case.expected
+    if case.kind == "aspects":
+        return [[name, definition] if definition else name for name, definition in value.items()] == case.expected
+    if isinstance(value, bool) or isinstance(case.expected, bool):
+        return value is case.expected
+    return bool(value == case.expected)

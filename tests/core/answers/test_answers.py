@@ -1,0 +1,105 @@
+"""What a declaration asks for, and how a reading can be checked."""
+
+import pytest
+
+from core.answers import WORDS, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Unreadable, Weights
+
+CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
+
+INSTRUCTIONS = [
+    (
+        Choice(noun="Submission"),
+        CLOSING + '"Final answer: 1" if Submission 1 is better, "Final answer: 2" if Submission 2 is better, '
+        'or "Final answer: 0" if neither is better.',
+    ),
+    (Rating(levels=(1, 2, 3)), CLOSING + '"Rating: " and one of 1, 2 or 3.'),
+    (
+        Scores(),
+        "Explain your reasoning first. Then end with 2 lines, and write nothing after them. Each line is a name, a "
+        "colon and a number from 1 to 10, like this:\nResponse 1: (score)\nResponse 2: (score)",
+    ),
+    (
+        Truth(),
+        CLOSING + '"Final answer: true" if the claim is true, or "Final answer: false" if the claim is false.',
+    ),
+    (
+        Claims(),
+        "Write each claim on a line of its own, numbered 1., 2., 3. and so on, and write nothing else. If there is no "
+        'claim, write only "none".',
+    ),
+]
+
+REFUSED = [
+    (Choice(), "", "it is empty"),
+    (Choice(), "<think>Response 1", "it ends within its reasoning, before an answer"),
+    (Choice(), "I cannot judge this.", "it declines to answer"),
+    (Choice(), "Final answer: 1\nFinal answer: 2", "it states both 1 and 2"),
+    (Choice(), "Final answer: 3", "3 is not one of 1, 2 or 0"),
+    (Choice(neither=False), "Final answer: tie", "it calls a tie, which is not one of the answers"),
+    (Choice(), "Final answer: 1\n\nWait, I overlooked a line.", "it takes its answer back and gives no other"),
+    (Rating(levels=(1, 2, 3)), "Rating: 7", "7 is not one of 1, 2 or 3"),
+    (Rating(levels=(1, 2, 3)), "Rating: 2-3", "“2-3” is not one value"),
+    (Rating(levels=(1, 2, 3)), "Rating: 4/5", "it rates out of 5, and the scale ends at 3"),
+    (Option(), "Answer: A or B", "it names more than one: “A or B”"),
+    (Number(), "Answer: 3 + 4", "“3 + 4” is not one number"),
+    (Truth(), "Verdict: partly true", "“partly true” is neither true nor false"),
+    (Scores(), "Response 1: 8", "it gives no score for Response 2"),
+    (Weights(names=("a", "b")), "a: 50%\nb: 40%", "the weights sum to 90, not to 100"),
+    (Weights(names=("depth", "style")), "depth: 50%\nstyle: 50%\ntone: 10%", "it gives a weight to “tone”"),
+    (Aspects(count=2), "1. Accuracy", "it names 1 aspects, not 2"),
+    (Claims(), "Sure! Here are the claims:", "it announces claims and lists none"),
+]
+
+
+@pytest.mark.parametrize(("answer", "text"), INSTRUCTIONS, ids=[type(answer).__name__ for answer, _ in INSTRUCTIONS])
+def test_an_instruction_ends_a_prompt(answer: Choice, text: str) -> None:
+    assert answer.instruction() == text
+
+
+@pytest.mark.parametrize(("answer", "reply", "reason"), REFUSED, ids=[reason for _, _, reason in REFUSED])
+def test_a_refusal_names_its_reason(answer: Choice, reply: str, reason: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        answer.parse(reply)
+    assert str(refused.value).startswith(reason)
+
+
+def test_the_second_request_names_the_reason_and_the_form() -> None:
+    answer = Choice()
+    assert answer.retry("it states both 1 and 2") == (
+        f"Your reply could not be read: it states both 1 and 2. Please answer again. {answer.instruction()}"
+    )
+
+
+def test_a_span_is_a_place_in_the_reply_as_it_was_written() -> None:
+    reply = "<think>Final answer: 1?</think>\nＢoth are “fine”… **Ｆinal answer: ２** 🙂"
+    reading = Choice().parse(reply)
+    assert reading.value == 2
+    assert reply[slice(*reading.span)] == "Ｆinal answer: ２"
+
+
+def test_a_study_adds_its_own_words() -> None:
+    with pytest.raises(Unreadable):
+        Choice().parse("Azken erabakia: 2")
+    assert Choice(words=WORDS.extended(answer=["erabakia"], final=["azken"])).parse("Azken erabakia: 2").value == 2
+
+
+def test_words_for_an_unknown_concept_are_refused() -> None:
+    with pytest.raises(ValueError, match="no list of words called 'anwser'"):
+        WORDS.extended(anwser=["x"])
+
+
+def test_json_has_the_fields_of_the_schema() -> None:
+    schema = Scores(names=("Accuracy", "Depth")).schema()
+    assert schema["properties"]["scores"]["required"] == ["Accuracy", "Depth"]
+    assert Choice().schema()["properties"]["answer"]["enum"] == ["Response 1", "Response 2", "neither"]
+
+
+@pytest.mark.parametrize("answer", [Choice(reasoning=False), Rating(reasoning=False), Scores(reasoning=False)])
+def test_an_answer_can_be_asked_for_without_reasoning(answer: Choice | Rating | Scores) -> None:
+    for format in ("text", "json"):
+        assert "reasoning" not in answer.instruction(format)
+        assert "nothing else" in answer.instruction(format)
+    assert list(answer.schema()["properties"]) == answer.schema()["required"] == [answer.key]
+    value = answer.longest()
+    assert answer.parse(answer.render(value, "json", reasoning="Because.")).value == value
+    assert "Because." not in answer.render(value, "json", reasoning="Because.")

@@ -1,0 +1,61 @@
+"""Replies as models write them are read as a careful person reads them; what states no value gives none."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.core.answers.replies import ANSWERS, SETS, Case, cases
+
+ALL = [case for name in SETS for case in cases(name)]
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_no_value_is_wrong_and_few_are_lost(kind: str) -> None:
+    replies = [case for case in ALL if case.kind == kind]
+    outcomes = Counter(case.outcome() for case in replies)
+    assert len(replies) >= 80
+    assert [case for case in replies if case.outcome() in ("wrong", "invented")] == []
+    assert outcomes["lost"] <= 0.02 * len(replies)
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_reading_says_where_the_reply_states_its_value(kind: str) -> None:
+    for case in ALL:
+        if case.kind == kind and (reading := case.reading()):
+            start, end = reading.span
+            assert reading.rule and 0 <= start < end <= len(case.reply), case
+            assert case.reply[start:end].strip(), case
+
+
+SWAPPED = {
+    "1": "2",
+    "１": "２",
+    "first": "second",
+    "First": "Second",
+    "Response One": "Response Two",
+    "première": "deuxième",
+}
+SWAPPED["Assistant B"] = "Assistant A"
+SWAPPED |= {there: here for here, there in SWAPPED.items()}
+
+
+def swapped(case: Case) -> Case:
+    """The same reply with the responses the other way round."""
+    forms = "|".join(rf"\b{form}\b" if form.isalpha() and form.isascii() else form for form in SWAPPED)
+    reply = re.sub(rf"(?:{forms})(?! glance)", lambda found: SWAPPED[found[0]], case.reply)
+    return Case(case.kind, case.declaration, case.group, reply, {1: 2, 2: 1}.get(case.expected, case.expected))
+
+
+def test_response_1_and_response_2_are_read_alike() -> None:
+    replies = [case for case in ALL if case.kind == "choice" and case.declaration not in ("letters", "three")]
+    unlike = [case for case in replies if case.outcome() != swapped(case).outcome()]
+    assert len(replies) > 200
+    assert [case.reply for case in unlike] == []
+
+
+def test_true_and_false_are_lost_alike() -> None:
+    lost = Counter(case.expected for case in ALL if case.kind == "truth" and case.outcome() == "lost")
+    stated = Counter(case.expected for case in ALL if case.kind == "truth" and case.expected is not None)
+    assert lost[True] == lost[False]
+    assert min(stated.values()) > 100
