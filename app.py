@@ -15,6 +15,7 @@ from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
+from pages.label import api
 from pages.parts.text import escape_markdown
 
 PAGES = Path(__file__).parent / "pages"
@@ -125,4 +126,4 @@ if __name__ == "__main__":
     draw_app()
 else:
     check_address()
-app = st.App("app.py", lifespan=lifespan, on_script_error=show_error)
+app = st.App("app.py", lifespan=lifespan, routes=api.routes(), on_script_error=show_error)

@@ -63,8 +63,20 @@ class Target(Frozen):
     part: str = ""
 
 
+class Evidence(Frozen):
+    """A passage that an annotator selected for a label. Positions count Unicode code points from 0."""
+
+    block: str
+    """The text: "response-1", "question"..."""
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
 class Label(Frozen):
-    """An annotator's value for a target. Labels are append-only; the newest counts."""
+    """An annotator's value for a target. Labels are append-only; the newest counts.
+
+    Fields that were added later are serialised only where present, so that older files are exported unchanged.
+    """
 
     target: Target
     annotator: str
@@ -75,6 +87,12 @@ class Label(Frozen):
     reason: str = ""
     seconds: float | None = None
     at: datetime | None = None
+    evidence: tuple[Evidence, ...] = Field(default=(), exclude_if=lambda evidence: not evidence)
+    surplus: bool = Field(default=False, exclude_if=lambda surplus: not surplus)
+    """Whether the target was complete when the label arrived. A surplus label is a person's label like any other: it
+    counts in agreement and gold. Only the overlap of the queue ignores it."""
+    guidelines: int | None = Field(default=None, exclude_if=lambda version: version is None)
+    """The version of the guidelines that the annotator had."""
 
 
 class Adjudication(Frozen):

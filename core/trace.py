@@ -5,7 +5,7 @@ returns a verdict. Asks of one yield may run in parallel; whatever depends on th
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
@@ -33,6 +33,18 @@ class Spec(Frozen):
     """The longest reply in tokens; a longer one is cut off and counts as unreadable."""
     timeout: float = 120.0
     """Seconds until a call is given up and retried."""
+    top_p: float | None = None
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    """One of the provider's own levels, such as "low", "medium" or "high"."""
+    system: str = ""
+    """The system message; empty for none."""
+    extra: Mapping[str, Any] = Field(default_factory=dict)
+    """Additional fields of the request, under the server's own names."""
+
+    def __hash__(self) -> int:
+        """Hash every field except `extra`, a mapping; equal models still have equal hashes."""
+        return hash(tuple(value for name, value in self if name != "extra"))
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,8 @@ class Ask:
     grammar: str = ""
     """The form of an answer as a llama.cpp GBNF grammar. Only the local model is constrained to it: it is too weak to
     follow a form that is only described."""
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    """The JSON schema of the answer; None for an answer in text."""
     images: tuple[str, ...] = ()
     """Paths inside the study's media folder, or URLs."""
     samples: int = 1

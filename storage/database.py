@@ -7,11 +7,12 @@ On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first an
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, create_engine, event, insert, inspect, text
+from sqlalchemy import URL, Connection, create_engine, event, func, insert, inspect, select, text
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
@@ -132,6 +133,16 @@ def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str
 
 def _dialect(session: Session) -> Any:
     return postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+
+
+def clock(session: Session) -> datetime:
+    """Return the database's time, so that the leases of several servers expire by one clock.
+
+    A SQLite database is on this machine.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        return cast(datetime, session.scalar(select(func.clock_timestamp())))
+    return datetime.now(UTC)
 
 
 def batches(rows: Sequence[Element], size: int) -> Iterator[Sequence[Element]]:

@@ -18,6 +18,8 @@ from core.problems import Problem
 from storage.json_columns import sanitize
 
 Row = dict[str, Any]
+LATER_COLUMNS = ("evidence", "surplus", "guidelines")
+"""Columns of labels that are newer than the first fingerprints, and not part of them."""
 
 
 def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) -> Row:
@@ -31,6 +33,9 @@ def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) ->
         "reason": label.reason,
         "seconds": label.seconds,
         "at": to_utc(label.at),
+        "evidence": [evidence.model_dump() for evidence in label.evidence] or None,
+        "surplus": label.surplus,
+        "guidelines": label.guidelines,
     }
 
 
@@ -73,7 +78,8 @@ def fingerprint(row: Row, repeat: int = 0) -> str:
 
     Stored fingerprints are compared with new ones: the values and their order must stay as they are.
     """
-    values = [sorted(value.items()) if isinstance(value, dict) else value for value in row.values()]
+    own = [value for name, value in row.items() if name not in LATER_COLUMNS]
+    values = [sorted(value.items()) if isinstance(value, dict) else value for value in own]
     return hashlib.blake2b(pydantic_core.to_json([*values, repeat]), digest_size=16).hexdigest()
 
 

@@ -7,7 +7,7 @@ value withdraws the earlier ones. Gold is adjudicated, else unanimous, else the 
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import Row, Select, Text, delete, func, select
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.records import MarkRecord
-from core.labels import Adjudication, Gold, Kind, Label, Target, Value, resolve_gold
+from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
 from core.problems import Problem
 from storage import annotators, studies, targets
 from storage.database import insert_missing
@@ -48,6 +48,9 @@ def save(
     *,
     reason: str = "",
     seconds: float | None = None,
+    evidence: Sequence[Evidence] = (),
+    surplus: bool = False,
+    guidelines: int | None = None,
 ) -> Label:
     """Add a label, and end the annotator's draft and lease of the target.
 
@@ -65,6 +68,9 @@ def save(
         reason=reason,
         seconds=seconds,
         at=now(),
+        evidence=tuple(evidence),
+        surplus=surplus,
+        guidelines=guidelines,
     )
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     for table in (DraftRow, LeaseRow):
@@ -273,6 +279,9 @@ def _labels() -> Select[*tuple[Any, ...]]:
             col(LabelRow.reason),
             col(LabelRow.seconds),
             col(LabelRow.at),
+            col(LabelRow.evidence),
+            col(LabelRow.surplus),
+            col(LabelRow.guidelines),
         )
         .select_from(LabelRow)
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
@@ -296,7 +305,7 @@ def _target(key: str, row: TargetRow) -> Target:
 
 
 def _label(row: Row[*tuple[Any, ...]]) -> Label:
-    key, kind, criterion, part, name, value, blind, reason, seconds, at = row
+    key, kind, criterion, part, name, value, blind, reason, seconds, at, evidence, surplus, guidelines = row
     return Label(
         target=Target(item=key, kind=kind, criterion=criterion, part=part),
         annotator=name,
@@ -305,4 +314,7 @@ def _label(row: Row[*tuple[Any, ...]]) -> Label:
         reason=reason,
         seconds=seconds,
         at=at,
+        evidence=tuple(Evidence(**passage) for passage in evidence or ()),
+        surplus=surplus,
+        guidelines=guidelines,
     )

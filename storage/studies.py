@@ -1,6 +1,7 @@
 """Studies: rules, criteria, scales and progress."""
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -16,6 +17,7 @@ from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.problems import Problem
 from core.protocols import registry
 from storage.database import insert_missing
+from storage.guidelines import add_version
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
 MAX_NAME_LENGTH = 120
@@ -73,12 +75,14 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
         "rules": record.rules.model_dump(),
         "prompts": record.prompts,
         "sample": record.sample,
+        "secret": secrets.token_hex(16),
         "created_at": now(),
     }
     if _find(session, name) is None:
         insert_missing(session, StudyRow, [row])
     study = get(session, name)
     lock(session, study.id)
+    add_version(session, study.id, study.guidelines)
     return study
 
 
@@ -118,14 +122,21 @@ def by_id(session: Session, study_id: int) -> Study:
     return _study(session.get_one(StudyRow, study_id))
 
 
+def secret(session: Session, study_id: int) -> bytes:
+    """Return the key of the study's opaque ids, random orders and CSRF tokens."""
+    return bytes.fromhex(session.scalars(select(col(StudyRow.secret)).where(col(StudyRow.id) == study_id)).one())
+
+
 def _find(session: Session, name: str) -> StudyRow | None:
     return session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
 
 
 def update(session: Session, study_id: int, *, description: str, guidelines: str, rules: StudyRules) -> None:
     """Change a study's description, guidelines and labelling rules; existing labels stay as they are."""
+    lock(session, study_id)
     row = session.get_one(StudyRow, study_id)
     row.description, row.guidelines, row.rules = description, guidelines, rules.model_dump()
+    add_version(session, study_id, guidelines)
 
 
 def update_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ migrations can name every constraint.
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint, false
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -57,7 +57,21 @@ class StudyRow(Table, table=True):
     rules: Any = Field(sa_column=Column(Json, nullable=False))
     prompts: Any = Field(sa_column=Column(Json, nullable=False))
     sample: bool = False
+    secret: str
+    """The key of the opaque ids and random orders of the workbench, and of its CSRF tokens; never sent to a browser."""
     created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
+class GuidelinesRow(Table, table=True):
+    """One version of a study's guidelines, numbered from 1. The newest is also in the study's row."""
+
+    __tablename__ = "guidelines"
+    __table_args__ = (UniqueConstraint("study_id", "version"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    version: int
+    text: str = Field(sa_column=Column(Text, nullable=False))
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class CriterionRow(Table, table=True):
@@ -140,6 +154,66 @@ class LabelRow(Table, table=True):
     """When it was given; None where an imported file has no time."""
     fingerprint: str
     """See `storage.fingerprints`."""
+    surplus: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether the target was complete when the label arrived. Only the overlap ignores surplus labels."""
+    evidence: Any = Field(default=None, sa_column=_value_column())
+    """The passages that the annotator selected, as a list of `core.labels.Evidence`; None for none."""
+    guidelines: int | None = None
+    """The version of the guidelines that the annotator had; None where it is not known."""
+
+
+class GuidelinesReadRow(Table, table=True):
+    """The newest version of a study's guidelines that an annotator has read."""
+
+    __tablename__ = "guidelines_read"
+    __table_args__ = (UniqueConstraint("study_id", "annotator_id"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    version: int
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
+class ActionRow(Table, table=True):
+    """The result of an action of the workbench, so that a repeated request changes nothing.
+
+    `seq` counts the actions of one client, which is an outbox in a browser.
+    """
+
+    __tablename__ = "action"
+    __table_args__ = (UniqueConstraint("study_id", "annotator_id", "client", "seq"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    client: str
+    seq: int
+    result: Any = Field(sa_column=Column(Json, nullable=False))
+    """Without the reveal, which is read again when the result is requested again."""
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
+class UndoEntryRow(Table, table=True):
+    """An entry of an annotator's undo stack in one study and queue.
+
+    The entries that are not undone are the undo stack, highest id on top; the undone ones are the redo stack, lowest id
+    on top: undo takes the highest id first.
+    """
+
+    __tablename__ = "undo_entry"
+    __table_args__ = (Index(None, "annotator_id", "study_id", "queue", "id"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    queue: str
+    type: str
+    """label or skip."""
+    task_id: int = Field(sa_column=_owner_column("target.id"))
+    """The target that names the task; see `storage.labelling.tasks`."""
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    before: Any = Field(default=None, sa_column=_value_column())
+    after: Any = Field(default=None, sa_column=_value_column())
+    undone: bool = False
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
 class OpinionViewRow(Table, table=True):

@@ -16,10 +16,13 @@ import json
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.provider_faults import PROVIDER_FAULTS
 
 ERROR_FAULTS: dict[str, tuple[int, str, str | None]] = {
     "429": (429, "Rate limit reached for key sk-abcdefghijklmnop", None),
@@ -39,7 +42,7 @@ REPLY_FAULTS: dict[str, dict[str, Any]] = {
     "unreadable": {"text": "I would rather not say."},
     "empty": {"text": "", "choices": 0},
 }
-FAULTS = (*ERROR_FAULTS, *REPLY_FAULTS, "timeout", "malformed", "drop", "cut")
+FAULTS = (*ERROR_FAULTS, *REPLY_FAULTS, *PROVIDER_FAULTS, "timeout", "malformed", "drop", "cut")
 FILLER = "Both submissions were weighed against every level of the criteria, step by step. " * 8
 
 
@@ -50,6 +53,14 @@ class Server:
         self.latency = latency
         self.faults: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
+        self.bodies: deque[dict[str, Any]] = deque(maxlen=100)
+        """The bodies of the latest requests."""
+        self.heads: deque[str] = deque(maxlen=100)
+        """Their request lines and headers."""
+        self.connections = 0
+        """The number of connections so far."""
+        self.hung_up = 0
+        """The number of requests whose client disconnected before the response."""
         self.address = ""
         self.open = 0
         """Requests in progress."""
@@ -71,7 +82,7 @@ class Server:
 
     def text(self, model: str, prompt: str) -> str:
         """Return a reply. A model whose name ends in 0, 1 or 2 always chooses that; any other depends on the prompt."""
-        digest = hashlib.sha256(f"{model}\n{prompt}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{model}\n{prompt}".encode(errors="replace")).hexdigest()
         choice = model[-1] if model[-1:] in ("0", "1", "2") else str(int(digest[:8], 16) % 3)
         return f"{FILLER}({digest[:12]})\n\n{choice}\n\n{choice}"
 
@@ -84,7 +95,7 @@ def completion(
     counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": n * len(text) // 4}
     messages = [{**message, "content": f"{text} {number}"} for number in range(n)] if n > 1 else [message]
     return {
-        "id": "chatcmpl-" + hashlib.sha256(prompt.encode()).hexdigest()[:12],
+        "id": "chatcmpl-" + hashlib.sha256(prompt.encode(errors="replace")).hexdigest()[:12],
         "object": "chat.completion",
         "created": 1,
         "model": model,
@@ -106,9 +117,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self.server.connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.task:
+        if self.task and not self.task.done():
+            self.server.hung_up += 1
             self.task.cancel()
 
     def data_received(self, data: bytes) -> None:
@@ -119,6 +132,7 @@ class Connection(asyncio.Protocol):
         if not separator or len(rest) < length:
             return
         self.buffer = rest[length:]
+        self.server.heads.append(head.decode("latin-1"))
         self.key = next((line[22:].decode() for line in lines if line[:22].lower() == b"authorization: bearer "), "")
         self.handle(lines[0].decode().split(" ")[1], rest[:length])
 
@@ -135,12 +149,13 @@ class Connection(asyncio.Protocol):
 
     async def complete(self, body: bytes) -> None:
         request = json.loads(body)
+        self.server.bodies.append(request)
         content = request["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else json.dumps(content)
         fault = self.server.fault_for(request["model"])
         line = {
             "model": request["model"],
-            "prompt": hashlib.sha256(prompt.encode()).hexdigest(),
+            "prompt": hashlib.sha256(prompt.encode(errors="replace")).hexdigest(),
             "answer": fault["fault"] if fault else "ok",
             "delivered": False,
             "key": self.key,
@@ -150,7 +165,7 @@ class Connection(asyncio.Protocol):
         try:
             await asyncio.sleep(self.server.latency)
             if fault:
-                await self.fail(fault, request["model"], prompt)
+                await self.fail(fault, request, prompt)
             else:
                 text = self.server.text(request["model"], prompt)
                 n = request.get("n") or 1 if request["model"].startswith("sampler") else 1  # most servers ignore it
@@ -160,9 +175,11 @@ class Connection(asyncio.Protocol):
             self.server.open -= 1
             self.server.record(line | {"at": time.time()})
 
-    async def fail(self, fault: dict[str, Any], model: str, prompt: str) -> None:
+    async def fail(self, fault: dict[str, Any], request: dict[str, Any], prompt: str) -> None:
         kind = fault["fault"]
-        if kind == "timeout":
+        if kind in PROVIDER_FAULTS:
+            await PROVIDER_FAULTS[kind](self, fault, request)
+        elif kind == "timeout":
             await asyncio.sleep(fault.get("after", 30))
         elif kind == "drop":
             self.transport.abort()
@@ -176,7 +193,7 @@ class Connection(asyncio.Protocol):
             after = {"Retry-After": str(fault["after"])} if "after" in fault else {}
             self.answer(status, {"error": {"message": sentence, "type": "error", "code": code}}, after)
         else:
-            self.answer(200, completion(model, prompt, **REPLY_FAULTS[kind]))
+            self.answer(200, completion(request["model"], prompt, **REPLY_FAULTS[kind]))
 
     def answer(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         self.send(status, json.dumps(value).encode(), headers)

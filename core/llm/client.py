@@ -1,19 +1,23 @@
-"""Models that answer asks: LiteLLM for providers, servers and the local model, and ScriptedModel for tests."""
+"""Models that answer asks: LiteLLM for providers and servers, and ScriptedModel for tests; see also the router."""
 
 import asyncio
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterable, Set
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Protocol, runtime_checkable
 
 from core.frozen import Frozen
 from core.llm import litellm_loader, local_server
-from core.llm.errors import is_refusal, to_problem
-from core.problems import PermanentFailure, TemporaryFailure
+from core.llm.chat_request import FORMAT, LIMIT, extra_parameters, messages, optional_parameters, parameters
+from core.llm.errors import ServerError, is_refusal, to_problem, to_server_error
+from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter
+from core.llm.replies import MAX_BYTES, Finish, clean_text, split_usage, to_finish, token_count, too_large
+from core.llm.secrets import api_key
+from core.problems import TemporaryFailure
 from core.trace import Ask, Spec, Usage
-
-Finish = Literal["stop", "cut off", "refused"]
 
 
 class Reply(Frozen):
@@ -22,6 +26,10 @@ class Reply(Frozen):
     text: str
     finish: Finish = "stop"
     usage: Usage = Usage()
+    reasoning: str = ""
+    """The model's reasoning, where the provider returns it separately."""
+    notes: tuple[str, ...] = ()
+    """How the request differed from the ask, one sentence for each difference."""
 
 
 class Model(Protocol):
@@ -67,7 +75,10 @@ class ScriptedModel:
 
 
 class LiteLLM:
-    """Any model that litellm supports, any OpenAI-compatible server, and the local model."""
+    """Any model that litellm supports, and any OpenAI-compatible server."""
+
+    def __init__(self) -> None:
+        self._refused = RefusedParameters()
 
     async def complete(self, ask: Ask) -> Reply:
         """Make one call, without retries: the caller decides about them."""
@@ -75,26 +86,41 @@ class LiteLLM:
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call with the provider's `n`, without retries; a provider may return fewer than requested."""
-        if local_server.is_local(ask.spec) or not await asyncio.to_thread(_supports_n, ask.spec):
+        if "n" not in await asyncio.to_thread(_supported_parameters, ask.spec.model, ask.spec.address is None):
             return []
         return await self._call(ask)
 
     async def _call(self, ask: Ask) -> list[Reply]:
-        # In threads, because they block the event loop: the first import for seconds, the local server's start for one.
-        if not litellm_loader.is_loaded():
+        if not litellm_loader.is_loaded():  # in a thread, because the import blocks the event loop for seconds
             await asyncio.to_thread(litellm_loader.load_litellm)
         litellm = litellm_loader.load_litellm()
-        is_local = local_server.is_local(ask.spec)
-        request = await asyncio.to_thread(_request, ask) if is_local else _request(ask)
         start = time.perf_counter()
         try:
-            async with asyncio.timeout(ask.spec.timeout):  # litellm's own timeout does not cover every provider
-                response = await litellm.acompletion(**request)
+            async with asyncio.timeout(ask.spec.timeout):  # litellm's own time-out does not cover every provider
+                return await self._call_without_refused(litellm, ask, start)
         except Exception as error:
             if is_refusal(error):
                 return [Reply(text="", finish="refused", usage=Usage(seconds=_seconds_since(start)))]
             raise to_problem(error, ask.spec) from None
-        return _parse_response(response, ask, _seconds_since(start))
+
+    async def _call_without_refused(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
+        """Make the call, and repeat it without each parameter that the provider refuses."""
+        omitted = self._refused.names(ask.spec) | _unsupported_parameters(ask)
+        refused: dict[str, ServerError] = {}
+        while True:
+            request = _request(ask, omitted)
+            try:
+                response = await litellm.acompletion(**request)
+                break
+            except Exception as error:
+                server_error = to_server_error(error)
+                name = refused_parameter(server_error, request) if server_error else None
+                if server_error is None or name is None:
+                    raise
+                refused[name] = server_error
+                omitted |= {name}
+        self._refused.add(ask.spec, refused)
+        return _parse_response(response, ask, _seconds_since(start), describe_omissions(ask, omitted))
 
     async def close(self) -> None:
         """Close the connections of this event loop only; call it before the loop ends."""
@@ -138,109 +164,78 @@ _SUGGESTED_MODELS = {
 """A few of each provider's models in litellm's price list, the strongest first."""
 
 
-def _request(ask: Ask) -> dict[str, Any]:
+def _request(ask: Ask, omitted: Set[str]) -> dict[str, Any]:
     """Return the arguments of `litellm.acompletion`."""
     spec = ask.spec
+    extra = extra_parameters(spec)
     return {
-        "messages": [{"role": "user", "content": _content(ask)}],
-        "temperature": spec.temperature,
-        "max_tokens": spec.max_tokens,
+        "messages": messages(ask),
         "timeout": spec.timeout,
         "num_retries": 0,  # the runner retries, and records every attempt
         "max_retries": 0,
         "drop_params": True,  # some models accept no temperature
-        **({"n": ask.samples} if ask.samples > 1 else {}),
-    } | (_local_route(ask) if local_server.is_local(spec) else _route(spec))
-
-
-def _local_route(ask: Ask) -> dict[str, Any]:
-    route = {"model": "openai/local", "api_base": local_server.start_server(), "api_key": "none"}
-    return route | {"extra_body": {"grammar": ask.grammar}} if ask.grammar else route
+        **parameters(ask, omitted),
+        **({"extra_body": extra} if extra else {}),  # as arguments of litellm they could name another server
+        **_route(spec),
+    }
 
 
 def _route(spec: Spec) -> dict[str, Any]:
     """Return where the call goes and its key. An address never gets a key that was not named for it."""
     if spec.address is None:
         return {"model": spec.model}
-    return {"model": f"openai/{spec.model}", "api_base": spec.address, "api_key": _key(spec)}
+    key = api_key(spec) or "none"  # the client requires a key; servers without authentication ignore it
+    return {"model": f"openai/{spec.model}", "api_base": spec.address, "api_key": key}
 
 
-def _key(spec: Spec) -> str:
-    variable = spec.key_variable
-    if not variable:
-        return "none"  # the client requires a key; servers without authentication ignore it
-    if not variable.endswith("_API_KEY"):
-        raise PermanentFailure(
-            f'The key of {spec.model} cannot come from {variable}: the name has to end in "_API_KEY".'
-        )
-    if not os.environ.get(variable):
-        raise PermanentFailure(
-            f"The key of {spec.model} should be in the environment variable {variable}, which is not set."
-        )
-    return os.environ[variable]
+def _unsupported_parameters(ask: Ask) -> frozenset[str]:
+    """Return the parameters of an ask that its model does not accept, according to litellm."""
+    supported = _supported_parameters(ask.spec.model, ask.spec.address is None)
+    return frozenset(optional_parameters(ask)) - supported - {LIMIT} if supported else frozenset()
 
 
-def _content(ask: Ask) -> str | list[dict[str, Any]]:
-    if not ask.images:
-        return ask.prompt
-    images = [{"type": "image_url", "image_url": {"url": image}} for image in ask.images]
-    return [{"type": "text", "text": ask.prompt}, *images]
-
-
-def _supports_n(spec: Spec) -> bool:
-    """Whether the provider accepts `n`, according to litellm."""
+@lru_cache(maxsize=256)
+def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]:
+    """Return the parameters that a model accepts, according to litellm; empty where it does not know."""
+    litellm = litellm_loader.load_litellm()
+    name = model if is_provider_model else f"openai/{model}"
     try:
-        parameters = litellm_loader.load_litellm().get_supported_openai_params(_route(spec)["model"])
+        supported = frozenset(litellm.get_supported_openai_params(name) or ())
     except Exception:  # an unknown provider: the call itself will report it
-        return False
-    return "n" in (parameters or ())
+        return frozenset()
+    if is_provider_model and not litellm.supports_response_schema(model):
+        return supported - {FORMAT}  # JSON without a schema does not suffice
+    return supported
 
 
-def _parse_response(response: Any, ask: Ask, seconds: float) -> list[Reply]:
+def _parse_response(response: Any, ask: Ask, seconds: float, notes: tuple[str, ...]) -> list[Reply]:
     """Return the replies of a call, at most as many as were requested."""
-    if not response.choices:
-        raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
     choices = response.choices[: ask.samples]
-    usages = _split_usage(_usage(response, ask.spec, seconds), len(choices))
-    return [_reply(choice, usage) for choice, usage in zip(choices, usages, strict=True)]
+    if not choices:
+        raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
+    if sum(len(choice.message.content or "") for choice in choices) > MAX_BYTES:
+        raise too_large(ask.spec)
+    usages = split_usage(_usage(response, ask.spec, seconds), len(choices))
+    return [_reply(choice, usage, notes) for choice, usage in zip(choices, usages, strict=True)]
 
 
-def _reply(choice: Any, usage: Usage) -> Reply:
-    refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
-    text = choice.message.content or ""
-    return Reply(text=text or refusal or "", finish=_finish(choice, refusal), usage=usage)
-
-
-def _split_usage(usage: Usage, count: int) -> list[Usage]:
-    """Return the usage of one call in `count` parts that add up to it."""
-    if count == 1:
-        return [usage]
-
-    def share(tokens: int | None, index: int) -> int | None:
-        return None if tokens is None else tokens // count + (index < tokens % count)
-
-    return [
-        Usage(
-            prompt_tokens=share(usage.prompt_tokens, index),
-            completion_tokens=share(usage.completion_tokens, index),
-            seconds=None if usage.seconds is None else usage.seconds / count,
-            dollars=None if usage.dollars is None else usage.dollars / count,
-        )
-        for index in range(count)
-    ]
-
-
-def _finish(choice: Any, refusal: str | None) -> Finish:
-    if refusal or choice.finish_reason in ("content_filter", "refusal"):
-        return "refused"
-    return "cut off" if choice.finish_reason in ("length", "max_tokens") else "stop"
+def _reply(choice: Any, usage: Usage, notes: tuple[str, ...]) -> Reply:
+    message = choice.message
+    refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal") or ""
+    return Reply(
+        text=clean_text(message.content or refusal),
+        finish=to_finish(choice.finish_reason, refusal),
+        usage=usage,
+        reasoning=clean_text(getattr(message, "reasoning_content", None) or ""),
+        notes=notes,
+    )
 
 
 def _usage(response: Any, spec: Spec, seconds: float) -> Usage:
     usage = getattr(response, "usage", None)
     return Usage(
-        prompt_tokens=getattr(usage, "prompt_tokens", None),
-        completion_tokens=getattr(usage, "completion_tokens", None),
+        prompt_tokens=token_count(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=token_count(getattr(usage, "completion_tokens", None)),
         seconds=seconds,
         dollars=_dollars(response, spec),
     )
@@ -250,8 +245,6 @@ def _dollars(response: Any, spec: Spec) -> float | None:
     """Return the cost by litellm's price list; None for a server at its own address, whatever its model is called."""
     if spec.address is not None:
         return None
-    if local_server.is_local(spec):
-        return 0.0
     cost = response._hidden_params.get("response_cost")  # computed by litellm with every call
     return None if cost is None else float(cost)
 

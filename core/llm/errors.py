@@ -1,12 +1,14 @@
-"""Converts the exceptions of litellm into sentences for the user, without keys.
+"""Converts the errors of servers and the exceptions of litellm into sentences for the user, without keys.
 
 TemporaryFailure   429, 408, 5xx, no connection, a dropped connection, a timeout, a body that is not JSON
 PermanentFailure   wrong key, unknown model, an invalid request, no credit
 """
 
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
@@ -34,6 +36,20 @@ _CLASS_NAMES = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout)\s*[
 """litellm puts the names of the exceptions it wraps before the provider's message."""
 _MAX_DETAIL = 300
 """Characters of the provider's message; some send a whole HTML page."""
+_MAX_RETRY_AFTER = 86_400.0
+"""Seconds; a Retry-After header with more than a day is a mistake."""
+
+
+@dataclass(frozen=True)
+class ServerError:
+    """An error response of a server."""
+
+    status: int
+    message: str
+    param: str = ""
+    """The name of the parameter that the error is about, where the server states it."""
+    codes: frozenset[str] = frozenset()
+    """The provider's error codes and types, such as "insufficient_quota"."""
 
 
 def to_problem(error: Exception, spec: Spec) -> Problem:
@@ -42,7 +58,7 @@ def to_problem(error: Exception, spec: Spec) -> Problem:
         return error
     import openai  # litellm's classes derive from openai's, and it is loaded with litellm
 
-    status, detail = _status(error), _detail(error)
+    detail = plain_detail(str(error))
     if _is_caused_by(error, TimeoutError, openai.APITimeoutError):
         return TemporaryFailure(f"{spec.model} did not answer within {spec.timeout:g} seconds.")
     if _is_caused_by(error, JSONDecodeError):
@@ -51,37 +67,68 @@ def to_problem(error: Exception, spec: Spec) -> Problem:
         return TemporaryFailure(f"The connection to {spec.model} failed: {detail}")
     if "LLM Provider NOT provided" in detail:
         return PermanentFailure(f"The provider of {spec.model!r} is unknown: write provider/model, or give an address.")
+    if server_error := to_server_error(error):
+        return server_problem(server_error, spec, _retry_after(error))
     if _codes(error) & _NO_CREDIT_CODES:
-        return PermanentFailure(f"The account for {spec.model} has no credit left.")
-    message = f"{spec.model} {_meaning(status)} ({status or type(error).__name__}): {detail}"
-    if status is not None and (status >= 500 or status in _TEMPORARY_STATUSES):
-        return TemporaryFailure(message, retry_after=_retry_after(error))
+        return _no_credit(spec)
+    return PermanentFailure(f"{spec.model} could not be called ({type(error).__name__}): {detail}")
+
+
+def to_server_error(error: Exception) -> ServerError | None:
+    """Return the server's error response behind an exception of litellm; None where no server responded."""
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int | str) or not str(status).isdigit():
+        return None
+    return ServerError(int(status), str(error), next(_body_fields(error, "param"), ""), _codes(error))
+
+
+def server_problem(error: ServerError, spec: Spec, retry_after: float | None) -> Problem:
+    """Return the problem to raise for an error response; `retry_after` is the wait in seconds that it requests."""
+    if error.codes & _NO_CREDIT_CODES:
+        return _no_credit(spec)
+    message = f"{spec.model} {_meaning(error.status)} ({error.status}): {plain_detail(error.message)}"
+    if error.status >= 500 or error.status in _TEMPORARY_STATUSES:
+        return TemporaryFailure(message, retry_after=retry_after)
     return PermanentFailure(message)
 
 
 def is_refusal(error: Exception) -> bool:
     """Whether the provider declined to answer this text because of its content policy."""
     refusal = load_litellm().exceptions.ContentPolicyViolationError
-    return isinstance(error, refusal) or bool(_codes(error) & _POLICY_CODES)
+    return isinstance(error, refusal) or has_policy_code(_codes(error))
+
+
+def has_policy_code(codes: Set[str]) -> bool:
+    """Whether one of a provider's error codes states a refusal because of its content policy."""
+    return bool(codes & _POLICY_CODES)
+
+
+def plain_detail(text: str) -> str:
+    """Return the message of a provider on one line, without keys, tracebacks and class names, at most 300 characters.
+
+    Of a traceback only the exception in its last line remains.
+    """
+    before, marker, traceback = text.replace("\\n", "\n").partition("Traceback (most recent call last)")
+    last_line = traceback.strip().splitlines()[-1:] if marker else []
+    text = " ".join([before, *(line for line in last_line if 'File "' not in line)])
+    return _CLASS_NAMES.sub("", " ".join(redact_secrets(text).split()))[:_MAX_DETAIL]
 
 
 def redact_secrets(text: str) -> str:
     """Return the text without the values of secret environment variables and without anything that looks like a key."""
     for name, value in os.environ.items():
-        if _SECRET_NAME.search(name.upper()) and len(value) >= 6:  # shorter values occur in ordinary words
-            text = text.replace(value, "[key]")
+        secret = value.strip()
+        if _SECRET_NAME.search(name.upper()) and len(secret) >= 6:  # shorter values occur in ordinary words
+            text = text.replace(secret, "[key]")
     return _SECRET.sub("[key]", text)
 
 
-def _meaning(status: int | None) -> str:
-    if status is not None and status >= 500:
-        return "had an internal error"
-    return _MEANINGS.get(status or 0, "could not be called")
+def _no_credit(spec: Spec) -> PermanentFailure:
+    return PermanentFailure(f"The account for {spec.model} has no credit left.")
 
 
-def _detail(error: Exception) -> str:
-    """Return the provider's message on one line, without keys and class names."""
-    return _CLASS_NAMES.sub("", " ".join(redact_secrets(str(error)).split()))[:_MAX_DETAIL]
+def _meaning(status: int) -> str:
+    return "had an internal error" if status >= 500 else _MEANINGS.get(status, "could not be called")
 
 
 def _is_caused_by(error: BaseException, *classes: type[BaseException]) -> bool:
@@ -96,32 +143,36 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _codes(error: Exception) -> set[str]:
+def _codes(error: Exception) -> frozenset[str]:
     """Return the provider's error codes, such as "insufficient_quota"."""
+    return frozenset(_body_fields(error, "code"))
+
+
+def _body_fields(error: Exception, name: str) -> Iterator[str]:
+    """Yield a field of every error body in the chain of exceptions."""
     bodies = [getattr(cause, "body", None) for cause in _causes(error)]
-    codes = [body.get("code") for body in bodies if isinstance(body, dict)]
-    return {str(code) for code in codes if code}
-
-
-def _status(error: Exception) -> int | None:
-    status = getattr(error, "status_code", None)
-    return int(status) if isinstance(status, int | str) and str(status).isdigit() else None
+    return (str(body[name]) for body in bodies if isinstance(body, dict) and body.get(name))
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Return the seconds of the Retry-After header, which may be a number or a date."""
     headers: Any = getattr(error, "litellm_response_headers", None) or {}
-    value = headers.get("retry-after")
+    return parse_retry_after(headers.get("retry-after"))
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, a number or a date, between 0 and a day; None if it is neither."""
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        return _seconds_until(value)
+        seconds = _seconds_until(value)
+    return None if math.isnan(seconds) else min(max(0.0, seconds), _MAX_RETRY_AFTER)
 
 
-def _seconds_until(date: str) -> float | None:
+def _seconds_until(date: str) -> float:
+    """Return the seconds from now until a date; NaN where the text is not a date."""
     try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
+        return (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return math.nan

@@ -1,11 +1,14 @@
 """Rejects settings that contain keys: the settings of a run are stored and shown, and keys must never be."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from core.frozen import Frozen
-from core.trace import model_specs
+from core.problems import PermanentFailure
+from core.trace import Spec, model_specs
 
 KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
 RANDOM_TEXT = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
@@ -24,7 +27,10 @@ def describe_problem(model: str, address: str, variable: str) -> str:
         return 'the variable\'s name has to end in "_API_KEY", such as MY_SERVER_API_KEY.'
     if not address:
         return ""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # an unmatched bracket of an IPv6 address
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return "the server's address should look like http://127.0.0.1:8000/v1."
     if parts.username or parts.password or parts.query:
@@ -40,5 +46,42 @@ def looks_like_key(text: str) -> bool:
 def find_problems(settings: Frozen) -> Iterator[tuple[str, str]]:
     """Yield (dotted path, reason) of every model in the settings whose fields cannot be stored."""
     for path, spec in model_specs(settings):
-        if problem := describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
-            yield path, problem
+        problem = describe_problem(spec.model, spec.address or "", spec.key_variable or "")
+        words = (word for text in _texts((spec.system, spec.extra)) for word in text.split())
+        if problem or any(looks_like_key(word) for word in words):
+            yield path, problem or f"its system message or extra parameters contain what looks like a key. {ADVICE}"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in JSON-like data; the names in a mapping are not included."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for element in value.values():
+                yield from _texts(element)
+        case tuple() | list():
+            for element in value:
+                yield from _texts(element)
+
+
+def api_key(spec: Spec) -> str:
+    """Return the key in the environment variable that a model names, without white space around it; empty for none.
+
+    Raises PermanentFailure when the variable cannot be used.
+    """
+    variable = spec.key_variable
+    if not variable:
+        return ""
+    if not variable.endswith("_API_KEY"):
+        raise PermanentFailure(
+            f'The key of {spec.model} cannot come from {variable}: the name has to end in "_API_KEY".'
+        )
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise PermanentFailure(
+            f"The key of {spec.model} should be in the environment variable {variable}, which is not set."
+        )
+    if not key.isascii() or not key.isprintable():
+        raise PermanentFailure(f"The environment variable {variable} contains characters that no key has.")
+    return key

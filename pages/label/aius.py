@@ -11,7 +11,7 @@ from core.items import Item
 from core.labels import Target
 from core.problems import Problem
 from pages.label.parts import aius as desk
-from pages.label.parts import completion, labelling
+from pages.label.parts import completion
 from pages.label.parts.aius import Around, Did
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
@@ -52,7 +52,9 @@ def choose_scenario(study: Study) -> str | None:
         scenario = st.selectbox(
             "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params", width=240
         )
-        labelling.guidelines(study)
+        if study.guidelines:
+            with st.popover("Guidelines", icon=":material/menu_book:"):
+                st.markdown(sanitize_markdown(study.guidelines))
     return scenario
 
 

@@ -2,6 +2,7 @@
 
 from core.formats import tiebreak
 from core.llm.client import Model
+from core.llm.router import Router
 from storage import database, studies
 from storage.database import Engine
 from storage.transfer import imports, samples
@@ -29,6 +30,4 @@ def run_worker() -> RunWorker:
 
 def model_client() -> Model:
     """Return a client for language models."""
-    from core.llm.client import LiteLLM  # the import takes seconds, so it waits for the first run
-
-    return LiteLLM()
+    return Router()

@@ -32,7 +32,7 @@ from storage.tables import (
 Mark = Literal["skip", "flag", "note"]
 NO_ID = 0
 """No annotator and no target has this id."""
-UNIQUE = ("target_id", "annotator_id")
+ONE_EACH = ("target_id", "annotator_id")
 """There is at most one draft and one lease of a target and an annotator."""
 ANNOTATOR = bindparam("annotator", type_=Integer)
 
@@ -85,7 +85,7 @@ def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> lis
     parameters = _parameters(annotators.find_id(session, annotator) or NO_ID, overlap)
     return [
         QueueEntry(targets.from_columns(*row[1:5]), *(bool(flag) for flag in row[5:]))
-        for row in session.execute(_entry_query(queue), parameters)
+        for row in session.execute(entry_query(queue), parameters)
     ]
 
 
@@ -147,7 +147,7 @@ def save_draft(session: Session, study_id: int, target: Target, annotator: str, 
     """Save what an annotator has entered so far, in place of an earlier draft."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
-    upsert(session, DraftRow, UNIQUE, row)
+    upsert(session, DraftRow, ONE_EACH, row)
 
 
 def find_draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
@@ -184,7 +184,7 @@ def set_mark(
 
 def _save_lease(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
     until = now() + timedelta(minutes=minutes)
-    upsert(session, LeaseRow, UNIQUE, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
+    upsert(session, LeaseRow, ONE_EACH, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
 
 
 def _parameters(annotator_id: int, overlap: int) -> dict[str, Any]:
@@ -192,17 +192,19 @@ def _parameters(annotator_id: int, overlap: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)  # to build the query takes longer than to execute it
-def _entry_query(queue: Queue) -> Select[*tuple[Any, ...]]:
+def entry_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     """Select the id and target of each entry, then the fields of `QueueEntry`."""
     columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     entries = _target_query(queue).add_columns(*columns).group_by(*columns)
-    return entries.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), _full())
+    return entries.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), full_condition())
 
 
 @lru_cache(maxsize=256)
 def _open_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     """Select the id of each target, and whether the annotator can claim it."""
-    return _target_query(queue).add_columns(and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(_full())))
+    return _target_query(queue).add_columns(
+        and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(full_condition()))
+    )
 
 
 def _target_query(queue: Queue) -> Select[*tuple[Any, ...]]:
@@ -254,14 +256,14 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
     return _current_labels(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
-def _full() -> ColumnElement[bool]:
+def full_condition() -> ColumnElement[bool]:
     """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it."""
     leased = (
         select(func.count())
         .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != ANNOTATOR)
         .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
-    labelled = _current_labels(lambda label: col(label.annotator_id) != ANNOTATOR)
+    labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
     return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= bindparam("overlap")
 
 

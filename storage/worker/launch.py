@@ -12,8 +12,9 @@ from sqlalchemy import Engine
 from core.frozen import Frozen
 from core.items import Item
 from core.llm import costs, images
-from core.llm.client import LiteLLM, Model
+from core.llm.client import Model
 from core.llm.costs import CostEstimate
+from core.llm.router import Router
 from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
 from storage import runs, studies
@@ -143,7 +144,7 @@ async def execute_here(
     engine: Engine, run_id: int, report: Callable[[Run, Progress], None], model: Model | None = None
 ) -> tuple[Run, Progress]:
     """Execute a run in this process until it ends; `report` is called about once a second when there is progress."""
-    worker, model = worker_name(), model or LiteLLM()
+    worker, model = worker_name(), model or Router()
     await _claim(engine, run_id, worker)
     execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
     previous = None

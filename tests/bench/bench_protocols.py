@@ -18,8 +18,8 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from core.frozen import Frozen
 from core.items import Item
-from core.llm.client import LiteLLM
 from core.llm.limits import Limits
+from core.llm.router import Router
 from core.protocols import Protocol, trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.runner import run_flow
@@ -65,7 +65,7 @@ def with_most_calls(flow: Flow, protocol: Protocol, settings: Frozen) -> Flow:
 
 async def measure_run(protocol: Protocol, settings: Frozen, items: list[Item]) -> tuple[int, float]:
     """Return the number of calls and the seconds."""
-    model, limits, templates = LiteLLM(), Limits(parallel=PARALLEL_CALLS), protocol.prompts
+    model, limits, templates = Router(), Limits(parallel=PARALLEL_CALLS), protocol.prompts
     calls = 0
 
     async def record(event: Event) -> None:

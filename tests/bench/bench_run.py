@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from core.formats.records import ItemRecord
-from core.llm.client import LiteLLM
+from core.llm.router import Router
 from core.protocols.registry import PROTOCOLS
 from storage import runs, studies
 from storage.database import connect, reading, upgrade, writing
@@ -45,7 +45,7 @@ def seconds(count: int, address: str, folder: Path) -> float:
 
 
 async def _timed(engine, run_id: int, worker: str) -> float:
-    model = LiteLLM()
+    model = Router()
     start = time.perf_counter()
     await execute_run(engine, run_id, model, worker=worker)
     elapsed = time.perf_counter() - start

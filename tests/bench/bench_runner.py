@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from core.items import Criterion, Item, Response
-from core.llm.client import LiteLLM, Model, ScriptedModel
+from core.llm.client import Model, ScriptedModel
 from core.llm.limits import ConcurrencyLimit, Limits
+from core.llm.router import Router
 from core.protocols import Judge, trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
@@ -65,7 +66,7 @@ async def run_traces(
 ) -> tuple[float, list[TurnCompleted]]:
     """Return the seconds of the whole run, and its turns."""
     protocol, chosen_settings, templates = PROTOCOLS["scaleeval"], settings(address), PROTOCOLS["scaleeval"].prompts
-    model, limits = model or LiteLLM(), SharedLimit()
+    model, limits = model or Router(), SharedLimit()
     turns: list[TurnCompleted] = []
 
     def recorder(item: Item) -> Record:

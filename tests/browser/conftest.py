@@ -42,8 +42,8 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def serve(database: str, log: Path, **environment: str) -> Served:
-    port = free_port()
+def serve(database: str, log: Path, port: int = 0, **environment: str) -> Served:
+    port = port or free_port()
     with log.open("wb") as log_file:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
@@ -71,6 +71,15 @@ def stop_server(served: Served) -> None:
         served.process.wait(10)
     except subprocess.TimeoutExpired:
         served.process.kill()
+
+
+def start(page):
+    """Confirm the guidelines where there are some, and wait for an item that can be labelled."""
+    page.locator("label-workbench[data-phase=guidelines], label-workbench[data-phase=working]").wait_for()
+    if page.locator("label-workbench[data-phase=guidelines]").count():
+        page.keyboard.press("Enter")
+    page.locator("label-workbench[data-phase=working]").wait_for()
+    page.wait_for_timeout(350)  # a key cannot be meant for an item that has only just appeared
 
 
 @pytest.fixture
@@ -108,7 +117,7 @@ def visit(chromium):
     contexts = []
 
     def open_page(address: str, annotator: str | None = None, **options):
-        context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
+        context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
         contexts.append(context)
         if annotator:
             parts = urlsplit(address)

@@ -84,3 +84,8 @@ def test_several_criteria_have_their_opinions_and_reasons_but_no_common_value() 
 
 def test_a_single_criterion_has_its_value() -> None:
     assert combine_verdicts({"brevity": make_verdict("brevity", 2, "agreed")}).value == 2
+
+
+def test_a_model_with_extra_parameters_is_hashable() -> None:
+    spec, equal, other = (Spec(model="m", extra={"min_p": value}) for value in (0.1, 0.1, 0.2))
+    assert {spec: "a"}[equal] == "a" and other not in {spec}

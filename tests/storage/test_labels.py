@@ -4,7 +4,7 @@ import pytest
 
 from core.formats.records import CriterionRecord, RunRecord, ScaleRecord
 from core.items import Criterion
-from core.labels import Scale
+from core.labels import Evidence, Scale
 from core.problems import Problem
 from storage import labels, studies
 from storage.database import reading, writing
@@ -241,3 +241,29 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
         after = [row.model_dump() for row in session.query(LabelRow).order_by(LabelRow.id)]
     assert after[:1] == before
     assert len(after) == 4
+
+
+def test_evidence_guidelines_and_surplus_are_stored_with_a_label(engine, a_study):
+    evidence = (Evidence(block="response-1", start=0, end=4),)
+    with writing(engine) as session:
+        labels.save(session, a_study.id, make_target(), "ann", 1, evidence=evidence, surplus=True, guidelines=2)
+        labels.save(session, a_study.id, make_target(), "bob", 1)
+    with reading(engine) as session:
+        first, second = labels.history(session, a_study.id, make_target())
+    assert (first.evidence, first.surplus, first.guidelines) == (evidence, True, 2)
+    assert (second.evidence, second.surplus, second.guidelines) == ((), False, None)
+
+
+def test_a_surplus_label_counts_in_agreement_and_gold_like_any_other(engine, a_study):
+    with writing(engine) as session:
+        labels.save(session, a_study.id, make_target(), "ann", 1)
+        labels.save(session, a_study.id, make_target(), "bob", 2, surplus=True)
+    with reading(engine) as session:
+        assert set(labels.frame(session, a_study.id)["rater"]) == {"ann", "bob"}
+        assert [gold.annotators for gold in labels.gold_labels(session, a_study.id)] == [2]
+
+
+def test_labels_without_the_new_fields_are_exported_as_before(engine, a_study):
+    with writing(engine) as session:
+        label = labels.save(session, a_study.id, make_target(), "ann", 1)
+    assert not {"evidence", "surplus", "guidelines"} & label.model_dump().keys()

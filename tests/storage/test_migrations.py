@@ -107,9 +107,9 @@ def read_tables(engine):
 def test_the_third_migration_keeps_every_row_and_can_be_reversed(engine, a_study):
     """Revision 0003 renames tables and columns: `ruling`, `seen`, `doubt` and others."""
     study_with_all_tables(engine, a_study)
+    migrate(engine, command.downgrade, "0003")
     new = read_tables(engine)
-    with engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), "0002")
+    migrate(engine, command.downgrade, "0002")
     old = read_tables(engine)
     assert {"ruling", "seen"} <= old.keys() and {"adjudication", "opinion_view"} & old.keys() == set()
     assert {table for table, rows in old.items() if not rows} == set()
@@ -117,8 +117,31 @@ def test_the_third_migration_keeps_every_row_and_can_be_reversed(engine, a_study
         RENAMED_TABLES.get(table, table): [{RENAMED_COLUMNS.get(name, name): row[name] for name in row} for row in rows]
         for table, rows in old.items()
     }
-    upgrade(engine)
+    migrate(engine, command.upgrade, "0003")
     assert renamed == read_tables(engine) == new
+    upgrade(engine)
+
+
+def migrate(engine, direction, revision):
+    """Upgrade or downgrade to a revision."""
+    with engine.execution_options(writes=True).begin() as connection:
+        direction(alembic_config(connection), revision)
+
+
+def test_the_fourth_migration_keeps_labels_and_makes_the_guidelines_version_1(engine, a_study):
+    study_with_all_tables(engine, a_study)
+    with writing(engine) as session:
+        studies.update(session, a_study.id, description="", guidelines="Be fair.", rules=a_study.rules)
+    migrate(engine, command.downgrade, "0003")
+    before = read_tables(engine)
+    upgrade(engine)
+    after = read_tables(engine)
+    assert {table: len(rows) for table, rows in before.items()}.items() <= {t: len(r) for t, r in after.items()}.items()
+    assert [(bool(row["surplus"]), row["evidence"], row["guidelines"]) for row in after["label"]] == [
+        (False, None, None)
+    ]
+    assert [(row["version"], row["text"]) for row in after["guidelines"]] == [(1, "Be fair.")]
+    assert {len(row["secret"]) for row in after["study"]} == {32}
 
 
 def study_with_all_tables(engine, study):

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from typing import TextIO
+from typing import Literal, TextIO
 
 import streamlit as st
 
@@ -18,6 +18,8 @@ from storage import database, labels, studies
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.transfer import exports, instructions
+
+REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
 
 
 def draw_study(study: Study) -> None:
@@ -57,9 +59,15 @@ def _draw_rules(study: Study) -> None:
             help="Annotators first label without seeing the judges, then see the trace and can change their label. "
             "Both labels are stored.",
         )
+        reason = left.selectbox(
+            "Reason", REASONS, index=REASONS.index(study.rules.reason), help="Whether a label has a reason."
+        )
+        evidence = middle.toggle(
+            "Evidence", study.rules.evidence, help="Annotators can select passages, which are stored with the label."
+        )
         if not st.form_submit_button("Save", type="primary"):
             return
-    rules = StudyRules(overlap=overlap, reveal=reveal, lease_minutes=minutes)
+    rules = StudyRules(overlap=overlap, reveal=reveal, lease_minutes=minutes, reason=reason, evidence=evidence)
     with database.writing(resources.engine()) as session:
         studies.update(session, study.id, description=description, guidelines=guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")

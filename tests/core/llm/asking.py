@@ -1,9 +1,11 @@
-"""One ask to a local server, through litellm."""
+"""Asks to a local server, through a client."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from core.llm.client import LiteLLM, Reply
+from core.llm.client import Model, Reply
+from core.llm.router import Router
 from core.problems import Problem
 from core.trace import Ask, Spec
 
@@ -14,15 +16,37 @@ def make_ask(address: str | None, prompt: str = "Which is better?", **fields: An
     return Ask("a", "opinion", 0, spec, prompt, int)
 
 
-def complete_ask(ask: Ask) -> Reply | Problem:
+def complete_ask(ask: Ask, client: Callable[[], Model] = Router) -> Reply | Problem:
     """Return the reply, or the problem raised instead."""
+    return complete_asks([ask], client)[0]
 
-    async def run() -> Reply | Problem:
-        model = LiteLLM()
+
+def complete_asks(asks: list[Ask], client: Callable[[], Model] = Router) -> list[Reply | Problem]:
+    """Return the reply or the problem of each ask, in sequence through one client."""
+
+    async def run() -> list[Reply | Problem]:
+        model = client()
+        outcomes: list[Reply | Problem] = []
         try:
-            return await model.complete(ask)
-        except Problem as problem:
-            return problem
+            for ask in asks:
+                try:
+                    outcomes.append(await model.complete(ask))
+                except Problem as problem:
+                    outcomes.append(problem)
+            return outcomes
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def sample_ask(ask: Ask, client: Callable[[], Any] = Router) -> list[Reply]:
+    """Return the replies of one call for several samples."""
+
+    async def run() -> list[Reply]:
+        model = client()
+        try:
+            return await model.sample(ask)
         finally:
             await model.close()
 

@@ -4,9 +4,9 @@ import pytest
 
 from core.llm.client import available_models
 from core.llm.errors import redact_secrets
-from core.problems import PermanentFailure
-from tests.core.llm.asking import complete_ask, make_ask
-from tests.openai_server import run_server
+from core.llm.secrets import describe_problem, find_problems
+from core.protocols import Judge
+from core.trace import Spec
 
 PROVIDER_KEY = "ambient-secret-000111"
 SERVER_KEY = "own-secret-222333"
@@ -16,39 +16,6 @@ SERVER_KEY = "own-secret-222333"
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PROVIDER_KEY)
     monkeypatch.setenv("LAB_API_KEY", SERVER_KEY)
-
-
-def test_an_address_never_gets_the_providers_key() -> None:
-    with run_server() as server:
-        complete_ask(make_ask(server.address))
-    assert [line["key"] for line in server.log] == ["none"]
-
-
-def test_an_address_gets_the_key_named_for_it() -> None:
-    with run_server() as server:
-        complete_ask(make_ask(server.address, key_variable="LAB_API_KEY"))
-    assert [line["key"] for line in server.log] == [SERVER_KEY]
-
-
-def test_a_missing_key_is_reported_before_any_call() -> None:
-    with run_server() as server:
-        result = complete_ask(make_ask(server.address, key_variable="MY_API_KEY"))
-    assert isinstance(result, PermanentFailure) and not server.log
-    assert str(result) == "The key of judge-1 should be in the environment variable MY_API_KEY, which is not set."
-
-
-def test_a_key_variable_has_to_end_in_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_SECRET", "not for this")
-    with run_server() as server:
-        result = complete_ask(make_ask(server.address, key_variable="AWS_SECRET"))
-    assert isinstance(result, PermanentFailure) and not server.log
-    assert 'the name has to end in "_API_KEY"' in str(result)
-
-
-def test_the_name_of_a_model_at_an_address_is_sent_unchanged() -> None:
-    with run_server() as server:
-        complete_ask(make_ask(server.address, model="openai/gpt-oss-20b"))
-    assert [line["model"] for line in server.log] == ["openai/gpt-oss-20b"]
 
 
 def test_keys_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +47,25 @@ def test_the_local_model_is_described_as_weak() -> None:
 def test_every_suggested_model_has_a_known_price(monkeypatch: pytest.MonkeyPatch) -> None:
     from core.llm.client import _SUGGESTED_MODELS
     from core.llm.costs import model_price
-    from core.trace import Spec
 
     for variable in _SUGGESTED_MODELS:
         monkeypatch.setenv(variable, "x")
     assert [model.model for model in available_models() if model_price(Spec(model=model.model)) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_rejected"),
+    [
+        ({"system": "Use sk-abcdefghijklmnop1234 for this."}, True),
+        ({"extra": {"headers": [{"api_key": "sk-abcdefghijklmnop1234"}]}}, True),
+        ({"system": "You are a careful judge.", "extra": {"min_p": 0.1, "guided_choice": ["1", "2"]}}, False),
+        ({"system": "Reply in JSON.", "extra": {"chat_template_kwargs": {"enable_thinking": False}}}, False),
+    ],
+)
+def test_a_key_in_the_system_message_or_the_extra_parameters_is_rejected(fields: dict, is_rejected: bool) -> None:
+    judge = Judge(name="ann", spec=Spec(model="judge-1", **fields))
+    assert bool(list(find_problems(judge))) is is_rejected
+
+
+def test_an_address_with_an_unmatched_bracket_is_rejected() -> None:
+    assert "should look like" in describe_problem("judge-1", "http://[::1/v1", "")

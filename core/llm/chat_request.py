@@ -1,0 +1,74 @@
+"""The body of a chat completion request."""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from core.llm.local_server import is_local
+from core.llm.replies import valid_text
+from core.problems import PermanentFailure
+from core.trace import Ask, Spec
+
+FORMAT = "response_format"
+LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
+OPTIONAL = (FORMAT, "temperature", "top_p", "seed", "reasoning_effort", LIMIT)
+"""Parameters that can be omitted from a request."""
+FIXED = ("model", "messages", "n", "stream", FORMAT)
+"""Parameters that `extra` cannot set."""
+
+
+def chat_body(ask: Ask, omitted: Set[str] = frozenset()) -> dict[str, Any]:
+    """Return the request body for an ask, without the parameters in `omitted`."""
+    spec = ask.spec
+    body: dict[str, Any] = {"model": spec.model, "messages": messages(ask), "stream": False}
+    body |= parameters(ask, omitted)
+    if ask.grammar and ask.schema is None and is_local(spec):
+        body["grammar"] = ask.grammar
+    return body | extra_parameters(spec)
+
+
+def parameters(ask: Ask, omitted: Set[str]) -> dict[str, Any]:
+    """Return the parameters of an ask, without those in `omitted`."""
+    chosen = {name: value for name, value in optional_parameters(ask).items() if name not in omitted}
+    if LIMIT in omitted:
+        chosen[NEWER_LIMIT] = ask.spec.max_tokens
+    return chosen | ({"n": ask.samples} if ask.samples > 1 else {})
+
+
+def extra_parameters(spec: Spec) -> dict[str, Any]:
+    """Return the additional fields of the settings; raise PermanentFailure for one that they cannot set."""
+    if fixed := [name for name in spec.extra if name in FIXED]:
+        raise PermanentFailure(f"The extra parameters of {spec.model} cannot set {fixed[0]!r}.")
+    return dict(spec.extra)
+
+
+def optional_parameters(ask: Ask) -> dict[str, Any]:
+    """Return the optional parameters of an ask that have a value, by their names in the protocol."""
+    spec = ask.spec
+    values = {
+        FORMAT: response_format(ask.schema) if ask.schema is not None else None,
+        "temperature": spec.temperature,
+        "top_p": spec.top_p,
+        "seed": spec.seed,
+        "reasoning_effort": spec.reasoning_effort,
+        LIMIT: spec.max_tokens,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def messages(ask: Ask) -> list[dict[str, Any]]:
+    """Return the system message, where there is one, and the prompt with its images."""
+    system = [{"role": "system", "content": valid_text(ask.spec.system)}] if ask.spec.system else []
+    return [*system, {"role": "user", "content": content(ask)}]
+
+
+def content(ask: Ask) -> str | list[dict[str, Any]]:
+    """Return the prompt as text, or as parts where it has images."""
+    if not ask.images:
+        return valid_text(ask.prompt)
+    images = [{"type": "image_url", "image_url": {"url": image}} for image in ask.images]
+    return [{"type": "text", "text": valid_text(ask.prompt)}, *images]
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameter that requests structured output with a JSON schema."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}

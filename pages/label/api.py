@@ -1,0 +1,258 @@
+"""The JSON routes of the workbench, under /api/label: who asks, whether they may, and what storage answers.
+
+See docs/workbench-api.md. Every error is a code and one sentence.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from core.llm import images
+from core.problems import Problem
+from pages.label.parts.request_checks import (
+    Failed,
+    annotator_key,
+    check_origin,
+    check_token,
+    csrf_token,
+    is_count,
+    read_body,
+    signed_in,
+)
+from pages.parts import assets, resources
+from storage import annotators, database, guidelines, items
+from storage.labelling import actions, claims, panels, tasks, undo
+from storage.labelling.work import Json, Unknown, Work, find_task, open_work
+
+MOST_KNOWN = 5_000
+"""Tasks that a browser can list as known."""
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+TITLES = {"disagreements": "Disagreements", "scores": "Scores", "answers": "Answers", "weights": "Aspect weights"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A checked request: whose queue it is about, its query, and its body where it has one."""
+
+    work: Work
+    query: dict[str, str]
+    body: Json
+
+
+Handler = Callable[[Call], Json | Response]
+
+
+class Scripts(StaticFiles):
+    """The files of the element. A browser asks each time whether they changed: old scripts and a new API do not mix."""
+
+    def file_response(self, *args: Any, **keywords: Any) -> Response:
+        """Return a file that is validated on every use."""
+        response = super().file_response(*args, **keywords)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of the workbench, with those of its scripts."""
+    return [
+        Route("/api/label/session", _endpoint(session)),
+        Route("/api/label/tasks", _endpoint(next_tasks), methods=["POST"]),
+        Route("/api/label/tasks/{task}", _endpoint(one_task)),
+        Route("/api/label/actions", _endpoint(perform), methods=["POST"]),
+        Route("/api/label/history", _endpoint(history)),
+        Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
+        Route("/api/label/image", _endpoint(image)),
+        Mount("/assets/workbench", Scripts(directory=assets.PAGES / "label" / "workbench")),
+    ]
+
+
+# ---- what is answered ------------------------------------------------------------------------------------------------
+
+
+def session(call: Call) -> Json:
+    """Return who labels what: the first request of the element."""
+    work = call.work
+    past = history(call)
+    with database.reading(resources.engine()) as opened:
+        newest = guidelines.current(opened, work.study.id)
+        return {
+            "csrf": csrf_token(work),
+            "annotator": {"key": annotator_key(work), "name": work.annotator},
+            "study": {
+                "id": work.study.id,
+                "name": work.study.name,
+                "home": f"/?{urlencode({'study': work.study.name})}",
+            },
+            "kind": work.name,
+            "title": TITLES[work.name],
+            "rules": {
+                "reveal": work.study.rules.reveal,
+                "evidence": work.study.rules.evidence,
+                "reason": work.study.rules.reason,
+                "quick": False,
+            },
+            "guidelines": {
+                "version": newest.version,
+                "read": guidelines.read_version(opened, work.study.id, work.annotator_id),
+                "format": "markdown",
+                "text": newest.text,
+            },
+            "progress": tasks.progress(opened, work),
+            "history": past,
+            "signin": "/",
+        }
+
+
+def next_tasks(call: Call) -> Json:
+    """Return the next tasks; nothing is claimed."""
+    have, count = call.body.get("have", []), call.body.get("count", 30)
+    if not isinstance(have, list) or len(have) > MOST_KNOWN or not all(isinstance(name, str) for name in have):
+        raise Failed(400, "invalid", "The list of known items cannot be read.")
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= tasks.MOST:
+        raise Failed(400, "invalid", f"Between 1 and {tasks.MOST} items can be requested.")
+    tab = call.query.get("tab", "todo")
+    if tab not in tasks.TABS:
+        raise Failed(400, "invalid", "There is no such tab.")
+    first = call.query.get("item") or None
+    with database.reading(resources.engine()) as opened:
+        found = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first)
+        found["guidelines"] = {"version": guidelines.current(opened, call.work.study.id).version}
+    _reveal(call.work, found["tasks"])
+    return found
+
+
+def one_task(call: Call) -> Json:
+    """Return one task of the queue."""
+    with database.reading(resources.engine()) as opened:
+        found = tasks.task_jsons(opened, call.work, [find_task(opened, call.work, call.query["task"])])
+    _reveal(call.work, found)
+    return found[0]
+
+
+def perform(call: Call) -> Json:
+    """Carry out actions."""
+    work, body = call.work, call.body
+    sent, client, after = body.get("actions"), body.get("client"), body.get("after", 0)
+    if not isinstance(sent, list) or not 0 < len(sent) <= actions.MOST or not all(map(_has_number, sent)):
+        raise Failed(400, "invalid", f"A request has 1 to {actions.MOST} actions with numbers.")
+    if not isinstance(client, str) or not 0 < len(client) <= 64 or not is_count(after):
+        raise Failed(400, "invalid", "The request has no client or no number.")
+    try:
+        results = actions.perform(resources.engine(), work, client, sent, after=after, first=body.get("first") is True)
+    except actions.OutOfSequence:
+        raise Failed(409, "sequence", "Earlier actions are missing.") from None
+    known = max((action.get("guidelines") or 0 for action in sent if is_count(action.get("guidelines"))), default=0)
+    with database.reading(resources.engine()) as opened:
+        newest = guidelines.current(opened, work.study.id)
+        reply = {"results": results, "progress": tasks.progress(opened, work), "stack": undo.count(opened, work)}
+    if newest.version > known:
+        reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
+    return reply
+
+
+def history(call: Call) -> Json:
+    """Return older entries of the undo stack."""
+    with database.reading(resources.engine()) as opened:
+        found = undo.history(opened, call.work, call.query.get("before"))
+    _reveal(call.work, found["tasks"])
+    return found
+
+
+def presence(call: Call) -> Json:
+    """Renew the claim of the task on the screen, or end all claims when the page is left."""
+    work, name = call.work, call.body.get("task")
+    with database.writing(resources.engine()) as opened:
+        if call.body.get("leaving") is True:
+            claims.release_all(opened, work.queue, work.annotator_id)
+            return {"claim": "free"}
+        if not isinstance(name, str):
+            raise Failed(400, "invalid", "The request names no item.")
+        rules, task = work.study.rules, find_task(opened, work, name)
+        held = claims.claim(opened, task.id, work.annotator_id, overlap=rules.overlap, minutes=rules.lease_minutes)
+        return {"claim": "mine" if held else "full"}
+
+
+def image(call: Call) -> Response:
+    """Return an image of a task, named by its block: the path may reveal the system."""
+    with database.reading(resources.engine()) as opened:
+        task = find_task(opened, call.work, call.query.get("task", ""))
+        item = items.get(opened, call.work.study.id, task.target.item)
+    path = panels.block_image(item, call.query.get("block", ""))
+    if path is None or images.is_url(path):
+        raise Failed(404, "unknown", "There is no such image.")
+    try:
+        found = images.read_image(images.media_folder(call.work.study.name), path)
+    except (Problem, OSError):  # the sentence would name the path
+        raise Failed(404, "unknown", "There is no such image.") from None
+    return Response(found.content, media_type=found.type, headers=HEADERS)
+
+
+def _reveal(work: Work, found: list[Json]) -> None:
+    """Add what the annotator may see of the tasks that are labelled."""
+    if any(target["version"] != "0" for task in found for target in task["targets"]):
+        with database.writing(resources.engine()) as opened:
+            tasks.add_reveals(opened, work, found, [find_task(opened, work, task["id"]) for task in found])
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _endpoint(handle: Handler) -> Callable[[Request], Any]:
+    """Return the handler as an endpoint with its checks and its errors."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            check_origin(request)
+            body = await read_body(request) if request.method == "POST" else {}
+            reply = await run_in_threadpool(_answer, handle, request, body)
+        except Failed as failed:
+            return _error(failed.status, failed.code, str(failed))
+        except Unknown as unknown:
+            return _error(404, "unknown", str(unknown))
+        except Problem as problem:
+            return _error(400, "invalid", str(problem))
+        except Exception:
+            logging.getLogger("tiebreak").exception("A request of the workbench raised an exception.")
+            return _error(500, "unavailable", "An unexpected error occurred; its details are in the server's log.")
+        return reply if isinstance(reply, Response) else JSONResponse(reply, headers=HEADERS)
+
+    return endpoint
+
+
+def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
+    query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
+    name = signed_in(request)
+    run = query.get("run")
+    if run and not (run.isdecimal() and len(run) < 12):
+        raise Failed(400, "invalid", "The run should be a number.")
+    with database.reading(resources.engine()) as opened:
+        is_new = annotators.find_id(opened, name) is None
+    with (database.writing if is_new else database.reading)(resources.engine()) as opened:
+        work = open_work(
+            opened,
+            query.get("kind", ""),
+            query.get("study", ""),
+            name,
+            criterion=query.get("criterion") or None,
+            scenario=query.get("scenario") or None,
+            run_id=int(run) if run else None,
+        )
+    if request.method == "POST":
+        check_token(request, work, body)
+    return handle(Call(work, query, body))
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return JSONResponse({"error": code, "message": message}, status, headers=HEADERS)
+
+
+def _has_number(action: object) -> bool:
+    return isinstance(action, dict) and is_count(action.get("seq")) and action["seq"] > 0

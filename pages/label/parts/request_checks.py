@@ -1,0 +1,92 @@
+"""The checks of a request to the workbench: its size and form, where it comes from, and who is signed in."""
+
+import hmac
+import ipaddress
+import json
+from urllib.parse import unquote, urlsplit
+
+from starlette.requests import Request
+
+from core.problems import Problem
+from pages.parts.shell import COOKIE
+from storage import annotators
+from storage.labelling.work import Json, Work
+
+LARGEST_BODY = 1_000_000
+"""Bytes. Fifty actions with reasons of ordinary length are a tenth of it."""
+
+
+class Failed(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def annotator_key(work: Work) -> str:
+    """Return the annotator's name for the browser's outbox."""
+    return f"a-{work.ids.digest('annotator', work.annotator).hex()[:16]}"
+
+
+def csrf_token(work: Work) -> str:
+    """Return the token that a request from another site does not have."""
+    return work.ids.digest("csrf", work.annotator).hex()
+
+
+def signed_in(request: Request) -> str:
+    """Return the annotator of the session's cookie."""
+    try:
+        return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
+    except Problem:
+        raise Failed(401, "signed_out", "You are signed out; sign in to go on.") from None
+
+
+def check_origin(request: Request) -> None:
+    """Raise Failed unless the request is for this machine and comes from a page of this server."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if not _is_own_host(host) or (origin is None and request.method == "POST"):
+        raise Failed(403, "forbidden", "This address is not served.")
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise Failed(403, "forbidden", "Requests from other sites are not answered.")
+
+
+def _is_own_host(host: str) -> bool:
+    """Return whether a Host header names this machine; another name may have been rebound to it."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def check_token(request: Request, work: Work, body: Json) -> None:
+    """Raise Failed unless the request has the session's token and names the annotator who is signed in."""
+    if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(work).encode()):
+        raise Failed(403, "csrf", "The session's token is missing or outdated.")
+    if body.get("annotator") != annotator_key(work):
+        raise Failed(409, "other_annotator", "You are signed in as another annotator in this browser.")
+
+
+async def read_body(request: Request) -> Json:
+    """Return the JSON object of a request's body."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Failed(400, "invalid", "The body should be JSON.")
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BODY:
+            raise Failed(413, "too_large", "The request is too large.")
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Failed(400, "invalid", "The body should be JSON.") from None
+    if not isinstance(body, dict):
+        raise Failed(400, "invalid", "The body should be a JSON object.")
+    return body
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value is a whole number from 0 that a database can store."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31

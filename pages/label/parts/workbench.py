@@ -1,0 +1,81 @@
+"""Mounts the workbench element on a label page, below Streamlit's header and beside a closed sidebar."""
+
+import hashlib
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from core.labels import Kind, Target
+from pages.parts import resources, shell
+from storage import database, studies
+from storage import items as stored_items
+from storage.labelling import work
+from storage.studies import Study
+
+SCRIPT = "/assets/workbench/workbench.js"
+PAGE_STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding: 0; max-width: none; }
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0; }
+[data-testid="stHeader"] { background: none; height: 44px; min-height: 44px; width: 3rem; padding: 0; }
+label-workbench { --workbench-inset: 34px; }
+</style>"""
+LINKED = ("tab", "run")
+"""Parameters of the page's address that the element takes over."""
+
+
+def choose_study() -> Study:
+    """Draw the study selection in the sidebar; the screen belongs to the item. Stops the page where there is none."""
+    st.set_page_config(initial_sidebar_state="collapsed")
+    with database.reading(resources.engine()) as session:
+        names = studies.names(session)
+    if not names:
+        st.info("There are no studies yet.")
+        st.page_link(shell.page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
+        st.stop()
+    shell.apply_study_from_address(names)
+    with st.sidebar:
+        name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
+    st.query_params["study"] = st.session_state["study_in_address"] = name
+    with database.reading(resources.engine()) as session:
+        return studies.get(session, name)
+
+
+def choose_scenario(study: Study) -> str | None:
+    """Draw the choice of a scenario in the sidebar; it is in the address."""
+    with database.reading(resources.engine()) as session:
+        scenarios = stored_items.scenarios(session, study.id)
+    if not scenarios:
+        return None
+    with st.sidebar:
+        return st.selectbox("Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params")
+
+
+def linked_item(study: Study, kind: Kind) -> str | None:
+    """Return what the address links to: a task where it names a criterion or part of the item, else the item."""
+    item, criterion = st.query_params.get("item"), st.query_params.get("on")
+    if item is None or criterion is None:
+        return item
+    target = Target(item=item, kind=kind, criterion=criterion, part=st.query_params.get("part", ""))
+    with database.reading(resources.engine()) as session:
+        return work.link_name(session, study.id, target) or item
+
+
+def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None]) -> None:
+    """Draw the element for one queue. Another queue is another element, so that nothing of the first one is left."""
+    linked = {name: st.query_params.get(name) for name in LINKED}
+    linked["item"] = linked_item(study, work.TARGET_KINDS[kind])
+    query = {"study": study.name, "kind": kind, **{name: value for name, value in choices.items() if value}}
+    query |= {name: value for name, value in linked.items() if value}
+    st.html(PAGE_STYLE)
+    address = urlencode(query)
+    name = f"workbench-{hashlib.blake2b(address.encode(), digest_size=8).hexdigest()}"
+    element(name, address)(key=name)
+
+
+def element(name: str, query: str) -> Any:
+    """Return the component of a queue. It has no script of its own: the element is one file that the page loads."""
+    html = f'<label-workbench query="{escape(query)}"></label-workbench><script type="module" src="{SCRIPT}"></script>'
+    return st.components.v2.component(name, html=html, isolate_styles=False)

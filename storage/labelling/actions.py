@@ -1,0 +1,101 @@
+"""Carries out the actions of a workbench: each in one transaction, once, and on the target it was meant for.
+
+An action is identified by annotator, client and sequence number. Its result is stored with what it changed, so a
+request that is sent again gets the same answer and changes nothing. See docs/workbench-api.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.problems import Problem
+from storage.database import Engine, reading, writing
+from storage.json_columns import sanitize
+from storage.labelling import action_log, tasks
+from storage.labelling.effects import CARRY_OUT, Action, Transaction, standing_now
+from storage.labelling.work import Json, Refused, Work, find_task, work_of_task
+from storage.tables import AnnotatorRow
+
+MOST = 50
+"""Actions in one request."""
+
+
+class OutOfSequence(Exception):
+    """The actions follow some that were never received."""
+
+
+def perform(
+    engine: Engine, work: Work, client: str, actions: Sequence[Mapping[str, Any]], *, after: int, first: bool = False
+) -> list[Json]:
+    """Carry out the actions of a request in order, and return their results.
+
+    Raises OutOfSequence where the client has sent actions that are not stored here.
+    """
+    with reading(engine) as session:
+        last = action_log.last_seq(session, work, client)
+    if after > (last or 0) and (last is not None or not first):
+        raise OutOfSequence
+    results = [_perform_once(engine, work, client, action) for action in actions]
+    return _with_reveals(engine, work, actions, results)
+
+
+def _perform_once(engine: Engine, work: Work, client: str, fields: Mapping[str, Any]) -> Json:
+    """Return the stored result of an action, or carry it out and store its result in the same transaction."""
+    seq = int(fields["seq"])
+    with writing(engine) as session:
+        _lock_annotator(session, work)
+        stored = action_log.stored_result(session, work, client, seq)
+        if stored is not None:
+            return stored
+        if seq <= (action_log.last_seq(session, work, client) or 0):
+            message = "This arrived after a later action and was not carried out."
+            return {"seq": seq, "status": "rejected", "message": message}
+        result = {"seq": seq, **_result(session, work, client, fields)}
+        action_log.save_result(session, work, client, seq, result)
+        return result
+
+
+def _result(session: Session, work: Work, client: str, fields: Mapping[str, Any]) -> Json:
+    """Carry out an action; a refused one changes nothing, and its result says what stands."""
+    try:
+        action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
+    except ValidationError as error:
+        return {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
+    transaction = Transaction(session, work_of_task(session, work, action.task), client, action)
+    try:
+        with session.begin_nested():
+            return {"status": "accepted", **CARRY_OUT[action.type](transaction)}
+    except Refused as refused:
+        return {"status": refused.status, "message": str(refused), **standing_now(transaction)}
+    except Problem as problem:
+        return {"status": "rejected", "message": str(problem), **standing_now(transaction)}
+
+
+def _lock_annotator(session: Session, work: Work) -> None:
+    """Let the requests of one annotator wait for each other; SQLite has one writer at a time anyway."""
+    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == work.annotator_id)
+    session.execute(row.with_for_update(key_share=True))
+
+
+def _with_reveals(
+    engine: Engine, work: Work, actions: Sequence[Mapping[str, Any]], results: Sequence[Json]
+) -> list[Json]:
+    """Add the reveals of accepted labels; from now on the annotator's labels of these targets are not blind.
+
+    Only now: the actions of one request were made before its reply could be seen.
+    """
+    names = [
+        str(action["task"]) if result.get("revealed") else "" for action, result in zip(actions, results, strict=True)
+    ]
+    reveals: dict[str, Json] = {"": {}}
+    if any(names):
+        with writing(engine) as session:
+            for name in set(names) - {""}:
+                task = find_task(session, work_of_task(session, work, name), name)
+                reveals[name] = {"reveal": tasks.reveal_once(session, work, task)}
+    plain = [{key: value for key, value in result.items() if key != "revealed"} for result in results]
+    return [result | reveals[name] for result, name in zip(plain, names, strict=True)]

@@ -1,0 +1,269 @@
+"""What each type of action of the workbench does. An action raises Refused or Problem where it is not carried out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.frozen import Frozen
+from core.labels import Evidence, Target
+from core.problems import Problem
+from storage import guidelines, labels, targets
+from storage.labelling import action_log, claims, entered, panels, queue, undo
+from storage.labelling.entered import Standing
+from storage.labelling.queue import Mark
+from storage.labelling.work import Json, Refused, Task, Work, find_task, find_tasks, part_of
+from storage.tables import DraftRow
+
+LONGEST_TEXT = 20_000
+ANSWERED_ELSEWHERE = "You answered this in another window."
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Name = Annotated[str, Field(max_length=64)]
+
+
+class Action(Frozen):
+    """One action; which fields it has depends on its type."""
+
+    seq: int = Field(ge=1, lt=2**31)
+    type: Literal["label", "draft", "skip", "flag", "note", "undo", "redo", "read"]
+    task: Name = ""
+    target: Name = ""
+    base: Name = ""
+    value: Any = None
+    reason: Text = ""
+    evidence: tuple[Evidence, ...] = Field(default=(), max_length=100)
+    seconds: float | None = Field(default=None, ge=0, le=1e6)
+    guidelines: int = Field(default=0, ge=0, lt=2**31)
+    on: bool = True
+    text: Text = ""
+    entry: Name = ""
+
+    @property
+    def content(self) -> Json:
+        """Value, reason and evidence."""
+        evidence = [passage.model_dump() for passage in self.evidence]
+        return {"value": self.value, "reason": self.reason, "evidence": evidence}
+
+
+@dataclass(frozen=True)
+class Place:
+    """The task and the target of an action, with the annotator's label of the target."""
+
+    task: Task
+    part: int
+    target: Target
+    target_id: int
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """An action that is carried out."""
+
+    session: Session
+    work: Work
+    client: str
+    action: Action
+
+
+def standing_now(transaction: Transaction) -> Json:
+    """Return version and label of the action's target, where it has one."""
+    if not transaction.action.target:
+        return {}
+    try:
+        standing = _place(transaction).standing
+    except (Refused, Problem):
+        return {}
+    return {"version": str(standing.version), "standing": standing.json}
+
+
+def _label(transaction: Transaction) -> Json:
+    session, work, action = transaction.session, transaction.work, transaction.action
+    place = _place(transaction)
+    _check_base(transaction, place.standing)
+    content = {**action.content, "value": panels.checked_value(session, work, place.target, action.value)}
+    if work.study.rules.reason == "required" and place.part == 0 and not action.reason.strip():
+        raise Refused("rejected", "This study asks for a reason.")
+    if content == place.standing.content:
+        _delete_draft(session, work, place.target_id)
+        return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
+    surplus = _save(transaction, place, content)
+    _unskip(session, work, place.task)
+    entry = undo.push(session, work, "label", place.task, place.target_id, place.standing.content, content)
+    return {
+        "status": "surplus" if surplus else "accepted",
+        "version": str(place.standing.version + 1),
+        "entry": entry,
+        "claim": "full" if surplus else "mine",
+        "revealed": place.part == 0 and work.study.rules.reveal,
+    }
+
+
+def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
+    """Add a label, or withdraw the one that stands; return whether it is surplus.
+
+    The overlap is checked in the same transaction, with the target locked. A change of a label takes no further place.
+    """
+    session, work, action = transaction.session, transaction.work, transaction.action
+    surplus = place.standing.surplus
+    if place.part == 0 and place.standing.value is None:
+        claims.lock_target(session, place.target_id)
+        surplus = claims.is_full(session, place.target_id, work.annotator_id, work.study.rules.overlap)
+    surplus = surplus and content is not None
+    given = content or {"value": None, "reason": "undo", "evidence": []}
+    labels.save(
+        session,
+        work.study.id,
+        place.target,
+        work.annotator,
+        given["value"],
+        reason=given["reason"],
+        seconds=action.seconds,
+        evidence=[Evidence(**passage) for passage in given["evidence"]],
+        surplus=surplus,
+        guidelines=action.guidelines or None,
+    )
+    return surplus
+
+
+def _draft(transaction: Transaction) -> Json:
+    session, work, action = transaction.session, transaction.work, transaction.action
+    place = _place(transaction)
+    _check_base(transaction, place.standing)
+    if action.content == place.standing.content:
+        _delete_draft(session, work, place.target_id)
+    else:
+        queue.save_draft(session, work.study.id, place.target, work.annotator, action.content)
+    if place.standing.value is not None:
+        return {"claim": "mine"}
+    return {"claim": claim(session, work, place.task)}
+
+
+def claim(session: Session, work: Work, task: Task) -> str:
+    """Claim a task or renew the claim: "mine", or "full" where enough others have it."""
+    rules = work.study.rules
+    held = claims.claim(session, task.id, work.annotator_id, overlap=rules.overlap, minutes=rules.lease_minutes)
+    return "mine" if held else "full"
+
+
+def _skip(transaction: Transaction) -> Json:
+    session, work, action = transaction.session, transaction.work, transaction.action
+    task = find_task(session, work, action.task)
+    _mark(transaction, task, "skip", on=action.on)
+    entry = undo.push(session, work, "skip", task, task.id, {"on": not action.on}, {"on": action.on})
+    return {"entry": entry}
+
+
+def _flag(transaction: Transaction) -> Json:
+    task = find_task(transaction.session, transaction.work, transaction.action.task)
+    _mark(transaction, task, "flag", on=transaction.action.on)
+    return {}
+
+
+def _note(transaction: Transaction) -> Json:
+    task = find_task(transaction.session, transaction.work, transaction.action.task)
+    text = transaction.action.text.strip()
+    _mark(transaction, task, "note", text=text, on=bool(text))
+    return {}
+
+
+def _read(transaction: Transaction) -> Json:
+    work = transaction.work
+    guidelines.mark_read(transaction.session, work.study.id, work.annotator_id, transaction.action.guidelines)
+    return {}
+
+
+def _undo(transaction: Transaction) -> Json:
+    return _reverse(transaction, undoing=True)
+
+
+def _redo(transaction: Transaction) -> Json:
+    return _reverse(transaction, undoing=False)
+
+
+def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
+    """Take the top entry of a stack, and restore what was before or after it as a new event."""
+    session, work = transaction.session, transaction.work
+    name = _own_result(transaction, transaction.action.entry).get("entry")
+    row = undo.take(session, work, name, undo=undoing)
+    found = find_tasks(session, work, [row.task_id])
+    if not found:
+        raise Refused("stale", "This item is not in the queue any more.")
+    content = row.before if undoing else row.after
+    if row.type == "skip":
+        _mark(transaction, found[0], "skip", on=bool(content["on"]))
+        return {"entry": name}
+    part = undo.part_of_entry(session, found[0], row)
+    place = _place_of(session, work, found[0], part)
+    surplus = _save(transaction, place, content)
+    if content is None:  # what was taken back stays entered
+        queue.save_draft(session, work.study.id, place.target, work.annotator, row.after)
+        claim(session, work, place.task)
+    standing = _place_of(session, work, found[0], part).standing
+    status = {"status": "surplus"} if surplus and not undoing else {}
+    return {**status, "entry": name, "version": str(standing.version), "standing": standing.json}
+
+
+CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
+    "label": _label,
+    "draft": _draft,
+    "skip": _skip,
+    "flag": _flag,
+    "note": _note,
+    "undo": _undo,
+    "redo": _redo,
+    "read": _read,
+}
+
+
+def _place(transaction: Transaction) -> Place:
+    """Return the target that an action names; raises Unknown or Refused where there is no such target."""
+    session, work, action = transaction.session, transaction.work, transaction.action
+    task = find_task(session, work, action.task)
+    return _place_of(session, work, task, part_of(work, task, action.target))
+
+
+def _place_of(session: Session, work: Work, task: Task, part: int) -> Place:
+    target = panels.target_of_part(task, part)
+    target_id = task.id if part == 0 else targets.get_or_create_id(session, work.study.id, target)
+    standing = entered.standings(session, work.annotator_id, [target_id]).get(target_id, Standing())
+    return Place(task, part, target, target_id, standing)
+
+
+def _check_base(transaction: Transaction, standing: Standing) -> None:
+    """Raise Refused where the target was labelled since the annotator saw it."""
+    base = _own_result(transaction, transaction.action.base).get("version")
+    if base != str(standing.version):
+        raise Refused("stale", ANSWERED_ELSEWHERE)
+
+
+def _own_result(transaction: Transaction, text: str) -> Json:
+    """Return the version and entry that a text names: an id, or "#16" for those that action 16 produced.
+
+    A stale action produced nothing. A rejected one left the version as it was.
+    """
+    if not text.startswith("#"):
+        return {"version": text, "entry": text}
+    seq = int(text[1:]) if text[1:].isdecimal() and len(text) < 12 else 0
+    stored = action_log.stored_result(transaction.session, transaction.work, transaction.client, seq)
+    return stored if stored is not None and stored["status"] != "stale" else {}
+
+
+def _mark(transaction: Transaction, task: Task, mark: Mark, *, text: str = "", on: bool = True) -> None:
+    work = transaction.work
+    queue.set_mark(transaction.session, work.study.id, task.target, work.annotator, mark, text=text, on=on)
+
+
+def _unskip(session: Session, work: Work, task: Task) -> None:
+    newest = entered.newest_marks(session, work.annotator_id, [task.id]).get(task.id, {})
+    if "skip" in newest and newest["skip"].on:
+        queue.set_mark(session, work.study.id, task.target, work.annotator, "skip", on=False)
+
+
+def _delete_draft(session: Session, work: Work, target_id: int) -> None:
+    own = (col(DraftRow.target_id) == target_id, col(DraftRow.annotator_id) == work.annotator_id)
+    session.execute(delete(DraftRow).where(*own))

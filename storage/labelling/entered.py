@@ -1,0 +1,165 @@
+"""What an annotator entered in the tasks of a queue: labels, drafts, marks and claims."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Value
+from storage.database import clock
+from storage.labelling import panels
+from storage.labelling.claims import TargetState
+from storage.labelling.work import Json, Task, Work
+from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An annotator's labels of one target."""
+
+    version: int = 0
+    """The number of labels, withdrawn ones included: it changes with every label and tells nothing about others."""
+    value: Value | None = None
+    """None without a current label."""
+    reason: str = ""
+    evidence: tuple[Json, ...] = ()
+    blind: bool = True
+    surplus: bool = False
+    at: str | None = None
+
+    @property
+    def content(self) -> Json | None:
+        """Value, reason and evidence; None without a current label."""
+        if self.value is None:
+            return None
+        return {"value": self.value, "reason": self.reason, "evidence": list(self.evidence)}
+
+    @property
+    def json(self) -> Json | None:
+        """The content with its circumstances; None without a current label."""
+        content = self.content
+        return None if content is None else {**content, "blind": self.blind, "at": self.at}
+
+
+class Entered:
+    """What the annotator entered for some tasks, read with one query for each type."""
+
+    def __init__(self, session: Session, work: Work, tasks: Sequence[Task]) -> None:
+        self.work = work
+        self.target_ids = _ids_of_parts(session, work, tasks)
+        ids = list(self.target_ids.values())
+        self.standing = standings(session, work.annotator_id, ids)
+        self.drafts = _drafts(session, work.annotator_id, ids)
+        self.newest_marks = newest_marks(session, work.annotator_id, [task.id for task in tasks])
+        query = select(col(LeaseRow.target_id)).where(
+            col(LeaseRow.annotator_id) == work.annotator_id,
+            col(LeaseRow.target_id).in_([task.id for task in tasks]),
+            col(LeaseRow.until) > clock(session),
+        )
+        self.leases = set(session.scalars(query))
+
+    def add(self, task: Task, part: int, about: Json) -> Json:
+        """Return a target with version, label and draft."""
+        target_id = self.target_ids.get((task.id, part), 0)
+        standing = self.standing.get(target_id, Standing())
+        return {
+            **about,
+            "version": str(standing.version),
+            "standing": standing.json,
+            "draft": self.drafts.get(target_id),
+            "reveal": None,
+        }
+
+    def marks(self, task: Task) -> Json:
+        """Return the task's flag, skip and note."""
+        own = self.newest_marks.get(task.id, {})
+        on = {mark: row.on for mark, row in own.items()}
+        note = own["note"].text if on.get("note") else ""
+        return {"flagged": on.get("flag", False), "skipped": on.get("skip", False), "note": note}
+
+    def claim(self, task: Task, state: TargetState | None) -> str:
+        """Return whether the annotator holds the task, or could."""
+        if task.id in self.leases or (state and state.labelled):
+            return "mine"
+        return "full" if state and state.full else "free"
+
+
+def _ids_of_parts(session: Session, work: Work, tasks: Sequence[Task]) -> dict[tuple[int, int], int]:
+    """Return (task id, part) -> target id, for the targets that exist."""
+    known = {(task.id, 0): task.id for task in tasks}
+    parts: dict[tuple[int, str, str, str], tuple[int, int]] = {
+        (task.item_id, other.kind, other.criterion, other.part): (task.id, part)
+        for task in tasks
+        for part in panels.part_numbers(task)[1:]
+        for other in [panels.target_of_part(task, part)]
+    }
+    if not parts:
+        return known
+    query = select(TargetRow).where(
+        col(TargetRow.item_id).in_({key[0] for key in parts}), col(TargetRow.kind).in_({key[1] for key in parts})
+    )
+    for row in session.scalars(query):
+        place = parts.get((row.item_id, row.kind, row.criterion, row.part))
+        if place is not None:
+            known[place] = row.id
+    return known
+
+
+def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Standing]:
+    """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled."""
+    query = (
+        select(LabelRow)
+        .where(col(LabelRow.annotator_id) == annotator_id, col(LabelRow.target_id).in_(target_ids))
+        .order_by(col(LabelRow.id))
+    )
+    rows: dict[int, list[LabelRow]] = defaultdict(list)
+    for row in session.scalars(query):
+        rows[row.target_id].append(row)
+    return {
+        target_id: Standing(
+            version=len(given),
+            value=given[-1].value,
+            reason=given[-1].reason,
+            evidence=tuple(given[-1].evidence or ()),
+            blind=given[-1].blind,
+            surplus=given[-1].surplus,
+            at=given[-1].at.isoformat() if given[-1].at else None,
+        )
+        for target_id, given in rows.items()
+    }
+
+
+def drafted_targets(session: Session, work: Work) -> dict[int, None]:
+    """Return the targets of the queue's kind that have a draft of the annotator, oldest first."""
+    query = (
+        select(col(DraftRow.target_id))
+        .join(TargetRow, col(TargetRow.id) == col(DraftRow.target_id))
+        .where(col(DraftRow.annotator_id) == work.annotator_id, col(TargetRow.study_id) == work.study.id)
+        .where(col(TargetRow.kind) == work.queue.kind)
+        .order_by(col(DraftRow.at))
+    )
+    return dict.fromkeys(session.scalars(query))
+
+
+def _drafts(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Json]:
+    query = select(col(DraftRow.target_id), col(DraftRow.body)).where(
+        col(DraftRow.annotator_id) == annotator_id, col(DraftRow.target_id).in_(target_ids)
+    )
+    blank: Json = {"value": None, "reason": "", "evidence": []}
+    return {target_id: blank | dict(body) for target_id, body in session.execute(query)}
+
+
+def newest_marks(session: Session, annotator_id: int, task_ids: Sequence[int]) -> dict[int, dict[str, MarkRow]]:
+    """Return task id -> mark -> its newest row."""
+    query = (
+        select(MarkRow)
+        .where(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.target_id).in_(task_ids))
+        .order_by(col(MarkRow.id))
+    )
+    found: dict[int, dict[str, MarkRow]] = defaultdict(dict)
+    for row in session.scalars(query):
+        found[row.target_id][row.mark] = row
+    return found

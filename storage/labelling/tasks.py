@@ -1,0 +1,140 @@
+"""The tasks of a queue in an annotator's own order, with what the annotator entered; reading them claims nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, get_args
+
+from sqlalchemy.orm import Session
+
+from core.items import Criterion
+from core.labels import Target
+from storage import items, labels, studies
+from storage.labelling import claims, panels
+from storage.labelling.claims import TargetState
+from storage.labelling.entered import Entered, drafted_targets
+from storage.labelling.reveal import reveal
+from storage.labelling.work import Json, Task, Work, find_tasks, task_name
+
+Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
+TABS: tuple[Tab, ...] = get_args(Tab)
+MOST = 60
+"""Tasks in one reply."""
+
+
+def ordered_states(session: Session, work: Work) -> list[TargetState]:
+    """Return the whole queue in the annotator's order.
+
+    Every annotator has another random order, so that two rarely work on the same target; it depends on the study's key
+    and stays the same.
+    """
+    states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
+    return sorted(states, key=lambda state: work.ids.digest("order", work.annotator_id, state.id))
+
+
+def progress(session: Session, work: Work, states: Sequence[TargetState] | None = None) -> Json:
+    """Return how far the annotator is in the queue."""
+    if states is None:
+        states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
+    drafted = drafted_targets(session, work)
+    return {
+        "labelled": sum(state.labelled for state in states),
+        "total": sum(state.labelled or not state.full for state in states),
+        "skipped": sum(state.skipped and not state.labelled for state in states),
+        "flagged": sum(state.flagged for state in states),
+        "drafts": sum(state.id in drafted for state in states),
+    }
+
+
+def next_tasks(session: Session, work: Work, *, have: Collection[str], count: int, tab: str, first: str | None) -> Json:
+    """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with."""
+    states = ordered_states(session, work)
+    drafts = drafted_targets(session, work)
+    known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
+    wanted = [state for state in states if _is_in_tab(state, tab, drafts)]
+    linked = [state for state in states if _is_linked(work, state, first) and (state.labelled or not state.full)]
+    open_ids = {state.id for state in wanted}
+    newest_draft = [task_id for task_id in reversed(drafts) if task_id in open_ids][:1] if tab == "todo" else []
+    ordered = dict.fromkeys([*(state.id for state in linked), *newest_draft, *(state.id for state in wanted)])
+    left = [task_id for task_id in ordered if task_id not in known]
+    sent = left[: min(count, MOST)]
+    numbers = {state.id: number for number, state in enumerate(states, 1)}
+    return {
+        "tasks": task_jsons(session, work, find_tasks(session, work, sent), numbers, states),
+        "complete": len(sent) == len(left),
+        "progress": progress(session, work, states),
+    }
+
+
+def _is_in_tab(state: TargetState, tab: str, drafts: Mapping[int, None]) -> bool:
+    match tab:
+        case "drafts":
+            return state.id in drafts
+        case "done":
+            return state.labelled
+        case "skipped":
+            return state.skipped and not state.labelled
+        case "flagged":
+            return state.flagged
+    return not (state.labelled or state.skipped or state.full)
+
+
+def _is_linked(work: Work, state: TargetState, first: str | None) -> bool:
+    return first is not None and (state.id == work.ids.decode("t", first) or state.item == first)
+
+
+def task_jsons(
+    session: Session,
+    work: Work,
+    tasks: Sequence[Task],
+    numbers: Mapping[int, int] | None = None,
+    states: Sequence[TargetState] | None = None,
+) -> list[Json]:
+    """Return tasks as the annotator may see them; reveals are left out, see `add_reveals`."""
+    if states is None:
+        states = ordered_states(session, work)
+    if numbers is None:
+        numbers = {state.id: number for number, state in enumerate(states, 1)}
+    by_id = {state.id: state for state in states}
+    stored_items = items.by_ids(session, [task.item_id for task in tasks])
+    criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
+    entered = Entered(session, work, tasks)
+    found = []
+    for task in tasks:
+        item, criterion = stored_items[task.item_id], criteria.get(task.target.criterion)
+        content = panels.task_content(session, work, task, item, criterion)
+        content["targets"] = [entered.add(task, part, about) for part, about in enumerate(content["targets"])]
+        found.append(
+            {
+                "id": task_name(work, task.id),
+                "number": numbers.get(task.id, 0),
+                "criterion": _criterion(task.target, criterion),
+                "scenario": item.scenario,
+                "training": False,
+                **entered.marks(task),
+                "claim": entered.claim(task, by_id.get(task.id)),
+                **content,
+            }
+        )
+    return found
+
+
+def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
+    if not target.criterion:
+        return None
+    definition, rubric = (criterion.definition, list(criterion.rubric)) if criterion else ("", [])
+    return {"name": target.criterion, "definition": definition, "rubric": rubric}
+
+
+def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequence[Task]) -> None:
+    """Add the reveals of tasks that the annotator has labelled, and record the view. Needs a writing session."""
+    if not work.study.rules.reveal:
+        return
+    for json, task in zip(jsons, tasks, strict=True):
+        if int(json["targets"][0]["version"]) > 0:
+            json["targets"][0]["reveal"] = reveal_once(session, work, task)
+
+
+def reveal_once(session: Session, work: Work, task: Task) -> Json:
+    """Return the reveal of a task, and record that the annotator sees it: later labels are not blind."""
+    labels.record_view(session, work.study.id, task.target, work.annotator)
+    item = items.get(session, work.study.id, task.target.item)
+    return reveal(session, work, task, item)

@@ -1,0 +1,114 @@
+"""The undo and redo stacks of an annotator, one pair for each study and queue."""
+
+from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from storage.labelling import panels, tasks
+from storage.labelling.work import Json, Refused, Task, Work, find_tasks, target_name, task_name
+from storage.tables import TargetRow, UndoEntryRow, now
+
+PAGE = 20
+"""Entries in one reply."""
+
+
+def push(session: Session, work: Work, type: str, task: Task, target_id: int, before: Json | None, after: Json) -> str:
+    """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
+    session.execute(delete(UndoEntryRow).where(*_stack(work, undone=True)))
+    row = UndoEntryRow(
+        study_id=work.study.id,
+        annotator_id=work.annotator_id,
+        queue=work.name,
+        type=type,
+        task_id=task.id,
+        target_id=target_id,
+        before=before,
+        after=after,
+        at=now(),
+    )
+    session.add(row)
+    session.flush()
+    return _name(row)
+
+
+def take(session: Session, work: Work, name: str | None, *, undo: bool) -> UndoEntryRow:
+    """Move the top entry of one stack to the other; raises Refused where it is not the one called `name`."""
+    row = session.scalars(_top(work, undone=not undo)).first()
+    if row is None or _name(row) != name:
+        raise Refused("stale", "This was undone or changed in another window.")
+    row.undone = undo
+    return row
+
+
+def count(session: Session, work: Work) -> Json:
+    """Return the number of entries on each stack."""
+    return {
+        name: session.scalars(select(func.count()).select_from(UndoEntryRow).where(*_stack(work, undone=undone))).one()
+        for name, undone in (("undo", False), ("redo", True))
+    }
+
+
+def history(session: Session, work: Work, before: str | None = None) -> Json:
+    """Return the newest entries of both stacks, the top last, with their tasks; of the undo stack those below `before`.
+
+    The tasks are without reveals.
+    """
+    below = [] if before is None else [col(UndoEntryRow.id) < _number(before)]
+    rows = session.scalars(_top(work, undone=False).where(*below).limit(PAGE + 1)).all()
+    redo = [] if before else session.scalars(_top(work, undone=True).limit(PAGE)).all()
+    undo = rows[:PAGE]
+    known = find_tasks(session, work, list(dict.fromkeys(row.task_id for row in (*undo, *redo))))
+    by_id = {task.id: task for task in known}
+    return {
+        "undo": [_json(session, work, by_id[row.task_id], row) for row in reversed(undo) if row.task_id in by_id],
+        "redo": [_json(session, work, by_id[row.task_id], row) for row in reversed(redo) if row.task_id in by_id],
+        "tasks": tasks.task_jsons(session, work, known) if known else [],
+        "more": len(rows) > PAGE,
+    }
+
+
+def entry_tasks(session: Session, work: Work, found: Json) -> list[Task]:
+    """Return the tasks of a history, in their order there."""
+    numbers = [work.ids.decode("t", task["id"]) for task in found["tasks"]]
+    return find_tasks(session, work, [number for number in numbers if number is not None])
+
+
+def part_of_entry(session: Session, task: Task, row: UndoEntryRow) -> int:
+    """Return the number of an entry's target in its task."""
+    if row.target_id == task.id:
+        return 0
+    stored = session.get_one(TargetRow, row.target_id)
+    for part in panels.part_numbers(task):
+        target = panels.target_of_part(task, part)
+        if (target.kind, target.criterion, target.part) == (stored.kind, stored.criterion, stored.part):
+            return part
+    raise Refused("stale", "This item was changed.")
+
+
+def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
+    target = target_name(work, task.id, part_of_entry(session, task, row)) if row.type == "label" else ""
+    entry = {"id": _name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
+    return entry | {"before": row.before, "after": row.after}
+
+
+def _top(work: Work, *, undone: bool) -> Select[UndoEntryRow]:
+    order = col(UndoEntryRow.id).asc() if undone else col(UndoEntryRow.id).desc()
+    return select(UndoEntryRow).where(*_stack(work, undone=undone)).order_by(order)
+
+
+def _stack(work: Work, *, undone: bool) -> list[ColumnElement[bool]]:
+    return [
+        col(UndoEntryRow.annotator_id) == work.annotator_id,
+        col(UndoEntryRow.study_id) == work.study.id,
+        col(UndoEntryRow.queue) == work.name,
+        col(UndoEntryRow.undone).is_(undone),
+    ]
+
+
+def _name(row: UndoEntryRow) -> str:
+    return f"e-{row.id}"
+
+
+def _number(name: str) -> int:
+    digits = name.removeprefix("e-")
+    return int(digits) if digits.isdecimal() and len(digits) < 16 else 0

@@ -1,0 +1,150 @@
+"""What a request of the workbench is about: a study's queue and the annotator who works through it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Kind, Target
+from core.problems import Problem
+from storage import annotators, studies, targets
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.labelling.queue import Queue
+from storage.studies import Study
+from storage.tables import ItemRow, TargetRow
+
+Json = dict[str, Any]
+QueueName = Literal["disagreements", "scores", "answers", "weights"]
+QUEUES: tuple[QueueName, ...] = get_args(QueueName)
+TARGET_KINDS: Mapping[QueueName, Kind] = {
+    "disagreements": "preference",
+    "scores": "score",
+    "answers": "answer",
+    "weights": "aspect_weights",
+}
+"""The kind of the target that names a task."""
+PARTS = 8
+"""A task has at most this many targets: the id of a target in a browser is task * PARTS + its number in the task."""
+
+
+class Refused(Exception):
+    """An action that is not carried out: "stale" or "rejected", with a sentence for the annotator."""
+
+    def __init__(self, status: Literal["stale", "rejected"], message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Unknown(Problem):
+    """There is no such study, queue or task."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A queue as one annotator works through it."""
+
+    study: Study
+    name: QueueName
+    queue: Queue
+    annotator: str
+    annotator_id: int
+    ids: OpaqueIds
+
+
+@dataclass(frozen=True)
+class Task:
+    """One screen of the workbench, named by its main target."""
+
+    id: int
+    """The id of the main target."""
+    item_id: int
+    target: Target
+
+
+def open_work(
+    session: Session,
+    name: str,
+    study_name: str,
+    annotator: str,
+    *,
+    criterion: str | None = None,
+    scenario: str | None = None,
+    run_id: int | None = None,
+) -> Work:
+    """Return the queue of a request. The session must be a writing one where the annotator is new."""
+    if name not in QUEUES:
+        raise Unknown(f"There is no queue called {name[:40]!r}.")
+    if study_name not in studies.names(session):
+        raise Unknown(f"There is no study called {study_name[:80]!r}.")
+    study = studies.get(session, study_name)
+    queue_name = next(queue for queue in QUEUES if queue == name)
+    queue = Queue(study.id, TARGET_KINDS[queue_name], criterion, scenario, run_id, every=name != "disagreements")
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    ids = OpaqueIds(studies.secret(session, study.id))
+    return Work(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
+
+
+def work_of_task(session: Session, work: Work, text: str) -> Work:
+    """Return the queue of a task in the same study, which need not be the one on the page.
+
+    An outbox belongs to a study: what was left unsent on one page is sent by the next one.
+    """
+    row = session.get(TargetRow, work.ids.decode("t", text) or 0)
+    name = next((name for name, kind in TARGET_KINDS.items() if row is not None and row.kind == kind), work.name)
+    if name == work.name:
+        return work
+    return replace(work, name=name, queue=Queue(work.study.id, TARGET_KINDS[name], every=name != "disagreements"))
+
+
+def find_tasks(session: Session, work: Work, task_ids: list[int]) -> list[Task]:
+    """Return the tasks with these ids in their order, without those that are not in this study and queue."""
+    query = (
+        select(TargetRow, col(ItemRow.key))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(
+            col(TargetRow.id).in_(task_ids),
+            col(TargetRow.study_id) == work.study.id,
+            col(TargetRow.kind) == TARGET_KINDS[work.name],
+        )
+    )
+    found = {
+        row.id: Task(row.id, row.item_id, targets.from_columns(key, row.kind, row.criterion, row.part))
+        for row, key in session.execute(query)
+    }
+    return [found[task_id] for task_id in task_ids if task_id in found]
+
+
+def find_task(session: Session, work: Work, text: str) -> Task:
+    """Return the task with an opaque id; raises Unknown where there is none."""
+    number = work.ids.decode("t", text)
+    found = find_tasks(session, work, [number]) if number is not None else []
+    if not found:
+        raise Unknown("This item is not in the queue.")
+    return found[0]
+
+
+def task_name(work: Work, task_id: int) -> str:
+    """Return the opaque id of a task."""
+    return work.ids.encode("t", task_id)
+
+
+def link_name(session: Session, study_id: int, target: Target) -> str | None:
+    """Return the opaque id of the task of a target; None where there is no such target."""
+    target_id = targets.find_id(session, study_id, target)
+    return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
+
+
+def target_name(work: Work, task_id: int, part: int) -> str:
+    """Return the opaque id of a target of a task."""
+    return work.ids.encode("g", task_id * PARTS + part)
+
+
+def part_of(work: Work, task: Task, text: str) -> int:
+    """Return the number of a target in its task; raises Refused for a target of another task."""
+    number = work.ids.decode("g", text)
+    if number is None or number // PARTS != task.id:
+        raise Refused("rejected", "This answer belongs to another item.")
+    return number % PARTS

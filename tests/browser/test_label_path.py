@@ -1,0 +1,193 @@
+"""The workbench in a real browser on the real application: every key counts, and nothing is lost."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from core.formats.records import ItemRecord
+from storage import labels, studies
+from storage.database import connect, reading, upgrade
+from storage.transfer import imports
+from tests.browser.conftest import serve, stop_server
+from tests.browser.test_workbench import READY, press, rhythm, saved, settle, state
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A database with 230 disputed debates."""
+    address = f"sqlite:///{tmp_path}/tiebreak.db"
+    engine = connect(address)
+    upgrade(engine)
+    names = [f"gpt_vs_claude/{number}" for number in range(230)]
+    records = [*(ItemRecord(item=make_item(name)) for name in names), RUN, *(a_trace(name) for name in names)]
+    imports.import_records(engine, "s", records)
+    engine.dispose()
+    return address
+
+
+@pytest.fixture
+def server(database, tmp_path):
+    running = [serve(database, tmp_path / "server.log")]
+    yield running
+    stop_server(running[-1])
+
+
+@pytest.fixture
+def bench(visit, server):
+    def opened(annotator: str = "annotator 1", **options):
+        page = visit(f"{server[-1].address}/disagreements?study=s", annotator=annotator, **options)
+        page.locator(READY).wait_for()
+        settle(page)
+        return page
+
+    return opened
+
+
+def stored(database: str) -> list[tuple[str, object, bool, str]]:
+    """Return (item, value, blind, reason) of every label, oldest first."""
+    with reading(connect(database)) as session:
+        study = studies.get(session, "s")
+        found = list(labels.of_study(session, study.id))
+    return [(label.target.item, label.value, label.blind, label.reason) for label in found]
+
+
+def order(page) -> list[str]:
+    """Return the items in the browser in their order, by the text of their questions."""
+    text = "[...bench.state.trail, ...bench.state.ready].map((id) => bench.state.tasks[id].above.at(-1).text)"
+    return [question.removeprefix("Which is better for ").removesuffix("?") for question in state(page, text)]
+
+
+def shown(page) -> str:
+    """Return the item on the screen."""
+    question = state(page, "bench.state.tasks[bench.taskId()].above.at(-1).text")
+    return question.removeprefix("Which is better for ").removesuffix("?")
+
+
+def test_200_labels_120_ms_apart_are_200_right_rows(bench, database):
+    page = bench()
+    keys, expected = rhythm(200), []
+    for key in keys:
+        expected.append((shown(page), int(key)))
+        press(page, key, "Enter", "Enter")
+    saved(page, timeout=120_000)
+    assert [(item, value) for item, value, *_ in stored(database)] == expected
+    assert len({item for item, _ in expected}) == 200
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.7, 5.0])
+def test_a_change_after_the_reveal_is_stored_beside_the_first_answer(bench, database, wait):
+    page = bench()
+    first = shown(page)
+    press(page, "1", "Enter")
+    time.sleep(wait)
+    press(page, "2", "Enter")
+    saved(page)
+    rows = stored(database)
+    assert [row[:2] for row in rows] == [(first, 1), (first, 2)]
+    assert rows[0][2] and (wait < 0.5 or not rows[1][2])
+    assert shown(page) != first
+
+
+def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench, database):
+    page = bench()
+    first, second = order(page)[:2]
+    press(page, "1", "Enter", every=0.05)
+    press(page, "Enter", every=0.2)
+    press(page, "2", "Enter", every=0.05)
+    saved(page)
+    assert [row[:2] for row in stored(database)] == [(first, 1), (second, 2)]
+
+
+def test_undo_and_redo_five_times(bench, database):
+    page = bench()
+    items, keys = order(page)[:5], ["1", "2", "0", "1", "2"]
+    for key in keys:
+        press(page, key, "Enter", "Enter", every=0.1)
+    press(page, *["u"] * 5, every=0.1)
+    saved(page)
+    assert shown(page) == items[0]
+    assert page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts") == "1"
+    assert [row[1] for row in stored(database)[5:]] == [None] * 5
+    press(page, *["Shift+U"] * 5, every=0.1)
+    saved(page)
+    assert {row[0]: row[1] for row in stored(database)} == dict(zip(items, map(int, keys), strict=True))
+    page.reload()
+    page.locator(READY).wait_for()
+    assert page.locator(".count").inner_text().startswith("5 of 230")
+
+
+def test_two_browsers_of_one_person_lose_nothing_and_say_what_happened(bench, database):
+    first, second = bench(), bench()
+    item = shown(first)
+    assert shown(second) == item
+    press(first, "1", "Enter")
+    saved(first)
+    press(second, "2")
+    assert second.locator(".reveal").is_hidden()
+    press(second, "Enter")
+    saved(second)
+    assert [row[:2] for row in stored(database)] == [(item, 1)]
+    assert "You answered this in another window" in second.locator(".notices").inner_text()
+
+
+def test_a_server_killed_in_mid_item_loses_nothing(bench, server, database, tmp_path):
+    page = bench()
+    items = order(page)[:3]
+    press(page, "1", "Enter", "Enter")
+    press(page, "2", "w")
+    page.keyboard.type("half a reason")
+    saved(page)
+    killed = server[-1]
+    killed.process.send_signal(signal.SIGKILL)
+    killed.process.wait(10)
+    press(page, "Escape", "Enter", "Enter", "0", "Enter")
+    page.locator(".saving[data-state=trouble]").wait_for()
+    port = killed.address.rpartition(":")[2]
+    server.append(serve(database, tmp_path / "again.log", port=int(port)))
+    saved(page, timeout=60_000)
+    assert [(row[0], row[1], row[3]) for row in stored(database)] == [
+        (items[0], 1, ""),
+        (items[1], 2, "half a reason"),
+        (items[2], 0, ""),
+    ]
+
+
+def test_nothing_hidden_is_received_before_the_label(visit, server):
+    received: list[str] = []
+
+    page = visit("about:blank")
+    page.context.add_cookies([{"name": "tiebreak_annotator", "value": "annotator%201", "url": server[-1].address}])
+    page.on("response", lambda reply: "/api/label/" in reply.url and received.append(reply.text()))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(str(frame))))
+    page.goto(f"{server[-1].address}/disagreements?study=s")
+    page.locator(READY).wait_for()
+    settle(page)
+    blind = "".join(received)
+    assert '"panel":"choice"' in blind
+    for hidden in ("j0", "j1", "stances", "disputed", '"item": "gpt'):
+        assert hidden not in blind, hidden
+    received.clear()
+    press(page, "1", "Enter")
+    page.locator(".reveal table").wait_for()
+    assert "j0" in json.dumps(received)
+
+
+def test_on_a_phone_submit_and_next_need_no_scrolling(bench, database):
+    page = bench(viewport={"width": 390, "height": 844}, has_touch=True)
+    first = shown(page)
+    for _ in range(2):
+        page.locator("[role=radio]").first.tap()
+        page.locator(".submit").tap()
+        page.locator(".reveal table").wait_for()
+        assert page.evaluate("[scrollX, scrollY, document.documentElement.scrollWidth <= innerWidth]") == [0, 0, True]
+        page.locator(".submit").tap()
+    saved(page)
+    assert stored(database)[0][:2] == (first, 1)
+    assert len(stored(database)) == 2

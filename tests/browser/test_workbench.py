@@ -1,0 +1,793 @@
+"""The workbench in a real browser, against the API in memory: every key counts, and nothing is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import workbench_items as items
+from tests.browser.conftest import ROOT, free_port
+
+pytestmark = pytest.mark.browser
+READY = "label-workbench[data-phase=working]"
+
+
+@dataclass
+class Server:
+    """A workbench server with a journal, which can be killed and started again on the same port."""
+
+    port: int
+    journal: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.browser.workbench_server", str(self.port), str(self.journal)]
+        self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                self.get("test/stored")
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the workbench server did not start")
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.address}/{path}", timeout=5) as reply:
+            return json.load(reply)
+
+    def post(self, path: str, body: dict[str, Any]) -> None:
+        given = json.dumps(body).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", given), timeout=5).close()
+
+    def labels(self, annotator: str = "a-1") -> list[tuple[str, Any]]:
+        """The stored rows of an annotator: target and value, in order."""
+        return [
+            (row["target"], row["value"]) for row in self.get("test/stored")["rows"] if row["annotator"] == annotator
+        ]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    one = Server(free_port(), tmp_path / "journal.jsonl")
+    one.start()
+    yield one
+    one.kill()
+
+
+@pytest.fixture
+def bench(visit, server: Server) -> Callable[..., Any]:
+    """`bench(study=1, kind="disagreements")`: a page with a workbench that shows its first item."""
+
+    def opened(study: int = 1, kind: str = "disagreements", more: str = "", ready: str = READY, **options: Any) -> Any:
+        page = visit(f"{server.address}/?as=a-1&study={study}&kind={kind}{more}", **options)
+        page.set_default_timeout(15_000)
+        page.locator(ready).wait_for()
+        settle(page)
+        return page
+
+    return opened
+
+
+def settle(page: Any) -> None:
+    """Wait until keys can be meant for an item that appeared by itself."""
+    page.wait_for_timeout(350)
+
+
+def saved(page: Any, timeout: int = 30_000) -> None:
+    """Wait until nothing is unsent."""
+    page.locator(".saving[data-state=saved]").wait_for(timeout=timeout, state="attached")
+
+
+def press(page: Any, *keys: str, every: float = 0.12) -> None:
+    """Press keys at a fixed rhythm."""
+    for key in keys:
+        begun = time.monotonic()
+        page.keyboard.press(key)
+        time.sleep(max(0.0, every - (time.monotonic() - begun)))
+
+
+def state(page: Any, expression: str) -> Any:
+    """A value of the element's state."""
+    return page.evaluate(
+        f"(() => {{ const bench = document.querySelector('label-workbench'); return {expression}; }})()"
+    )
+
+
+def number(page: Any) -> int:
+    return int(state(page, "bench.state.tasks[bench.taskId()].number"))
+
+
+def g(task: int, study: int = 1) -> str:
+    return f"g-t{study}-{task}"
+
+
+def rhythm(count: int) -> list[str]:
+    return [("1", "2", "0")[place * 7 % 3] for place in range(count)]
+
+
+TIMES = """(() => {
+  const bench = document.querySelector("label-workbench");
+  const times = (window.times = { paint: [], saved: [] });
+  document.addEventListener("keydown", (event) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => times.paint.push(performance.now() - event.timeStamp);
+    port2.postMessage(0);
+  }), true);
+  const begun = new Map();
+  const { outbox } = bench;
+  const [add, onResult] = [outbox.add.bind(outbox), outbox.onResult];
+  outbox.add = (actions) => { actions.forEach((one) => begun.set(one.seq, performance.now())); add(actions); };
+  outbox.onResult = (action, ...rest) => {
+    times.saved.push(performance.now() - begun.get(action.seq));
+    onResult(action, ...rest);
+  };
+})()"""
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+# ---- every key counts ----------------------------------------------------------------------------------------------
+
+
+def test_200_labels_in_a_fast_rhythm_are_200_right_rows(bench, server: Server, record_property) -> None:
+    page = bench(study=2)
+    page.evaluate(TIMES)
+    keys = rhythm(200)
+    press(page, *keys)
+    saved(page)
+    assert server.labels() == [(g(place, 2), int(key)) for place, key in enumerate(keys, 1)]
+    for name, values in page.evaluate("window.times").items():
+        p50, p95 = percentile(values, 0.5), percentile(values, 0.95)
+        record_property(name, f"p50 {p50:.0f} ms, p95 {p95:.0f} ms, n {len(values)}")
+        print(f"{name}: p50 {p50:.1f} ms, p95 {p95:.1f} ms, n {len(values)}")  # noqa: T201
+        assert p95 < 250, name
+
+
+def test_200_labels_with_late_and_lost_acknowledgements_are_200_right_rows(bench, server: Server) -> None:
+    server.post("test/faults", {"delay": 2.0, "drop_every": 10})
+    page = bench(study=2)
+    keys = rhythm(200)
+    press(page, *keys)
+    assert state(page, "bench.outbox.waiting") > 5
+    server.post("test/faults", {"delay": 0.1, "drop_every": 3})
+    saved(page)
+    assert server.labels() == [(g(place, 2), int(key)) for place, key in enumerate(keys, 1)]
+
+
+def test_blind_label_reveal_and_keep_in_a_fast_rhythm(bench, server: Server) -> None:
+    page = bench()
+    keys = rhythm(40)
+    for key in keys:
+        press(page, key, "Enter", "Enter", every=0.08)
+    saved(page)
+    assert server.labels() == [(g(place), int(key)) for place, key in enumerate(keys, 1)]
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.7, 5.0])
+def test_a_change_of_mind_is_stored_beside_the_first_answer(bench, server: Server, wait: float) -> None:
+    page = bench()
+    press(page, "1", "Enter")
+    time.sleep(wait)
+    press(page, "2", "Enter")
+    saved(page)
+    assert server.labels() == [(g(1), 1), (g(1), 2)]
+    rows = server.get("test/stored")["rows"]
+    assert rows[0]["blind"]
+    assert [row["blind"] for row in rows[1:]] == [False] or wait < 0.5
+    assert number(page) == 2
+
+
+def test_a_reason_written_after_the_reveal_is_stored(bench, server: Server) -> None:
+    page = bench()
+    press(page, "1", "Enter")
+    page.locator(".reveal table").wait_for()
+    press(page, "w")
+    page.keyboard.type("Response 2 invents a rule.")
+    press(page, "Control+Enter")
+    saved(page)
+    assert [(row["value"], row["reason"]) for row in server.get("test/stored")["rows"]] == [
+        (1, ""),
+        (1, "Response 2 invents a rule."),
+    ]
+    assert number(page) == 2
+
+
+def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench, server: Server) -> None:
+    server.post("test/faults", {"delay": 1.0})
+    page = bench()
+    press(page, "1", "Enter", every=0.05)
+    press(page, "Enter", every=0.2)
+    press(page, "2", "Enter", every=0.05)
+    saved(page)
+    assert server.labels() == [(g(1), 1), (g(2), 2)]
+
+
+def test_undo_and_redo_go_back_and_forth_any_number(bench, server: Server) -> None:
+    page = bench()
+    for key in ("1", "2", "0", "1", "2"):
+        press(page, key, "Enter", "Enter", every=0.1)
+    press(page, *["u"] * 5, every=0.1)
+    assert number(page) == 1
+    assert page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts") == "1"
+    saved(page)
+    assert server.get("test/stored")["rows"][-5:] and [value for _, value in server.labels()[-5:]] == [None] * 5
+    press(page, *["Shift+U"] * 5, every=0.1)
+    saved(page)
+    newest = dict(server.labels())
+    assert newest == {g(1): 1, g(2): 2, g(3): 0, g(4): 1, g(5): 2}
+    assert number(page) == 5
+    assert page.locator(".count").inner_text().startswith("5 of 320")
+
+
+def test_undo_reaches_back_behind_a_reload(bench, server: Server) -> None:
+    page = bench()
+    for key in ("1", "2", "0"):
+        press(page, key, "Enter", "Enter", every=0.1)
+    saved(page)
+    page.reload()
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "u", "u")
+    saved(page)
+    assert number(page) == 2
+    assert [value for _, value in server.labels()] == [1, 2, 0, None, None]
+
+
+def test_a_key_meant_for_a_claim_never_rates(bench, server: Server) -> None:
+    page = bench(kind="aius")
+    press(page, *["1"] * 11, every=0.06)
+    saved(page)
+    assert server.labels() == [(f"g-a1-1-critique-{place}", True) for place in range(1, 9)]
+    assert "not used" in page.locator(".said").inner_text()
+
+
+def test_a_key_for_an_item_that_just_appeared_is_not_used(bench, server: Server) -> None:
+    page = bench(study=2)
+    server.post("test/faults", {"dry": True})
+    press(page, *["1"] * 40, every=0.03)
+    page.locator("label-workbench[data-phase=waiting]").wait_for()
+    assert "Waiting for items" in page.locator(".message").inner_text()
+    page.evaluate("""() => {
+      const bench = document.querySelector("label-workbench");
+      const observer = new MutationObserver(() => {
+        if (bench.dataset.phase !== "working") return;
+        observer.disconnect();
+        document.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true }));
+      });
+      observer.observe(bench, { attributes: true });
+    }""")
+    server.post("test/faults", {"dry": False})
+    page.locator(READY).wait_for()
+    assert "just appeared" in page.locator(".said").inner_text()
+    before = number(page)
+    settle(page)
+    press(page, "2")
+    saved(page)
+    labels = server.labels()
+    assert labels[-1] == (g(before, 2), 2)
+    assert labels[:-1] == [(g(place, 2), 1) for place in range(1, before)]
+
+
+# ---- nothing is lost -----------------------------------------------------------------------------------------------
+
+
+def test_a_server_killed_in_mid_item_loses_nothing(bench, server: Server) -> None:
+    page = bench()
+    press(page, "1", "Enter", "Enter")
+    press(page, "2", "w")
+    page.keyboard.type("half a reason")
+    saved(page)
+    server.kill()
+    press(page, "Escape", "Enter", "Enter", "0", "Enter")
+    page.locator(".saving[data-state=trouble]").wait_for()
+    assert "stored here" in page.locator(".saving").inner_text()
+    server.start()
+    saved(page)
+    rows = server.get("test/stored")["rows"]
+    assert [(row["target"], row["value"], row["reason"]) for row in rows] == [
+        (g(1), 1, ""),
+        (g(2), 2, "half a reason"),
+        (g(3), 0, ""),
+    ]
+
+
+def test_a_draft_survives_a_reload_and_is_no_label(bench, server: Server) -> None:
+    page = bench()
+    press(page, "2", "w")
+    page.keyboard.type("not yet")
+    page.reload()
+    page.locator(READY).wait_for()
+    assert number(page) == 1
+    assert page.locator(".reason").input_value() == "not yet"
+    assert page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts") == "2"
+    assert server.labels() == []
+    assert page.locator(".reveal").is_hidden()
+
+
+def test_ten_seconds_offline_lose_nothing(bench, server: Server) -> None:
+    page = bench(study=2)
+    page.context.set_offline(True)
+    keys = rhythm(25)
+    press(page, *keys, every=0.4)
+    assert state(page, "bench.outbox.waiting") == 25
+    page.context.set_offline(False)
+    saved(page)
+    assert server.labels() == [(g(place, 2), int(key)) for place, key in enumerate(keys, 1)]
+
+
+def test_labels_that_were_not_sent_are_sent_by_the_next_visit_and_not_shown_again(bench, server: Server) -> None:
+    page = bench(study=2)
+    page.route("**/api/label/actions*", lambda route: route.abort())
+    press(page, "1", "2", "0")
+    page.unroute("**/api/label/actions*")
+    page.evaluate("document.querySelector('label-workbench').outbox.stop('closing')")
+    page.reload()
+    page.locator(READY).wait_for()
+    assert number(page) == 4
+    assert server.labels() == [(g(1, 2), 1), (g(2, 2), 2), (g(3, 2), 0)]
+
+
+def test_an_element_that_the_page_moves_goes_on(bench, server: Server) -> None:
+    page = bench(study=2)
+    press(page, "1", "2")
+    page.evaluate("document.body.append(document.querySelector('label-workbench'))")
+    page.wait_for_timeout(100)
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "0")
+    saved(page)
+    assert server.labels() == [(g(1, 2), 1), (g(2, 2), 2), (g(3, 2), 0)]
+
+
+def test_unsent_labels_are_never_filed_under_another_annotator(bench, server: Server) -> None:
+    page = bench(study=2)
+    page.context.add_cookies([{"name": "annotator", "value": "a-2", "url": server.address}])
+    press(page, "1")
+    page.locator("label-workbench[data-phase=stopped]").wait_for()
+    assert "Somebody else is signed in" in page.locator(".message").inner_text()
+    assert server.get("test/stored")["rows"] == []
+    page.context.add_cookies([{"name": "annotator", "value": "a-1", "url": server.address}])
+    page.reload()
+    page.locator(READY).wait_for()
+    assert server.labels() == [(g(1, 2), 1)]
+
+
+def test_a_second_window_waits_and_takes_over(bench, server: Server) -> None:
+    page = bench()
+    press(page, "1", "Enter")
+    second = page.context.new_page()
+    second.goto(page.url)
+    second.locator("label-workbench[data-phase=elsewhere]").wait_for()
+    assert "another window" in second.locator(".message").inner_text()
+    second.get_by_role("button", name="Continue here").click()
+    second.locator(READY).wait_for()
+    page.locator("label-workbench[data-phase=taken]").wait_for()
+    settle(second)
+    press(second, "2", "Enter")
+    saved(second)
+    assert server.labels() == [(g(1), 1), (g(2), 2)]
+    third = page.context.new_page()
+    third.goto(page.url)
+    third.locator("label-workbench[data-phase=elsewhere]").wait_for()
+    second.close()
+    third.locator(READY).wait_for()
+
+
+def test_an_answer_from_another_browser_is_not_overwritten(bench, server: Server) -> None:
+    page, other = bench(), bench()
+    press(other, "2", "Enter", "Enter")
+    saved(other)
+    press(page, "1", "Enter", "Enter")
+    page.locator(".notice").wait_for()
+    assert "another window" in page.locator(".notice").inner_text()
+    assert server.labels() == [(g(1), 2)]
+    page.get_by_role("button", name="Show item").click()
+    assert page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts") == "2"
+    press(page, "1")
+    saved(page)
+    assert server.labels() == [(g(1), 2), (g(1), 1)]
+
+
+# ---- blind, claims, guidelines, training ---------------------------------------------------------------------------
+
+
+def test_nothing_hidden_is_sent_before_the_label(bench, visit, server: Server) -> None:
+    replies: list[str] = []
+    page = visit("about:blank")
+    page.on("response", lambda reply: replies.append(reply.text()) if "/api/" in reply.url else None)
+    page.goto(f"{server.address}/?as=a-1&study=1&kind=disagreements")
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "1", "j", "k", "d", every=0.3)
+    assert len(replies) >= 3
+    assert not any("judge" in reply or "trio" in reply for reply in replies)
+    assert "after your answer" in page.locator(".said").inner_text()
+    press(page, "Enter")
+    page.locator(".reveal table").wait_for()
+    assert "judge A" in replies[-1]
+
+
+def test_looking_claims_nothing_and_the_first_key_claims(bench, server: Server) -> None:
+    page = bench()
+    press(page, "j", "j", "j")
+    assert server.get("test/stored")["claims"] == {}
+    press(page, "1")
+    saved(page)
+    assert server.get("test/stored")["claims"] == {"t1-4": ["a-1"]}
+    page.goto("about:blank")
+    for _ in range(50):
+        if not server.get("test/stored")["claims"]:
+            break
+        time.sleep(0.1)
+    assert server.get("test/stored")["claims"] == {}
+    assert len(server.get("test/stored")["drafts"]) == 1
+
+
+def test_a_label_that_comes_too_late_is_stored_as_surplus(bench, server: Server) -> None:
+    page = bench()
+    server.post("test/others", {"task": "t1-1"})
+    press(page, "1", "Enter")
+    page.locator(".notice").wait_for()
+    assert "extra label" in page.locator(".notice").inner_text()
+    assert server.labels() == [(g(1), 1)]
+
+
+def test_guidelines_stand_beside_the_item_and_the_keys_go_on(bench, server: Server) -> None:
+    page = bench()
+    press(page, "g")
+    assert page.get_by_role("region", name="Guidelines").is_visible()
+    assert page.locator(".column").first.is_visible()
+    press(page, "1", "Enter", "Enter")
+    saved(page)
+    assert server.labels() == [(g(1), 1)]
+    press(page, "g")
+    assert page.get_by_role("region", name="Guidelines").count() == 0
+
+
+def test_changed_guidelines_are_shown_before_the_next_item(bench, server: Server) -> None:
+    page = bench()
+    server.post("test/guidelines", {"text": "Prefer the **shorter** one."})
+    press(page, "1", "Enter")
+    saved(page)
+    press(page, "Enter")
+    page.locator("label-workbench[data-phase=guidelines]").wait_for()
+    assert "have changed" in page.locator(".page").inner_text()
+    press(page, "2", "Enter")
+    assert number(page) == 2
+    press(page, "2", "Enter")
+    saved(page)
+    stored = server.get("test/stored")
+    assert [row["guidelines"] for row in stored["rows"]] == [2, 3]
+    assert stored["read"] == {"a-1": 3}
+
+
+def test_training_answers_with_what_was_expected(bench, server: Server) -> None:
+    page = bench(study=3, ready="label-workbench[data-phase=guidelines]")
+    press(page, "Enter", every=0.4)
+    press(page, "2", "Enter")
+    feedback = page.locator(".feedback")
+    feedback.wait_for()
+    assert "Expected: Response 1 is better" in feedback.inner_text()
+    assert page.locator(".reveal table").count() == 0
+
+
+def test_marks_are_visible_and_stored(bench, server: Server) -> None:
+    page = bench()
+    press(page, "f", "n")
+    page.keyboard.type("Is this a duplicate?")
+    press(page, "Control+Enter")
+    saved(page)
+    assert page.locator(".itemmarks").inner_text() == "⚑ flagged · ✎ note"
+    press(page, "s")
+    saved(page)
+    marks = {one["task"]: one for one in server.get("test/stored")["marks"]}
+    assert marks["t1-1"] | {"annotator": "", "task": ""} == {
+        "annotator": "",
+        "task": "",
+        "flag": True,
+        "note": "Is this a duplicate?",
+        "skip": True,
+    }
+    assert page.locator(".count").inner_text() == "0 of 320 · 1 skipped · 1 flagged"
+
+
+def test_selected_words_become_evidence_of_the_label(bench, server: Server) -> None:
+    page = bench()
+    box = page.locator("[data-block=response-2] .text")
+    start = box.evaluate("""node => {
+      const range = document.createRange();
+      range.setStart(node.querySelector("span").firstChild, 34);
+      range.setEnd(node.querySelector("span").firstChild, 47);
+      const { left, right, top, height } = range.getBoundingClientRect();
+      return [left, right, top + height / 2];
+    }""")
+    assert box.is_visible()
+    page.mouse.move(start[0] + 1, start[2])
+    page.mouse.down()
+    page.mouse.move(start[1] - 1, start[2], steps=8)
+    page.mouse.up()
+    page.locator("mark.own").first.wait_for()
+    assert page.locator("mark.own").all_inner_texts() == ["energy drinks"]
+    press(page, "1", "Enter")
+    saved(page)
+    [row] = server.get("test/stored")["rows"]
+    [evidence] = row["evidence"]
+    assert items.RIGHT[evidence["start"] : evidence["end"]] == "energy drinks"
+    assert evidence["block"] == "response-2"
+
+
+def test_an_answer_that_is_no_change_adds_no_row_and_undo_still_works(bench, server: Server) -> None:
+    page = bench()
+    press(page, "1", "Enter")
+    saved(page)
+    page.get_by_role("radio", name="Response 1 is better").focus()
+    press(page, "ArrowDown", "1")
+    saved(page)
+    assert server.labels() == [(g(1), 1)]
+    assert server.get("test/stored")["drafts"] == []
+    press(page, "u")
+    saved(page)
+    assert server.labels() == [(g(1), 1), (g(1), None)]
+    assert page.locator(".notice").count() == 0
+
+
+# ---- the reveal ----------------------------------------------------------------------------------------------------
+
+
+def test_the_reveal_is_beside_the_item_and_names_its_own_responses(bench) -> None:
+    page = bench()
+    press(page, "1", "Enter")
+    page.locator(".reveal table").wait_for()
+    reveal, item = page.locator(".reveal").bounding_box(), page.locator(".columns").bounding_box()
+    assert reveal["x"] >= item["x"] + item["width"]
+    assert reveal["y"] + 200 < 900
+    press(page, "d", "d")
+    shown = page.locator(".turnshown")
+    assert shown.inner_text().startswith("judge B · round 1")
+    assert "Submission" not in shown.inner_text()
+    assert [chip.inner_text() for chip in shown.locator(".chip").all()] == ["Response 2", "Response 1"]
+    assert page.locator("mark.passage.current").inner_text() == "energy drinks"
+
+
+def test_a_debate_of_forty_rounds_is_shown_without_delay(bench) -> None:
+    page = bench(more="&item=t1-8")
+    press(page, "1")
+    page.evaluate("""() => {
+      const reveal = document.querySelector("label-workbench").shadowRoot.querySelector(".reveal");
+      document.addEventListener("keydown", (event) => new MutationObserver((_, observer) => {
+        if (!reveal.querySelector("table")) return;
+        observer.disconnect();
+        requestAnimationFrame(() => setTimeout(() => (window.shown = performance.now() - event.timeStamp)));
+      }).observe(reveal, { childList: true }), { once: true, capture: true });
+    }""")
+    press(page, "Enter")
+    page.locator(".reveal table").wait_for()
+    page.wait_for_timeout(300)
+    shown = page.evaluate("window.shown")
+    print(f"reveal of a debate with 40 rounds: {shown:.0f} ms")  # noqa: T201
+    assert shown < 600
+    assert page.locator(".stance").count() == 5 * 41
+
+
+def test_weights_sum_to_100_and_the_responses_come_with_the_reveal(bench, server: Server) -> None:
+    page = bench(kind="weights")
+    assert page.locator(".column").count() == 0
+    press(page, "4", "0", "ArrowDown", "+", "l", "Enter")
+    page.locator(".judgemark").first.wait_for()
+    saved(page)
+    [(_, weights)] = server.labels()
+    assert sum(weights.values()) == pytest.approx(100)
+    assert page.locator(".column").count() == 2
+    names = page.locator(".aspect .name").first.bounding_box()
+    mark = page.locator(".judgemarks .judgemark").first.bounding_box()
+    assert mark["y"] >= names["y"] + 16 or mark["x"] >= names["x"] + names["width"]
+
+
+def test_scores_by_key_and_by_number(bench, server: Server) -> None:
+    page = bench(kind="scores")
+    press(page, "4", "Enter", "Enter", "7", "2", ".", "5", "Enter", "Enter")
+    saved(page)
+    assert [value for _, value in server.labels()] == [4, 72.5]
+
+
+def test_a_claim_is_split_and_the_keys_go_on_with_its_parts(bench, server: Server) -> None:
+    page = bench(kind="aius")
+    press(page, "p")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("The capital of Australia is a city.\nIts name is Canberra.")
+    press(page, "Control+Enter")
+    page.locator(".claim", has_text="is a city").wait_for()
+    press(page, "1", "2")
+    saved(page)
+    assert [value for _, value in server.labels()] == [True, False]
+    press(page, "u", "u", "u")
+    saved(page)
+    page.locator(".claim", has_text="The capital of Australia is Canberra.").wait_for()
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def test_texts_are_shown_exactly_as_they_are(bench) -> None:
+    page = bench(more="&item=t1-3")
+    left, right = page.locator(".column .text").all()
+    assert left.evaluate("node => node.textContent") == items.LATEX
+    assert right.evaluate("node => node.textContent") == items.ICON
+    assert right.locator("*").evaluate_all("nodes => nodes.map(node => node.tagName)") == ["SPAN"]
+
+
+def test_arabic_is_set_from_the_right_line_by_line(bench) -> None:
+    page = bench(more="&item=t1-2")
+    text = page.locator("[data-block=response-1] .text")
+    assert text.evaluate("node => node.textContent") == items.ARABIC
+    sides = text.evaluate("""node => {
+      const leaf = node.querySelector("span").firstChild;
+      const line = (at) => {
+        const range = document.createRange();
+        range.setStart(leaf, at);
+        range.setEnd(leaf, at + 1);
+        return range.getBoundingClientRect();
+      };
+      const box = node.getBoundingClientRect();
+      return [0, leaf.data.indexOf("This")].map((at) => (line(at).left - box.left) / box.width);
+    }""")
+    assert sides[0] > 0.8 and sides[1] < 0.1
+
+
+def test_tables_and_code_are_not_clipped_and_empty_responses_say_so(bench) -> None:
+    page = bench(more="&item=t1-4")
+    for part in page.locator(".markdown pre, .markdown .table").all():
+        hidden = part.evaluate(
+            "node => node.scrollWidth > node.clientWidth && getComputedStyle(node).overflowX === 'hidden'"
+        )
+        assert not hidden
+    assert page.locator(".markdown table th").count() == 7
+    page = bench(more="&item=t1-5")
+    assert page.locator("[data-block=response-1]").inner_text().endswith("(empty response)")
+    overflow = page.locator("[data-block=response-2] .text").evaluate("node => node.scrollWidth - node.clientWidth")
+    assert overflow <= 1
+
+
+def test_the_last_turn_of_a_dialogue_is_visible(bench) -> None:
+    page = bench(more="&item=t1-6")
+    assert page.locator(".turn:visible").all_inner_texts()[-1].endswith("who has to agree?")
+    press(page, "q")
+    assert page.locator(".turn:visible").count() == 3
+
+
+def test_two_responses_have_480_pixels_each_and_one_scroll(bench) -> None:
+    for width in (1280, 1440, 1920):
+        page = bench(more="&item=t1-7")
+        page.set_viewport_size({"width": width, "height": 800})
+        widths = [column.bounding_box()["width"] for column in page.locator(".column").all()]
+        assert min(widths) >= 480, width
+        page.keyboard.press("]")
+        assert page.locator(".column").nth(1).bounding_box()["width"] > widths[1] + 100
+        page.keyboard.press("]")
+        page.close()
+
+
+@pytest.mark.parametrize("kind", list(items.KINDS))
+def test_nothing_of_the_answer_is_cut_off(bench, kind: str) -> None:
+    for width in (390, 800, 1280, 1440):
+        page = bench(kind=kind, viewport={"width": width, "height": 860})
+        press(page, "4" if kind in ("weights", "scores") else "1", "Enter")
+        page.wait_for_timeout(200)
+        for part in (".answer", ".lower", ".tools", ".line"):
+            over = page.locator(part).evaluate("node => node.scrollWidth - node.clientWidth")
+            assert over <= 1, f"{part} at {width}"
+        submit = page.locator(".submit:visible").first.bounding_box()
+        assert submit["y"] + submit["height"] <= 860, width
+        page.context.close()
+
+
+def test_the_answer_stays_in_view_while_the_item_scrolls(bench) -> None:
+    page = bench(more="&item=t1-7")
+    press(page, "Space", "Space", "Space")
+    assert page.locator(".reading").evaluate("node => node.scrollTop") > 1000
+    page.mouse.move(400, 500)
+    page.mouse.wheel(0, 3000)
+    press(page, "1", "Enter")
+    page.locator(".reveal table").wait_for()
+    press(page, "d", "d", "d")
+    for part in (".options", ".submit", ".reveal table"):
+        box = page.locator(part).first.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 900, part
+
+
+def test_a_phone_needs_no_scrolling_between_submit_and_the_next_item(bench, server: Server) -> None:
+    page = bench(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    for _ in range(3):
+        page.locator("[role=radio]").nth(1).tap()
+        page.locator(".submit").tap()
+        page.locator(".reveal table").wait_for()
+        for part in page.locator(".option:visible, .submit:visible, .tools .tool:visible, .tab:visible").all():
+            box = part.bounding_box()
+            assert box["height"] >= 44 and box["width"] >= 44, part.inner_text()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+            assert box["y"] + box["height"] <= 844
+        page.locator(".submit").tap()
+    saved(page)
+    assert server.labels() == [(g(place), 2) for place in (1, 2, 3)]
+    page.get_by_role("tab", name="Response 2").tap()
+    assert page.locator("[data-block=response-2]").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+# ---- for everybody -------------------------------------------------------------------------------------------------
+
+
+def test_options_are_a_radio_group_with_arrow_keys(bench, server: Server) -> None:
+    page = bench()
+    group = page.get_by_role("radiogroup", name="Which response is more helpful?")
+    group.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert group.get_by_role("radio", name="Response 2 is better").get_attribute("aria-checked") == "true"
+    assert number(page) == 1
+    press(page, "Enter")
+    assert server.labels() == []
+    page.keyboard.press("Control+Enter")
+    saved(page)
+    assert server.labels() == [(g(1), 2)]
+    page.wait_for_timeout(200)
+    assert "judges" in page.locator("[role=status]").first.inner_text()
+
+
+def axe_source() -> str:
+    places = [os.environ.get("AXE_CORE", ""), str(ROOT / "node_modules" / "axe-core" / "axe.min.js")]
+    found = next((Path(place) for place in places if place and Path(place).is_file()), None)
+    if found is None:
+        pytest.skip("axe-core is not installed: npm install axe-core, or set AXE_CORE to its axe.min.js")
+    return found.read_text(encoding="utf-8")
+
+
+STATES = {
+    "blind": ("disagreements", []),
+    "reveal": ("disagreements", ["1", "Enter", "d"]),
+    "keys": ("disagreements", ["h"]),
+    "guidelines": ("disagreements", ["g"]),
+    "differences": ("disagreements", ["x"]),
+    "aius": ("aius", ["1", "2", "1"]),
+    "weights": ("weights", ["4", "Enter"]),
+    "scores": ("scores", ["4", "Enter"]),
+    "critiques": ("critiques", []),
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_no_serious_violation(bench, theme: str, width: int) -> None:
+    source = axe_source()
+    for name, (kind, keys) in STATES.items():
+        page = bench(kind=kind, color_scheme=theme, viewport={"width": width, "height": 860})
+        press(page, *keys)
+        page.wait_for_timeout(300)
+        page.evaluate(source)
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+        serious = [
+            (one["id"], [(node["target"], node["failureSummary"]) for node in one["nodes"]][:3])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert not serious, f"{name}: {serious}"
+        page.context.close()

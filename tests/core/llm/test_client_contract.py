@@ -1,0 +1,435 @@
+"""The contract of both clients, tested with a real server: replies, refusals, and every way in which a server can fail.
+
+test_openai_compatible.py and test_litellm.py test what only one of them does.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from core.llm.client import Model, Reply
+from core.llm.limits import Limits
+from core.problems import PermanentFailure, TemporaryFailure
+from core.protocols import Judge
+from core.runner import run_flow
+from core.trace import CallFailed, Event, Spec, Usage
+from tests.core.llm.asking import complete_ask, complete_asks, make_ask, sample_ask
+from tests.core.protocols.debates import make_flow, make_settings
+from tests.openai_server import Server, run_server
+
+Client = Callable[[], Model]
+SCHEMA = {
+    "type": "object",
+    "properties": {"verdict": {"enum": ["1", "2"]}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
+SECRET = "lab-secret-value-222333"
+
+
+def test_a_reply_has_its_text_and_its_tokens(server: Server, client: Client) -> None:
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply) and reply.finish == "stop"
+    assert reply.text.endswith("\n\n1")
+    assert reply.usage.prompt_tokens == 4 and reply.usage.completion_tokens
+    assert reply.usage.seconds is not None and reply.usage.dollars is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem", "sentence"),
+    [
+        ("429", TemporaryFailure, "judge-1 is limiting the rate of calls (429): Rate limit reached for key [key]"),
+        ("500", TemporaryFailure, "judge-1 had an internal error (500): This is a planned 500"),
+        ("503", TemporaryFailure, "judge-1 had an internal error (503): This is a planned 503"),
+        ("drop", TemporaryFailure, "The connection to judge-1 failed: "),
+        ("cut", TemporaryFailure, "The connection to judge-1 failed: "),
+        ("malformed", TemporaryFailure, "judge-1 returned an invalid response"),
+        ("empty", TemporaryFailure, "judge-1 returned a response without a message."),
+        ("400", PermanentFailure, "judge-1 rejected the request as invalid (400): This is a planned 400"),
+        ("401", PermanentFailure, "judge-1 rejected the key (401): Incorrect API key provided: [key]"),
+        ("404", PermanentFailure, "judge-1 does not know this model (404): No such model"),
+        ("quota", PermanentFailure, "The account for judge-1 has no credit left."),
+    ],
+)
+def test_a_fault_becomes_a_problem_with_a_message(
+    server: Server, client: Client, fault: str, problem: type, sentence: str
+) -> None:
+    server.faults.append({"fault": fault})
+    outcome = complete_ask(make_ask(server.address), client)
+    assert isinstance(outcome, problem)
+    assert str(outcome).startswith(sentence)
+    assert len(server.bodies) == 1, "the client retried by itself"
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        ({"body": ""}, TemporaryFailure),
+        ({"body": "OK"}, TemporaryFailure),
+        ({"body": "null"}, TemporaryFailure),
+        ({"body": "[]"}, TemporaryFailure),
+        ({"body": "{}"}, TemporaryFailure),
+        ({"body": '"text"'}, TemporaryFailure),
+        ({"body": "<html><title>Sign in</title><body>", "headers": {"Content-Type": "text/html"}}, TemporaryFailure),
+        ({"body": {"choices": None}}, TemporaryFailure),
+        ({"body": {"choices": [{}]}}, TemporaryFailure),
+        ({"body": {"choices": ["text"]}}, TemporaryFailure),
+        ({"body": "[" * 100_000}, TemporaryFailure),
+        ({"body": '{"choices": [], "usage": ' + "9" * 5000 + "}"}, TemporaryFailure),
+        ({"status": 500, "body": "<html><title>Bad gateway</title><body>"}, TemporaryFailure),
+        ({"status": 529, "body": {"error": {"message": "Overloaded", "type": "overloaded_error"}}}, TemporaryFailure),
+        ({"status": 403, "body": {"error": "forbidden"}}, PermanentFailure),
+        ({"status": 422, "body": {"detail": [{"loc": ["body", "n"], "msg": "too large"}]}}, PermanentFailure),
+        ({"status": 400, "body": {"object": "error", "message": "too long", "code": 400}}, PermanentFailure),
+        ({"status": 400, "body": "[]"}, PermanentFailure),
+        ({"status": 400, "body": ""}, PermanentFailure),
+    ],
+)
+def test_an_invalid_response_is_a_problem(server: Server, client: Client, fault: dict, problem: type) -> None:
+    server.faults.append({"fault": "raw"} | fault)
+    outcome = complete_ask(make_ask(server.address), client)
+    assert isinstance(outcome, problem), outcome
+    assert str(outcome).startswith("judge-1 ") and len(str(outcome)) < 500 and "\n" not in str(outcome)
+
+
+@pytest.mark.parametrize("type", ["text/plain", "text/html; charset=utf-8", "application/octet-stream"])
+def test_a_wrong_content_type_does_not_matter(server: Server, client: Client, type: str) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "2"}, "finish_reason": "stop"}]}
+    server.faults.append({"fault": "raw", "body": body, "headers": {"Content-Type": type}})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply) and reply.text == "2"
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [(7, 7), ("0.5", 0.5), ("-3", 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("1" + "0" * 30, 86_400), ("inf", 86_400)]
+    + [(nonsense, None) for nonsense in ("nan", "soon", "", "Wed, 21 Oct 99999999999999999999 07:28:00 GMT")],
+)
+def test_the_retry_after_header_is_read(server: Server, client: Client, after: Any, seconds: float | None) -> None:
+    server.faults.append({"fault": "429", "after": after})
+    outcome = complete_ask(make_ask(server.address), client)
+    assert isinstance(outcome, TemporaryFailure) and outcome.retry_after == seconds
+
+
+def test_the_retry_after_header_may_be_a_future_date(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "503", "after": format_datetime(datetime.now(UTC) + timedelta(seconds=90), True)})
+    outcome = complete_ask(make_ask(server.address), client)
+    assert isinstance(outcome, TemporaryFailure) and outcome.retry_after == pytest.approx(90, abs=5)
+
+
+@pytest.mark.parametrize("fault", [{"fault": "timeout", "after": 3}, {"fault": "drip"}])
+def test_every_call_has_a_timeout(server: Server, client: Client, fault: dict) -> None:
+    server.faults.append(fault)
+    start = time.perf_counter()
+    outcome = complete_ask(make_ask(server.address, timeout=0.3), client)
+    assert isinstance(outcome, TemporaryFailure)
+    assert str(outcome) == "judge-1 did not answer within 0.3 seconds."
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize("fault", ["refusal", "filter", "policy"])
+def test_a_refusal_is_a_reply(server: Server, client: Client, fault: str) -> None:
+    server.faults.append({"fault": fault})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply) and reply.finish == "refused"
+
+
+@pytest.mark.parametrize(
+    ("finish", "expected"), [("stop", "stop"), ("length", "cut off"), ("content_filter", "refused"), (None, "stop")]
+)
+def test_the_finish_reason_is_read(server: Server, client: Client, finish: str | None, expected: str) -> None:
+    server.faults.append({"fault": "message", "finish": finish})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply) and (reply.finish, reply.text) == (expected, "1")
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}, (12, 3)),
+        ({"prompt_tokens": 10**30, "completion_tokens": 3, "total_tokens": 3}, (None, 3)),
+        ({"prompt_tokens": -1, "completion_tokens": 3, "total_tokens": 2}, (None, 3)),
+        ({"prompt_tokens": 2**31, "completion_tokens": 2**31 - 1, "total_tokens": 3}, (None, 2**31 - 1)),
+    ],
+)
+def test_impossible_numbers_of_tokens_are_unknown(server: Server, client: Client, usage: dict, expected: tuple) -> None:
+    server.faults.append({"fault": "usage", "usage": usage})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply), reply
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == expected
+
+
+def test_a_reply_that_is_too_large_is_a_permanent_problem(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "large", "size": 10 * 2**20})
+    outcome = complete_ask(make_ask(server.address, timeout=30), client)
+    assert isinstance(outcome, PermanentFailure) and str(outcome) == "judge-1 sent a response of more than 8 MB."
+
+
+def test_lone_surrogates_are_replaced(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "message", "message": {"content": "a\ud800b\0c ünd 😀"}})
+    reply = complete_ask(make_ask(server.address, prompt="half: \udc00"), client)
+    assert isinstance(reply, Reply) and reply.text == "a�b�c ünd 😀"
+
+
+def test_reasoning_is_separate_from_the_text(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "message", "message": {"reasoning_content": "Let me think."}})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply) and (reply.text, reply.reasoning) == ("1", "Let me think.")
+
+
+def test_a_prompt_without_images_is_one_text_message(server: Server, client: Client) -> None:
+    complete_ask(make_ask(server.address), client)
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": "Which is better?"}]
+    assert server.bodies[0].get("stream", False) is False
+    assert not {"n", "top_p", "seed", "reasoning_effort", "response_format"} & server.bodies[0].keys()
+
+
+def test_the_parameters_of_a_model_are_sent(server: Server, client: Client) -> None:
+    complete_ask(
+        make_ask(
+            server.address,
+            temperature=0.7,
+            max_tokens=77,
+            top_p=0.9,
+            seed=11,
+            system="You are a judge.",
+            extra={"min_p": 0.1, "chat_template_kwargs": {"enable_thinking": False}},
+        ),
+        client,
+    )
+    body = server.bodies[0]
+    assert body["messages"][0] == {"role": "system", "content": "You are a judge."}
+    assert [body[name] for name in ("temperature", "max_tokens", "top_p", "seed", "min_p")] == [0.7, 77, 0.9, 11, 0.1]
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_the_reasoning_effort_is_sent_to_a_model_that_reasons(server: Server, client: Client) -> None:
+    complete_ask(make_ask(server.address, model="gpt-5.4-mini", reasoning_effort="low", temperature=1.0), client)
+    assert server.bodies[0]["reasoning_effort"] == "low"
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "n", "stream", "response_format"])
+def test_extra_parameters_do_not_replace_the_request(server: Server, client: Client, name: str) -> None:
+    outcome = complete_ask(make_ask(server.address, extra={name: "other"}), client)
+    assert isinstance(outcome, PermanentFailure) and not server.bodies
+    assert str(outcome) == f"The extra parameters of judge-1 cannot set '{name}'."
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # litellm's
+def test_images_are_parts_of_the_message(server: Server, client: Client) -> None:
+    image = "data:image/png;base64," + "A" * 3_000_000
+    reply = complete_ask(replace(make_ask(server.address), images=(image,)), client)
+    assert isinstance(reply, Reply)
+    text, part = server.bodies[0]["messages"][0]["content"]
+    assert text == {"type": "text", "text": "Which is better?"}
+    assert part["type"] == "image_url" and part["image_url"]["url"] == image
+
+
+def test_a_schema_is_sent_as_structured_output(server: Server, client: Client) -> None:
+    reply = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
+    assert isinstance(reply, Reply) and reply.notes == ()
+    form = server.bodies[0]["response_format"]
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["strict"] is True and form["json_schema"]["schema"] == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "This response_format type is unavailable now"),
+        (400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."),
+        (422, "body.response_format: Extra inputs are not permitted"),
+        (400, "Grammar error: unimplemented keys: minItems"),
+    ],
+)
+def test_a_request_with_a_refused_schema_is_repeated_for_text(
+    server: Server, client: Client, status: int, message: str
+) -> None:
+    server.faults += [{"fault": "no parameter", "parameter": "response_format", "message": message, "status": status}]
+    reply = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
+    assert isinstance(reply, Reply), reply
+    assert ["response_format" in body for body in server.bodies] == [True, False]
+    assert reply.notes == (
+        "judge-1 does not accept the JSON schema of the answer: the request was repeated without it.",
+    )
+
+
+def test_a_server_that_refuses_schemas_is_not_sent_another(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "no parameter", "parameter": "response_format"})
+    ask = replace(make_ask(server.address), schema=SCHEMA)
+    replies = complete_asks([ask, ask, replace(ask, spec=Spec(model="judge-2", address=server.address))], client)
+    assert ["response_format" in body for body in server.bodies] == [True, False, False, True]
+    assert [bool(reply.notes) for reply in replies if isinstance(reply, Reply)] == [True, True, False]
+
+
+def test_a_schema_refused_for_its_contents_does_not_exclude_others(server: Server, client: Client) -> None:
+    message = "Invalid schema for response_format 'answer': 'minItems' is not permitted."
+    server.faults.append({"fault": "no parameter", "parameter": "response_format", "message": message})
+    ask = replace(make_ask(server.address), schema=SCHEMA)
+    complete_asks([ask, ask], client)
+    assert ["response_format" in body for body in server.bodies] == [True, False, True]
+
+
+def test_an_invalid_request_with_a_schema_is_not_repeated(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "400"})
+    outcome = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
+    assert isinstance(outcome, PermanentFailure) and len(server.bodies) == 1
+
+
+def test_several_samples_are_one_call_whose_usage_adds_up(server: Server, client: Client) -> None:
+    replies = sample_ask(replace(make_ask(server.address, model="sampler-1"), samples=3), client)
+    assert len(server.bodies) == 1 and server.bodies[0]["n"] == 3
+    assert [reply.text[-1] for reply in replies] == ["0", "1", "2"]
+    tokens = [reply.usage.completion_tokens or 0 for reply in replies]
+    assert max(tokens) - min(tokens) <= 1
+    assert sum(reply.usage.prompt_tokens or 0 for reply in replies) == len("Which is better?") // 4
+
+
+def test_a_server_that_ignores_n_returns_one(server: Server, client: Client) -> None:
+    assert len(sample_ask(replace(make_ask(server.address), samples=3), client)) == 1
+
+
+def test_a_server_that_refuses_n_is_a_permanent_problem(server: Server, client: Client) -> None:
+    server.faults.append({"fault": "no parameter", "parameter": "n"})
+    with pytest.raises(PermanentFailure, match="rejected the request as invalid"):
+        sample_ask(replace(make_ask(server.address), samples=3), client)
+
+
+def test_an_address_never_gets_the_providers_key(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    complete_ask(make_ask(server.address), client)
+    assert len(server.heads) == 1 and SECRET not in server.heads[0]
+
+
+def test_an_address_gets_the_key_named_for_it(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_API_KEY", SECRET)
+    complete_ask(make_ask(server.address, key_variable="LAB_API_KEY"), client)
+    assert f"authorization: bearer {SECRET}" in server.heads[0].lower().splitlines()
+
+
+def test_a_missing_key_is_reported_before_any_call(server: Server, client: Client) -> None:
+    outcome = complete_ask(make_ask(server.address, key_variable="MY_API_KEY"), client)
+    assert isinstance(outcome, PermanentFailure) and not server.bodies
+    assert str(outcome) == "The key of judge-1 should be in the environment variable MY_API_KEY, which is not set."
+
+
+def test_a_key_variable_has_to_end_in_api_key(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET", "not for this")
+    outcome = complete_ask(make_ask(server.address, key_variable="AWS_SECRET"), client)
+    assert isinstance(outcome, PermanentFailure) and not server.bodies
+    assert 'the name has to end in "_API_KEY"' in str(outcome)
+
+
+@pytest.mark.parametrize("fault", [{}, {"status": 400}, {"status": 500}])
+def test_a_key_in_a_response_is_redacted(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, fault: dict
+) -> None:
+    monkeypatch.setenv("LAB_API_KEY", SECRET)
+    monkeypatch.setenv("OTHER_API_KEY", "none")
+    server.faults.append({"fault": "echo"} | fault)
+    outcome = complete_ask(make_ask(server.address, key_variable="LAB_API_KEY"), client)
+    seen = outcome.model_dump_json() if isinstance(outcome, Reply) else str(outcome)
+    assert "[key]" in seen and SECRET not in seen
+    if isinstance(outcome, Reply):
+        assert (outcome.text, outcome.reasoning) == ("Your key is [key].", "([key])")
+
+
+def test_a_traceback_of_a_server_is_not_shown(server: Server, client: Client) -> None:
+    traceback = (
+        'Traceback (most recent call last):\n  File "/srv/vllm/engine.py", line 3, in step\nValueError: no memory'
+    )
+    server.faults.append({"fault": "raw", "status": 500, "body": {"error": {"message": f"Failed. {traceback}"}}})
+    outcome = complete_ask(make_ask(server.address), client)
+    assert str(outcome) == "judge-1 had an internal error (500): Failed. ValueError: no memory"
+
+
+def test_the_name_of_a_model_at_an_address_is_sent_unchanged(server: Server, client: Client) -> None:
+    complete_ask(make_ask(server.address, model="openai/gpt-oss-20b"), client)
+    assert server.bodies[0]["model"] == "openai/gpt-oss-20b"
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+def test_an_address_may_end_in_a_slash(server: Server, client: Client, ending: str) -> None:
+    assert isinstance(complete_ask(make_ask(server.address + ending), client), Reply)
+    assert server.heads[0].startswith("POST /v1/chat/completions HTTP/1.1")
+
+
+def test_a_refused_connection_is_a_temporary_failure(client: Client) -> None:
+    outcome = complete_ask(make_ask("http://127.0.0.1:9/v1"), client)
+    assert isinstance(outcome, TemporaryFailure) and "The connection to judge-1 failed" in str(outcome)
+
+
+def test_closing_the_connections_of_one_event_loop_does_not_affect_another(client: Client) -> None:
+    with run_server(latency=0.5) as server:
+        replies: list[object] = []
+        thread = threading.Thread(target=lambda: replies.append(complete_ask(make_ask(server.address, "slow"), client)))
+        thread.start()
+        while not server.open and thread.is_alive():
+            time.sleep(0.01)
+        asyncio.run(client().close())
+        thread.join()
+    assert isinstance(replies[0], Reply)
+
+
+def test_one_client_works_in_consecutive_event_loops(server: Server, client: Client) -> None:
+    model = client()
+
+    async def run() -> Reply:
+        try:
+            return await model.complete(make_ask(server.address))
+        finally:
+            await model.close()
+
+    assert all(isinstance(asyncio.run(run()), Reply) for _ in range(3))
+
+
+def test_calls_run_concurrently(client: Client) -> None:
+    async def run(address: str) -> None:
+        model = client()
+        try:
+            await asyncio.gather(*(model.complete(make_ask(address, f"item {n}", timeout=30)) for n in range(150)))
+        finally:
+            await model.close()
+
+    with run_server(latency=1.0) as server:
+        asyncio.run(run(server.address))
+        assert server.most_open == 150
+
+
+def test_a_debate_completes_despite_temporary_faults(server: Server, client: Client) -> None:
+    judges = tuple(Judge(name=n, spec=Spec(model=f"judge-{n}", address=server.address, timeout=1)) for n in "abc")
+    server.faults += [{"fault": fault} for fault in ("429", "500", "drop", "malformed", "cut", "503")]
+    events: list[Event] = []
+
+    async def record(event: Event) -> None:
+        events.append(event)
+
+    async def run() -> object:
+        model = client()
+        try:
+            flow = make_flow(make_settings(judges=judges, rounds=1))
+            return await run_flow(flow, model, record, limits=Limits(backoff=0.01, max_tries=8))
+        finally:
+            await model.close()
+
+    assert asyncio.run(run()) is not None
+    assert sum(isinstance(event, CallFailed) for event in events) == 6
+    assert len(server.bodies) == 9
+
+
+def test_a_reply_can_be_stored(server: Server, client: Client) -> None:
+    """Every number is within the range of its database column."""
+    server.faults.append({"fault": "usage", "usage": {"prompt_tokens": 10**30, "completion_tokens": 1}})
+    reply = complete_ask(make_ask(server.address), client)
+    assert isinstance(reply, Reply)
+    assert Usage.model_validate(json.loads(reply.usage.model_dump_json())) == reply.usage

@@ -1,0 +1,57 @@
+"""References to "Submission 1" and quotations in the texts of judges."""
+
+import pytest
+
+from core.items import Response
+from storage.labelling.reveal import find_quotations, find_references, first_sentence
+from tests.conftest import make_item
+
+
+def test_references_mean_the_item_s_own_responses_after_a_swap():
+    text = "Submission 1 is longer than submission 2."
+    swapped = list(find_references(text, (2, 1), 2))
+    assert [(text[one["start"] : one["end"]], one["column"]) for one in swapped] == [
+        ("Submission 1", "response-2"),
+        ("submission 2", "response-1"),
+    ]
+    assert [one["column"] for one in find_references(text, (), 2)] == ["response-1", "response-2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Assistant A is right", "Response A is right", "Answer 1 is right", "Candidate #1 won"]
+)
+def test_other_names_of_the_first_response_are_references(text):
+    assert [one["column"] for one in find_references(text, (1, 2), 2)] == ["response-1"]
+
+
+@pytest.mark.parametrize("text", ["A Submission 12 is not one", "the answer, 1", "responsea 1", "Answer 3"])
+def test_other_words_and_numbers_are_no_references(text):
+    assert list(find_references(text, (1, 2), 2)) == []
+
+
+def test_with_one_response_there_is_nothing_to_refer_to():
+    assert list(find_references("Submission 1", (), 1)) == []
+
+
+def test_a_quotation_is_located_in_the_response_with_code_points():
+    item = make_item(
+        responses=(Response(text="\N{GRINNING FACE} It costs nothing at all."), Response(text="Energy drinks."))
+    )
+    [passage] = find_quotations("It says “costs nothing at all”.", item)
+    text = item.responses[0].text
+    assert passage["block"] == "response-1"
+    assert text[passage["start"] : passage["end"]] == "costs nothing at all"
+
+
+def test_a_quotation_with_a_small_error_is_located_and_an_invented_one_is_not():
+    item = make_item(responses=(Response(text="The lake is named after the architect."), Response(text="No.")))
+    [passage] = find_quotations('It writes "lake is named after an architect".', item)
+    assert passage["block"] == "response-1"
+    assert list(find_quotations('It writes "a river of many colours".', item)) == []
+
+
+def test_a_reason_is_one_sentence():
+    assert first_sentence("Both are good enough. But one is better.") == "Both are good enough. But one is better."[:21]
+    assert first_sentence("1. The first response gives the steps in order. And more.").endswith("in order.")
+    assert len(first_sentence("word " * 200)) <= 200
+    assert first_sentence("") == ""

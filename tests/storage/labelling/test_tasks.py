@@ -1,0 +1,175 @@
+"""Prefetched tasks: blind, in the annotator's own order, and claiming nothing."""
+
+import json
+
+import pytest
+
+from core.formats import tiebreak
+from core.formats.records import ItemRecord, LabelRecord
+from core.items import Response
+from storage import labels
+from storage.database import reading, writing
+from storage.labelling import tasks, undo
+from storage.labelling.actions import perform
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.labelling.work import Unknown, find_task, open_work
+from storage.transfer import imports, samples
+from tests.conftest import make_item
+from tests.storage.labelling.workbench import Client, leases, set_rules, stored
+from tests.storage.shared import RUN, a_trace, debates
+
+
+@pytest.fixture
+def ann(engine):
+    debates(engine, 12)
+    return Client(engine)
+
+
+def items_in_order(client):
+    work = client.work()
+    with reading(client.engine) as session:
+        return [find_task(session, work, task["id"]).target.item for task in client.tasks()]
+
+
+def test_annotators_have_different_orders_that_stay_the_same(ann, engine):
+    bob = Client(engine, annotator="bob")
+    assert sorted(items_in_order(ann)) == sorted(items_in_order(bob))
+    assert items_in_order(ann) != items_in_order(bob)
+    assert items_in_order(ann) == items_in_order(ann)
+
+
+def test_numbers_count_from_1_and_stay_with_their_task(ann):
+    first = {task["id"]: task["number"] for task in ann.tasks()}
+    assert list(first.values()) == list(range(1, 13))
+    ann.label(ann.tasks()[0], 1)
+    assert {task["id"]: task["number"] for task in ann.tasks()}.items() < first.items()
+
+
+def test_prefetching_claims_nothing_and_does_not_change_the_total(ann, engine):
+    for name in ("bob", "cyd", "dee"):
+        Client(engine, annotator=name).tasks()
+    assert leases(engine) == []
+    assert ann.progress() == {"labelled": 0, "total": 12, "skipped": 0, "flagged": 0, "drafts": 0}
+
+
+def test_a_blind_task_holds_no_item_id_system_opinion_or_label_of_others(ann, engine):
+    bob = Client(engine, annotator="bob")
+    bob.label(bob.tasks()[0], 2, reason="bob's secret reason")
+    sent = json.dumps(ann.tasks())
+    for hidden in ("item 0", "j0", "j1", "bob", "secret", "disputed", "system"):
+        assert hidden not in sent.replace("Which is better for item 0?", ""), hidden
+    assert all(target["reveal"] is None for task in ann.tasks() for target in task["targets"])
+
+
+def test_what_is_in_the_browser_is_not_sent_again(ann):
+    have = tuple(task["id"] for task in ann.tasks(count=5))
+    assert not set(have) & {task["id"] for task in ann.tasks(have=have)}
+
+
+def test_labelled_skipped_and_full_targets_are_not_in_the_queue_and_are_in_their_tabs(ann, engine):
+    set_rules(engine, overlap=1)
+    labelled, skipped, taken, *rest = ann.tasks()
+    ann.label(labelled, 1)
+    ann.do("skip", skipped, on=True)
+    ann.do("flag", rest[0], on=True)
+    ann.do("draft", rest[1], value=1)
+    Client(engine, annotator="bob").label(taken, 1)
+    todo = {task["id"] for task in ann.tasks()}
+    assert todo == {task["id"] for task in rest}
+    tabs = {tab: [task["id"] for task in ann.tasks(tab=tab)] for tab in ("done", "skipped", "flagged", "drafts")}
+    assert tabs == {
+        "done": [labelled["id"]],
+        "skipped": [skipped["id"]],
+        "flagged": [rest[0]["id"]],
+        "drafts": [rest[1]["id"]],
+    }
+    assert ann.progress() == {"labelled": 1, "total": 11, "skipped": 1, "flagged": 1, "drafts": 1}
+
+
+def test_a_link_begins_with_its_item(ann):
+    last = ann.tasks()[-1]
+    assert ann.tasks(first=last["id"])[0]["id"] == last["id"]
+    assert items_in_order(ann)[0] != "item 7"
+    linked = ann.tasks(first="item 7")[0]
+    assert linked["above"][-1]["text"] == "Which is better for item 7?"
+    ann.label(linked, 1)
+    assert ann.tasks(first="item 7")[0]["id"] == linked["id"]
+
+
+def test_a_task_has_the_content_of_its_item(ann):
+    task = ann.tasks(first="item 3")[0]
+    assert (task["panel"], task["question"], task["scenario"]) == (
+        "choice",
+        "Which response is better on helpfulness?",
+        "math",
+    )
+    assert [(block["id"], block["text"]) for block in task["columns"]] == [
+        ("response-1", "this"),
+        ("response-2", "that"),
+    ]
+    assert [option["value"] for option in task["targets"][0]["options"]] == [1, 2, 0]
+
+
+def test_an_item_with_an_image_has_an_address_without_its_path(engine):
+    responses = (Response(text="a", image="gpt/one.png"), Response(text="b"))
+    item = make_item("pictures", responses=responses)
+    imports.import_records(engine, "s", [ItemRecord(item=item), RUN, a_trace("pictures")])
+    block = Client(engine).tasks()[0]["columns"][0]
+    assert "gpt" not in json.dumps(block) and block["image"]["url"].startswith("/api/label/image?")
+
+
+def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
+    set_rules(engine, reveal=False)
+    ann.label(ann.tasks()[0], 1)
+    set_rules(engine, reveal=True)
+    work = ann.work()
+    with writing(engine) as session:
+        found = undo.history(session, work)
+        tasks.add_reveals(session, work, found["tasks"], undo.entry_tasks(session, work, found))
+    assert found["tasks"][0]["targets"][0]["reveal"]["stances"]
+    ann.label(found["tasks"][0], 2, base="1")
+    assert [row.blind for row in stored(engine)] == [True, False]
+
+
+def test_unknown_queues_and_studies_are_one_sentence(engine):
+    debates(engine, 1)
+    with writing(engine) as session:
+        for name, study in (("everything", "s"), ("disagreements", "none")):
+            with pytest.raises(Unknown, match="There is no"):
+                open_work(session, name, study, "ann")
+
+
+def test_the_sample_of_every_kind_can_be_labelled(engine):
+    samples_by_queue = {"disagreements": "scaleeval", "scores": "refer", "weights": "dna_eval"}
+    for file in samples_by_queue.values():
+        records = [record for record in tiebreak.read(samples.path(file)) if not isinstance(record, LabelRecord)]
+        imports.import_records(engine, file, records)
+    values = {"disagreements": 1, "scores": None, "weights": None}
+    for queue, file in samples_by_queue.items():
+        with writing(engine) as session:
+            work = open_work(session, queue, file, "ann")
+        with reading(engine) as session:
+            task = tasks.next_tasks(session, work, have=(), count=1, tab="todo", first=None)["tasks"][0]
+        target = task["targets"][0]
+        value = values[queue]
+        if "aspects" in target:
+            shares = [100 - 10 * (len(target["aspects"]) - 1), *[10] * (len(target["aspects"]) - 1)]
+            value = {aspect["name"]: share for aspect, share in zip(target["aspects"], shares, strict=True)}
+        elif value is None:
+            value = target["options"][0]["value"] if "options" in target else target["number"]["low"]
+        action = {"seq": 1, "type": "label", "task": task["id"], "target": target["id"], "base": "0", "value": value}
+        [result] = perform(engine, work, "c-1", [action], after=0)
+        assert result["status"] == "accepted", (queue, result)
+        assert result["reveal"].get("stances") or result["reveal"].get("weights"), queue
+        with reading(engine) as session:
+            assert len(list(labels.of_study(session, work.study.id))) == 1
+
+
+def test_opaque_ids_reveal_nothing_and_are_decoded_with_their_key_only():
+    ids, others = OpaqueIds(b"a" * 16), OpaqueIds(b"b" * 16)
+    names = [ids.encode("t", number) for number in range(1, 500)]
+    assert [ids.decode("t", name) for name in names] == list(range(1, 500))
+    assert sorted(names) != names
+    assert all(others.decode("t", name) is None for name in names[:50])
+    for wrong in ("", "t-", "t-1", "g" + names[0][1:], names[0].upper(), "t-zzzzzzzzzzzzzzzz", names[0] + "0"):
+        assert ids.decode("t", wrong) is None

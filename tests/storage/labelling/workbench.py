@@ -1,0 +1,90 @@
+"""A study with disputed debates, and annotators who act in its queue without a browser."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from storage import studies
+from storage.database import reading, writing
+from storage.labelling import actions, tasks, undo
+from storage.labelling.work import Work, open_work
+from storage.tables import LabelRow, LeaseRow
+
+
+def set_rules(engine: Engine, **rules: Any) -> None:
+    """Change the rules of the study "s"."""
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        changed = study.rules.model_copy(update=rules)
+        studies.update(session, study.id, description="", guidelines=study.guidelines, rules=changed)
+
+
+@dataclass
+class Client:
+    """An outbox: one window of one annotator."""
+
+    engine: Engine
+    annotator: str = "ann"
+    name: str = "c-1"
+    queue: str = "disagreements"
+    seq: int = 0
+    after: int = 0
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def work(self) -> Work:
+        """Return the queue as it is now."""
+        with writing(self.engine) as session:
+            return open_work(session, self.queue, "s", self.annotator)
+
+    def tasks(self, count: int = 30, have: tuple[str, ...] = (), tab: str = "todo", first: str | None = None) -> Any:
+        """Return the next tasks."""
+        work = self.work()
+        with reading(self.engine) as session:
+            return tasks.next_tasks(session, work, have=have, count=count, tab=tab, first=first)["tasks"]
+
+    def progress(self) -> dict[str, int]:
+        """Return the progress."""
+        work = self.work()
+        with reading(self.engine) as session:
+            return tasks.progress(session, work)
+
+    def history(self) -> dict[str, Any]:
+        """Return both stacks."""
+        work = self.work()
+        with reading(self.engine) as session:
+            return undo.history(session, work)
+
+    def action(self, type: str, task: Any = None, part: int = 0, **fields: Any) -> dict[str, Any]:
+        """Return the next action."""
+        self.seq += 1
+        about = {} if task is None else {"task": task["id"]}
+        if type in ("label", "draft"):
+            about |= {"target": task["targets"][part]["id"], "base": "0", "reason": "", "evidence": []}
+        return {"seq": self.seq, "type": type, **about, **fields}
+
+    def send(self, *batch: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+        """Send actions in one request, and return their results."""
+        results = actions.perform(self.engine, self.work(), self.name, batch, after=self.after, **more)
+        self.after = max(self.after, batch[-1]["seq"])
+        return results
+
+    def do(self, type: str, task: Any = None, part: int = 0, **fields: Any) -> dict[str, Any]:
+        """Send one action, and return its result."""
+        return self.send(self.action(type, task, part, **fields))[0]
+
+    def label(self, task: Any, value: Any = 1, base: str = "0", **fields: Any) -> dict[str, Any]:
+        """Label a task."""
+        return self.do("label", task, value=value, base=base, **fields)
+
+
+def stored(engine: Engine) -> list[LabelRow]:
+    """Return every label, oldest first."""
+    with reading(engine) as session:
+        return list(session.scalars(select(LabelRow).order_by(LabelRow.id)))
+
+
+def leases(engine: Engine) -> list[LeaseRow]:
+    """Return every lease."""
+    with reading(engine) as session:
+        return list(session.scalars(select(LeaseRow)))
