@@ -5,6 +5,7 @@ Problem                 one clear sentence, shown unchanged on a page and on the
 ├── Unreadable          a model's reply that does not contain the expected answer
 ├── TemporaryFailure    a provider's error that may pass: the call is retried
 ├── PermanentFailure    a provider's error that will not pass: wrong key, unknown model
+│   └── SchemaRefused   the provider does not accept the JSON schema of an answer
 └── RunStopped          a run that ends early on request: cancelled, or at its cost limit
 """
 
@@ -36,6 +37,10 @@ class TemporaryFailure(Problem):
 
 class PermanentFailure(Problem):
     """A failed call that would fail again."""
+
+
+class SchemaRefused(PermanentFailure):
+    """A provider that does not accept the JSON schema of an answer; the answer can be requested as text."""
 
 
 class RunStopped(Problem):

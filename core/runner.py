@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from core.answers import Format
+from core.attempts import describe_difference, first_request, make_turn, plan_second_attempt, second_request
 from core.llm.client import Model, Reply, Sampler
 from core.llm.limits import Limits
-from core.problems import PermanentFailure, Problem, RunStopped, TemporaryFailure, Unreadable
+from core.problems import PermanentFailure, Problem, RunStopped, SchemaRefused, TemporaryFailure
 from core.trace import (
     Ask,
     CallFailed,
@@ -19,6 +21,7 @@ from core.trace import (
     Flow,
     ReplyUnreadable,
     TraceFailed,
+    TraceRestarted,
     Turn,
     TurnCompleted,
     Verdict,
@@ -28,12 +31,6 @@ from core.trace import (
 T = TypeVar("T")
 Record = Callable[[Event], Awaitable[None]]
 """Stores an event and returns once it is stored. Called concurrently by the asks of one round."""
-
-_INCOMPLETE = {
-    "cut off": "the reply was cut off at the limit of {limit} tokens",
-    "refused": "the model refused to answer",
-}
-"""Why a reply with this `finish` is not parsed: a cut-off reply can end in something that looks like an answer."""
 
 
 class _TraceCannotContinue(Problem):
@@ -67,7 +64,7 @@ class _StoredTurns:
     """The turns and the verdict of a trace's stored events, by the number of the ask."""
 
     completed: dict[int, Turn] = field(default_factory=dict)
-    unreadable: dict[int, Turn] = field(default_factory=dict)
+    unreadable: dict[int, ReplyUnreadable] = field(default_factory=dict)
     verdict: Verdict | None = None
 
     @classmethod
@@ -77,10 +74,12 @@ class _StoredTurns:
             match event:
                 case TurnCompleted(ask=number, turn=turn):
                     known.completed[number] = turn
-                case ReplyUnreadable(ask=number, turn=turn):
-                    known.unreadable[number] = turn
+                case ReplyUnreadable(ask=number):
+                    known.unreadable[number] = event
                 case VerdictReached(verdict=verdict):
                     known.verdict = verdict
+                case TraceRestarted():
+                    known = cls()
         return known
 
     def __contains__(self, number: int) -> bool:
@@ -91,8 +90,9 @@ class _StoredTurns:
 
         A turn without a stored prompt, model or criterion is accepted without that comparison.
         """
-        for turn in (self.completed.get(number), self.unreadable.get(number)):
-            if turn is not None and (difference := _difference(turn, ask)):
+        first = self.unreadable[number].turn if number in self.unreadable else self.completed.get(number)
+        for turn in (first, self.completed.get(number)):
+            if turn is not None and (difference := describe_difference(turn, ask, is_first=turn is first)):
                 raise _TraceCannotContinue(f"The stored events do not match this run: {difference}.")
 
 
@@ -142,30 +142,56 @@ class _TraceRunner:
         """Return the turn of one ask, stored or new; an unreadable reply is requested a second time."""
         if number in self.known.completed:
             return self.known.completed[number]
-        if number not in self.known.unreadable:
-            reply = await batch.reply(number) if batch else None
-            reply = reply or await self.request(number, ask, ask.prompt)
-            turn = _make_turn(ask, reply, ask.prompt)
-            # Retrying a refused or truncated reply would not help: only unreadable answers are requested again.
-            if not turn.problem or reply.finish != "stop":
+        unreadable = self.known.unreadable.get(number)
+        if unreadable is None:
+            sent, reply = (await batch.reply(number) if batch else None) or await self.request(number, ask)
+            turn = make_turn(sent, reply)
+            unreadable = plan_second_attempt(number, ask, turn, reply)
+            if unreadable is None:
                 return await self.record_turn(number, turn)
-            await self.record(ReplyUnreadable(ask=number, turn=turn))
-        prompt = ask.retry_prompt or ask.prompt
-        return await self.record_turn(number, _make_turn(ask, await self.request(number, ask, prompt), prompt))
+            await self.record(unreadable)
+        sent, reply = await self.request(number, ask, unreadable)
+        return await self.record_turn(number, make_turn(sent, reply))
 
     async def record_turn(self, number: int, turn: Turn) -> Turn:
         await self.record(TurnCompleted(ask=number, turn=turn))
         return turn
 
-    async def request(self, number: int, ask: Ask, prompt: str) -> Reply:
-        sent = ask if prompt == ask.prompt else ask.with_prompt(prompt)
-        return await self.with_retries(number, ask, lambda: self.call(sent))
+    async def request(self, number: int, ask: Ask, unreadable: ReplyUnreadable | None = None) -> tuple[Ask, Reply]:
+        """Return what was sent for an ask, or for its second attempt, and the reply."""
+
+        async def attempt(format: Format) -> tuple[Ask, Reply]:
+            sent = first_request(ask, format) if unreadable is None else second_request(ask, format, unreadable)
+            return sent, await self.call(sent)
+
+        preferred = await self.preferred_format(ask) if unreadable is None else unreadable.turn.format
+        return await self.in_accepted_format(number, ask, preferred, attempt)
+
+    async def preferred_format(self, ask: Ask) -> Format:
+        return "text" if ask.answer is None else await self.model.answer_format(ask.spec)
+
+    async def in_accepted_format(
+        self, number: int, ask: Ask, preferred: Format, attempt: Callable[[Format], Awaitable[T]]
+    ) -> T:
+        """Return the result of a call with retries; once more as text where the provider refuses the JSON schema.
+
+        The refusal is recorded, and remembered for the rest of the run.
+        """
+        limit = self.limits.concurrency_limit(ask.spec)
+        try:
+            return await self.with_retries(number, ask, lambda: attempt("text" if limit.text_only else preferred))
+        except SchemaRefused as refusal:
+            limit.text_only = True
+            await self.record(CallFailed(ask=number, speaker=ask.speaker, problem=str(refusal), wait=0.0))
+        return await self.with_retries(number, ask, lambda: attempt("text"))
 
     async def with_retries(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of a call, retried after temporary failures."""
+        """Return the result of a call, retried after temporary failures; raises SchemaRefused."""
         for failures in range(1, self.limits.max_tries + 1):
             try:
                 return await call()
+            except SchemaRefused:
+                raise
             except TemporaryFailure as error:
                 await self.handle_failure(number, ask, error, self.limits.wait_before_retry(failures, error))
             except PermanentFailure as error:
@@ -186,6 +212,8 @@ class _TraceRunner:
         async with self.limits.acquire(ask):
             try:
                 replies = await model.sample(ask)
+            except SchemaRefused:
+                raise
             except PermanentFailure:
                 replies = []
             if not any(reply.finish == "refused" for reply in replies):  # a refusal says nothing about `n`
@@ -216,22 +244,27 @@ class _SampleBatch:
     def __init__(self, runner: _TraceRunner, ask: Ask, numbers: Sequence[int]) -> None:
         self.numbers = list(numbers)
         self._runner, self._ask = runner, ask
-        self._replies: asyncio.Task[list[Reply]] | None = None
+        self._replies: asyncio.Task[tuple[Ask, list[Reply]]] | None = None
 
-    async def reply(self, number: int) -> Reply | None:
-        """Return the reply for one ask of the batch; None where the call returned too few."""
+    async def reply(self, number: int) -> tuple[Ask, Reply] | None:
+        """Return what was sent and the reply for one ask of the batch; None where the call returned too few."""
         if self._replies is None:  # the first ask of the batch makes the call, the others wait for it
             self._replies = asyncio.ensure_future(self._request())
-        replies = await self._replies
+        sent, replies = await self._replies
         position = self.numbers.index(number)
-        return replies[position] if position < len(replies) else None
+        return (sent, replies[position]) if position < len(replies) else None
 
-    async def _request(self) -> list[Reply]:
-        runner, model = self._runner, self._runner.model
-        if not isinstance(model, Sampler) or runner.limits.concurrency_limit(self._ask.spec).single_samples:
-            return []
-        ask = replace(self._ask, samples=len(self.numbers))
-        return await runner.with_retries(self.numbers[0], self._ask, lambda: runner.sample(model, ask))
+    async def _request(self) -> tuple[Ask, list[Reply]]:
+        runner, model, ask = self._runner, self._runner.model, self._ask
+        if not isinstance(model, Sampler) or runner.limits.concurrency_limit(ask.spec).single_samples:
+            return ask, []
+        sampler: Sampler = model
+
+        async def attempt(format: Format) -> tuple[Ask, list[Reply]]:
+            sent = replace(first_request(ask, format), samples=len(self.numbers))
+            return sent, await runner.sample(sampler, sent)
+
+        return await runner.in_accepted_format(self.numbers[0], ask, await runner.preferred_format(ask), attempt)
 
 
 def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdict | None]:
@@ -240,47 +273,6 @@ def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdi
         return (next(flow) if turns is None else flow.send(turns)), None
     except StopIteration as end:
         return (), end.value
-
-
-def _make_turn(ask: Ask, reply: Reply, prompt: str) -> Turn:
-    """Return the reply as a turn, with its reading or with the reason why it has none."""
-    reading, problem = None, ""
-    if reply.finish == "stop":
-        try:
-            reading = ask.read(reply.text)
-        except Unreadable as error:
-            problem = str(error)
-    else:
-        problem = _INCOMPLETE[reply.finish].format(limit=ask.spec.max_tokens)
-    return Turn(
-        speaker=ask.speaker,
-        step=ask.step,
-        round=ask.round,
-        model=ask.spec.model,
-        reply=reply.text,
-        reading=reading,
-        problem=problem,
-        shown=ask.shown,
-        usage=reply.usage,
-        prompt=prompt,
-        criterion=ask.criterion,
-    )
-
-
-def _difference(turn: Turn, ask: Ask) -> str:
-    """Return why a stored turn does not answer this ask; empty when it does."""
-    if (turn.speaker, turn.step, turn.round) != (ask.speaker, ask.step, ask.round):
-        return (
-            f"the stored turn is {turn.speaker}'s {turn.step} in round {turn.round}, "
-            f"the run expects {ask.speaker}'s {ask.step}"
-        )
-    if turn.criterion not in ("", ask.criterion):
-        return f"{turn.speaker}'s {turn.step} was about {turn.criterion}, the run expects {ask.criterion or 'none'}"
-    if turn.model not in ("", ask.spec.model):
-        return f"{turn.speaker} was {turn.model}, and is {ask.spec.model} now"
-    if turn.prompt not in ("", ask.prompt, ask.retry_prompt):
-        return f"{turn.speaker}'s prompt in round {turn.round} differs, so settings, prompts or item have changed"
-    return ""
 
 
 def _priority(error: BaseException) -> int:

@@ -1,14 +1,22 @@
 """Prompt templates: text files with `$blanks`, which a study may replace.
 
 A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and not
-parsed again, so a "$" in a response stays a dollar sign.
+parsed again, so a "$" in a response stays a dollar sign. A blank may be left out, unless its value is what is judged.
+The blank `$answer` is available in every template and stands for the instruction that says how to answer.
+
+Text that a prompt is about (`Material`) is fenced by tags that it does not contain:
+
+    <submission_1>
+    The tide follows the moon.
+    </submission_1>
 
 One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
 `=== name ===` and separated from the next section by one blank line.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -18,7 +26,27 @@ from core.problems import Problem
 Templates = Mapping[str, str]
 """Template name -> text with blanks."""
 
+ANSWER = "\ufdd0"
+"""Stands in a prompt for the instruction that says how to answer: a code point that is no character, which is removed
+from everything that is inserted."""
+
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.M)
+
+
+@dataclass(frozen=True)
+class Material:
+    """Text that a prompt is about and that is not part of its instructions, such as a response or a judge's reply."""
+
+    label: str
+    """What the prompt calls it; its tag is in lower case and has "_" for anything but letters and digits."""
+    text: str
+    required: bool = True
+    """Whether every template has to contain it: what is judged cannot be left out."""
+
+    @property
+    def tag(self) -> str:
+        """The name of its tag: `submission_1` for "Submission 1"."""
+        return re.sub(r"\W+", "_", self.label.lower()).strip("_")
 
 
 @lru_cache(maxsize=64)
@@ -39,13 +67,56 @@ def replace_templates(protocol: str, templates: Templates, replacements: Mapping
 
 
 def render(templates: Templates, name: str, **values: object) -> str:
-    """Fill the template `name`: every blank is filled and every value is used, or it raises Problem."""
+    """Fill the template `name`; raises Problem for a blank without a value, and where required material is left out.
+
+    A value is text, a Material, or a sequence of Materials, which are separated by blank lines. All tags of a prompt
+    have the same suffix where a Material contains one of them, so that no text can end its own fence or open another.
+    """
     if name not in templates:
         raise Problem(f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?")
     template, blanks = _parsed(name, templates[name])
-    if blanks != values.keys():
-        raise Problem(_mismatch(name, blanks, frozenset(values)))
-    return template.substitute(values)
+    if unknown := sorted(blanks - values.keys() - {"answer"}):
+        raise Problem(f'The prompt "{name}" has the blank ${unknown[0]}, and nothing fills it.')
+    if left_out := sorted(blank for blank, value in values.items() if blank not in blanks and _is_required(value)):
+        raise Problem(f'The prompt "{name}" leaves out ${left_out[0]}, which it has to contain.')
+    suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
+    filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
+    return template.substitute({"answer": ANSWER} | filled)
+
+
+def has_blank(templates: Templates, name: str, blank: str) -> bool:
+    """Return whether the template `name` has the blank `$blank`."""
+    return blank in _parsed(name, templates[name])[1]
+
+
+def fence(material: Material, suffix: str = "") -> str:
+    """Return the text between its tags, each on a line of its own."""
+    return f"<{material.tag}{suffix}>\n{material.text}\n</{material.tag}{suffix}>"
+
+
+def _filled(value: object, suffix: str) -> str:
+    materials = _materials(value)
+    text = str(value) if materials is None else "\n\n".join(fence(material, suffix) for material in materials)
+    return text.replace(ANSWER, "")
+
+
+def _is_required(value: object) -> bool:
+    return any(material.required for material in _materials(value) or ())
+
+
+def _materials(value: object) -> Sequence[Material] | None:
+    """Return the Materials of a value; None where it is text."""
+    if isinstance(value, Material):
+        return [value]
+    return value if isinstance(value, tuple | list) else None
+
+
+def _unused_suffix(materials: Sequence[Material]) -> str:
+    """Return "", or "-" and a number, with which no tag of these materials occurs in any of them."""
+    tags = "|".join(sorted({re.escape(material.tag) for material in materials}))
+    opening = re.compile(rf"<\s*/?\s*(?:{tags})(?:-(\d{{1,9}}))?(?!\w)", re.I)
+    numbers = [int(match[1] or 1) for material in materials for match in opening.finditer(material.text)]
+    return f"-{max(numbers) + 1}" if numbers else ""
 
 
 def _sections(first: str, text: str) -> dict[str, str]:
@@ -62,9 +133,3 @@ def _parsed(name: str, text: str) -> tuple[Template, frozenset[str]]:
     if not template.is_valid():
         raise Problem(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
     return template, frozenset(template.get_identifiers())
-
-
-def _mismatch(name: str, blanks: frozenset[str], values: frozenset[str]) -> str:
-    if empty := sorted(blanks - values):
-        return f'The prompt "{name}" has the blank ${empty[0]}, and nothing fills it.'
-    return f'The prompt "{name}" leaves out ${min(values - blanks)}: every value has to be used.'

@@ -5,13 +5,16 @@ returns a verdict. Asks of one yield may run in parallel; whatever depends on th
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
+from core.answers import Answer, Format
+from core.answers.statements import spoken_text
 from core.frozen import Frozen
 from core.labels import Opinion, Value
+from core.templates import ANSWER
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
@@ -33,8 +36,15 @@ class Spec(Frozen):
     """The longest reply in tokens; a longer one is cut off and counts as unreadable."""
     timeout: float = 120.0
     """Seconds until a call is given up and retried."""
+    max_tokens_ceiling: int = 8192
+    """A reply that was cut off is requested once more with twice the tokens, up to this many."""
+    answer_format: Literal["auto", "json", "text"] = "auto"
+    """How an answer is requested: "json" with a JSON schema, "text" as a final line. "auto" is JSON where the provider
+    accepts a schema. A provider that refuses the schema is asked for text."""
     top_p: float | None = None
+    """Nucleus sampling; None for the provider's default."""
     seed: int | None = None
+    """The seed of the provider's sampling; None sends none."""
     reasoning_effort: str | None = None
     """One of the provider's own levels, such as "low", "medium" or "high"."""
     system: str = ""
@@ -47,6 +57,11 @@ class Spec(Frozen):
         return hash(tuple(value for name, value in self if name != "extra"))
 
 
+def unchanged(value: Any) -> Any:
+    """Return the value: most answers are stated in the terms of the item."""
+    return value
+
+
 @dataclass(frozen=True)
 class Ask:
     """One request to one model."""
@@ -57,8 +72,9 @@ class Ask:
     round: int
     spec: Spec
     prompt: str
-    read: Callable[[str], Value]
-    """Returns the value in a reply, in terms of the item's own order of responses; raises Unreadable."""
+    """The prompt without the instruction for the answer, which `request` inserts."""
+    read: Callable[[str], Value] | None = None
+    """Returns the value in a reply, where the ask has no `answer`; raises Unreadable."""
     shown: tuple[int, ...] = ()
     """The number of the response shown at each place: (2, 1) when the order was swapped."""
     retry_prompt: str = ""
@@ -66,8 +82,6 @@ class Ask:
     grammar: str = ""
     """The form of an answer as a llama.cpp GBNF grammar. Only the local model is constrained to it: it is too weak to
     follow a form that is only described."""
-    schema: Mapping[str, Any] | None = field(default=None, hash=False)
-    """The JSON schema of the answer; None for an answer in text."""
     images: tuple[str, ...] = ()
     """Paths inside the study's media folder, or URLs."""
     samples: int = 1
@@ -75,10 +89,28 @@ class Ask:
     runner sets this where the provider can return them together."""
     criterion: str = ""
     """The name of the criterion that the reply judges, where a run has several."""
+    answer: Answer[Any] | None = None
+    """What the judge is asked for: the instruction, the JSON schema, the second request and the parser."""
+    value: Callable[[Any], Value] = unchanged
+    """Maps what a reply states to the item's own terms, such as its own order of responses; may raise Unreadable."""
+    format: Format = "text"
+    """The format in which the answer is requested. The runner sets it from the model and its settings."""
+    history: tuple[str, ...] = ()
+    """Earlier messages, the first the user's, then alternately the model's and the user's. The runner sets it."""
 
-    def with_prompt(self, prompt: str) -> "Ask":
-        """Return the same ask with another prompt."""
-        return replace(self, prompt=prompt)
+    def request(self, format: Format = "text") -> str:
+        """Return the prompt with the instruction for the answer: in place of the marker, or at the end."""
+        if self.answer is None:
+            return self.prompt
+        instruction = self.answer.instruction(format)
+        if ANSWER in self.prompt:
+            return self.prompt.replace(ANSWER, instruction)
+        return f"{self.prompt}\n\n{instruction}"
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema of the answer; None where it is requested as text."""
+        return self.answer.schema() if self.answer is not None and self.format == "json" else None
 
 
 class Usage(Frozen):
@@ -102,9 +134,24 @@ class Turn(Frozen):
     problem: str = ""
     shown: tuple[int, ...] = ()
     usage: Usage = Usage()
+    notes: tuple[str, ...] = Field(default=(), exclude_if=lambda notes: not notes)
+    """How the request differed from the judge's settings, in a sentence each."""
     prompt: str = ""
     criterion: str = Field(default="", exclude_if=lambda criterion: not criterion)
-    """As in the ask. Serialised only where present, so that older traces are exported unchanged."""
+    """As in the ask. Serialised only where present, so that older traces are exported unchanged; so are the next."""
+    format: Format = Field(default="text", exclude_if=lambda format: format == "text")
+    """The format in which the answer was requested."""
+    reading_rule: str = Field(default="", exclude_if=lambda rule: not rule)
+    """The parser's rule that matched: "json", "labelled", "sentence"...; empty where nothing was read."""
+    reading_span: tuple[int, int] | None = Field(default=None, exclude_if=lambda span: span is None)
+    """The characters of the reply that the reading rests on: reply[start:end]."""
+    read_by: str = Field(default="", exclude_if=lambda reader: not reader)
+    """Who read the reply: empty for the parser, "extractor: MODEL" or "person: NAME"."""
+
+    @property
+    def statement(self) -> str:
+        """The reply as other judges hear it: without thinking between tags; structured output as text."""
+        return spoken_text(self.reply)
 
 
 class Verdict(Frozen):
@@ -119,12 +166,15 @@ class Verdict(Frozen):
     """The value where there is one target; None without a value, and where there are several targets."""
     reason: str = ""
     opinions: tuple[Opinion, ...] = ()
+    contention: float | None = Field(default=None, exclude_if=lambda contention: contention is None)
+    """How far the opinions are apart, from 0 to 1 (`core.contention`); None where it was not computed."""
 
 
 def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return one verdict on several criteria from {criterion name: verdict}.
 
-    The outcome is the one that needs an annotator most: disputed, else no verdict, else agreed.
+    The outcome is the one that needs an annotator most: disputed, else no verdict, else agreed. The contention is the
+    largest.
     """
     outcomes = {verdict.outcome for verdict in verdicts.values()}
     return Verdict(
@@ -132,6 +182,9 @@ def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
         value=next(iter(verdicts.values())).value if len(verdicts) == 1 else None,
         reason="; ".join(f"{criterion}: {verdict.reason}" for criterion, verdict in verdicts.items() if verdict.reason),
         opinions=tuple(opinion for verdict in verdicts.values() for opinion in verdict.opinions),
+        contention=max(
+            (verdict.contention for verdict in verdicts.values() if verdict.contention is not None), default=None
+        ),
     )
 
 
@@ -152,10 +205,13 @@ class ReplyUnreadable(Frozen):
     type: Literal["unreadable"] = "unreadable"
     ask: int
     turn: Turn
+    max_tokens: int | None = Field(default=None, exclude_if=lambda limit: limit is None)
+    """The limit of the second attempt, where the first reply was cut off: it repeats the prompt. None where the second
+    attempt states in the conversation why the reply was not readable."""
 
 
 class CallFailed(Frozen):
-    """The provider returned no reply."""
+    """The provider returned no reply, or refused the JSON schema of the answer."""
 
     type: Literal["call_failed"] = "call_failed"
     ask: int
@@ -179,15 +235,31 @@ class TraceFailed(Frozen):
     problem: str
 
 
+class TraceRestarted(Frozen):
+    """The trace starts again from its first ask. Events before this one are superseded: stored, but not replayed."""
+
+    type: Literal["restarted"] = "restarted"
+    reason: str
+
+
 Event = Annotated[
-    TurnCompleted | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed, Field(discriminator="type")
+    TurnCompleted | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed | TraceRestarted,
+    Field(discriminator="type"),
 ]
 EVENT_ADAPTER: TypeAdapter[Any] = TypeAdapter(Event)
 
 
+def current_events(events: Sequence[Event]) -> list[Event]:
+    """Return the events that are not superseded: those from the last restart on."""
+    restarts = [index for index, event in enumerate(events) if isinstance(event, TraceRestarted)]
+    return list(events[restarts[-1] if restarts else 0 :])
+
+
 def completed_turns(events: Sequence[Event]) -> list[Turn]:
-    """Return the answered asks in the order of the flow."""
-    completed = sorted((e for e in events if isinstance(e, TurnCompleted)), key=lambda event: event.ask)
+    """Return the answered asks in the order of the flow, without superseded ones."""
+    completed = sorted(
+        (event for event in current_events(events) if isinstance(event, TurnCompleted)), key=lambda event: event.ask
+    )
     return [event.turn for event in completed]
 
 

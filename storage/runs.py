@@ -286,6 +286,11 @@ def resume(session: Session, run_id: int) -> None:
     row.state, row.problem, row.ended_at = "requested", "", None
 
 
+def replace_prompts(session: Session, run_id: int, prompts: dict[str, str]) -> None:
+    """Replace the templates of a run; the prompts that were sent are stored with their turns."""
+    _locked(session, run_id).prompts = prompts
+
+
 def _locked(session: Session, run_id: int) -> RunRow:
     """Return a run, locked until the end of the transaction; rows that refer to it can still be added."""
     query = select(RunRow).where(col(RunRow.id) == run_id).with_for_update(key_share=True)

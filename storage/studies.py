@@ -39,9 +39,10 @@ class Study:
     sample: bool
 
     def templates(self, protocol: str) -> dict[str, str]:
-        """Return every template of a protocol, with the study's own in place."""
-        own = [(name.partition("/"), text) for name, text in self.prompts.items()]
-        return registry.get(protocol).prompts_with({ask: text for (owner, _, ask), text in own if owner == protocol})
+        """Return every template of a protocol, with the study's own in place; those no longer used are left out."""
+        installed = registry.get(protocol)
+        own = {name: self.prompts.get(f"{protocol}/{name}") for name in installed.prompts}
+        return installed.prompts_with({name: text for name, text in own.items() if text is not None})
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from sqlmodel import col
 
 from core.labels import Target
 from core.problems import Problem
-from core.trace import Event, TraceFailed, Verdict, VerdictReached
+from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_events
 from core.uncertainty import uncertainty
 from storage import targets
 from storage.database import insert_all
-from storage.events import event_row, opinion_row, opinion_target, parse_event
+from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow, now
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
@@ -113,13 +113,17 @@ def judged_targets(session: Session, trace_id: int) -> list[Target]:
 
 
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
-    """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`)."""
+    """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`).
+
+    Events that a restart superseded are left out; the restart is then the first event.
+    """
     query = (
         select(col(EventRow.seq), cast(col(EventRow.body), Text))
         .where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) > after)
         .order_by(col(EventRow.seq))
     )
-    return [(seq, parse_event(body)) for seq, body in session.execute(query)]
+    numbered = [(seq, parse_event(body)) for seq, body in session.execute(query)]
+    return numbered[-len(current_events([event for _, event in numbered])) :] if numbered else []
 
 
 def verdict_criteria(session: Session, study_id: int) -> list[str]:
@@ -230,6 +234,19 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
             _save_verdict(session, owners[new.trace_id], new.event.verdict)
+
+
+def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
+    """Let every trace of a run that has events but no verdict start again; its events stay, superseded."""
+    query = (
+        select(col(EventRow.trace_id))
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome).in_(("waiting", "failed")))
+        .distinct()
+    )
+    ids = list(session.scalars(query))
+    numbers = next_sequence_numbers(session, ids)
+    append(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ ERROR_FAULTS: dict[str, tuple[int, str, str | None]] = {
     "401": (401, "Incorrect API key provided: sk-abcdefghijklmnop", "invalid_api_key"),
     "404": (404, "No such model", "model_not_found"),
     "quota": (429, "You exceeded your current quota", "insufficient_quota"),
+    "schema": (400, "'response_format' of type 'json_schema' is not supported with this model.", None),
     "policy": (400, "Flagged by our content management policy", "content_policy_violation"),
 }
 """Fault -> status, message, error code of the provider."""
@@ -82,9 +83,34 @@ class Server:
 
     def text(self, model: str, prompt: str) -> str:
         """Return a reply. A model whose name ends in 0, 1 or 2 always chooses that; any other depends on the prompt."""
+        choice, mark = self.choice(model, prompt)
+        return f"{FILLER}({mark})\n\n{choice}\n\n{choice}"
+
+    def structured_text(self, schema: dict[str, Any], model: str, prompt: str) -> str:
+        """Return a reply that follows a JSON schema; the last option of an `enum` is chosen by 0."""
+        choice, mark = self.choice(model, prompt)
+        return json.dumps(example_value(schema, choice, f"{FILLER}({mark})"))
+
+    def choice(self, model: str, prompt: str) -> tuple[int, str]:
+        """Return 0, 1 or 2, and a mark that only this prompt has."""
         digest = hashlib.sha256(f"{model}\n{prompt}".encode(errors="replace")).hexdigest()
-        choice = model[-1] if model[-1:] in ("0", "1", "2") else str(int(digest[:8], 16) % 3)
-        return f"{FILLER}({digest[:12]})\n\n{choice}\n\n{choice}"
+        return int(model[-1] if model[-1:] in ("0", "1", "2") else digest[:8], 16) % 3, digest[:12]
+
+
+def example_value(schema: dict[str, Any], choice: int, text: str) -> Any:
+    """Return a value that follows a JSON schema."""
+    if "enum" in schema:
+        return schema["enum"][(choice - 1) % len(schema["enum"])]
+    match schema["type"]:
+        case "object":
+            return {name: example_value(inner, choice, text) for name, inner in schema["properties"].items()}
+        case "array":
+            return [example_value(schema["items"], choice, f"Point {number}.") for number in range(1, 4)]
+        case "boolean":
+            return choice == 1
+        case "number" | "integer":
+            return choice
+    return text
 
 
 def completion(
@@ -167,7 +193,9 @@ class Connection(asyncio.Protocol):
             if fault:
                 await self.fail(fault, request, prompt)
             else:
-                text = self.server.text(request["model"], prompt)
+                schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+                model = request["model"]
+                text = self.server.structured_text(schema, model, prompt) if schema else self.server.text(model, prompt)
                 n = request.get("n") or 1 if request["model"].startswith("sampler") else 1  # most servers ignore it
                 self.answer(200, completion(request["model"], prompt, text, n=n))
             line["delivered"] = True

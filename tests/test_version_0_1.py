@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sqlite3
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -26,6 +27,12 @@ FOLDER = ROOT / "tests" / "fixtures" / "version_0_1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 AGREEMENT = json.loads((FOLDER / "agreement.json").read_text(encoding="utf-8"))
 RESUMABLE = [run for run in EXPECTED["runs"] if run.get("replies")]
+CALLS_OF_A_RESTARTED_TRACE = {"scaleeval": 3, "single-judge": 2}
+"""Protocols whose prompts have changed since version 0.1, with the calls of one trace when every reply is the same.
+
+Replies to the earlier prompts do not answer those of today, so an unfinished trace starts again: it makes all of its
+calls, not only the missing ones. Finished traces stay as they are.
+"""
 SLACK = 1e-9
 
 
@@ -126,10 +133,18 @@ def test_an_unfinished_run_resumes(engine, run):
         launch.execute_here(engine, found.id, lambda run, progress: None, ScriptedModel(reply))
     )
     assert (ended.state, progress.failed, progress.done) == ("finished", 0, progress.traces)
-    assert len(asked) == run["resumed"]["calls"]
     with reading(engine) as session:
-        status = {
-            trace.item: trace.status for trace in traces.find(session, traces.Filter(found.study_id, run_id=found.id))
+        found_traces = {
+            trace.item: trace for trace in traces.find(session, traces.Filter(found.study_id, run_id=found.id))
         }
+        stored = {item: traces.events_with_prompts(session, trace.id) for item, trace in found_traces.items()}
+    restarted = run["protocol"] in CALLS_OF_A_RESTARTED_TRACE
+    calls_of_restarts = CALLS_OF_A_RESTARTED_TRACE.get(run["protocol"], 0) * len(run["resumed"]["traces"])
+    assert len(asked) == (calls_of_restarts if restarted else run["resumed"]["calls"])
     outcomes = {item: trace["outcome"] for item, trace in (run["traces"] | run["resumed"]["traces"]).items()}
-    assert status == outcomes
+    assert {item: trace.status for item, trace in found_traces.items()} == outcomes
+    for item, old in run["traces"].items():
+        before = [event.type for event in stored[item][: old["events"]]]
+        assert Counter(before) == old["events_by_type"], "an event of version 0.1 was lost"
+        begun = item in run["resumed"]["traces"] and old["events"] > 0
+        assert ("restarted" in [event.type for event in stored[item]]) is (restarted and begun)

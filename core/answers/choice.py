@@ -35,6 +35,8 @@ _QUOTED_END = re.compile(
     r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
     re.I,
 )
+_UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
+"""`My answer is the same.` keeps an earlier choice in a discussion; it is no tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 
@@ -162,6 +164,8 @@ class Choice(Single[int]):
 
     def _parse_words(self, rest: str) -> Parsed[int] | None:
         first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
+        if _UNCHANGED.fullmatch(first):
+            return None
         neither = self.words.starts("neither", first)
         if (self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)) and not in_doubt(
             self._without_neither(first), self.words

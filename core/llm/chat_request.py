@@ -1,9 +1,9 @@
 """The body of a chat completion request."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Sequence, Set
 from typing import Any
 
-from core.llm.local_server import is_local
+from core.llm.local_server import is_local, limit_reasoning
 from core.llm.replies import valid_text
 from core.problems import PermanentFailure
 from core.trace import Ask, Spec
@@ -45,7 +45,7 @@ def optional_parameters(ask: Ask) -> dict[str, Any]:
     """Return the optional parameters of an ask that have a value, by their names in the protocol."""
     spec = ask.spec
     values = {
-        FORMAT: response_format(ask.schema) if ask.schema is not None else None,
+        FORMAT: response_format(ask),
         "temperature": spec.temperature,
         "top_p": spec.top_p,
         "seed": spec.seed,
@@ -56,19 +56,30 @@ def optional_parameters(ask: Ask) -> dict[str, Any]:
 
 
 def messages(ask: Ask) -> list[dict[str, Any]]:
-    """Return the system message, where there is one, and the prompt with its images."""
+    """Return the system message, where there is one, the conversation so far, and the prompt.
+
+    Images belong to the first message of the user.
+    """
     system = [{"role": "system", "content": valid_text(ask.spec.system)}] if ask.spec.system else []
-    return [*system, {"role": "user", "content": content(ask)}]
+    first, *others = (*ask.history, ask.prompt)
+    conversation = [_with_images(first, ask.images), *map(valid_text, others)]
+    roles = ("user", "assistant")
+    return system + [{"role": roles[index % 2], "content": content} for index, content in enumerate(conversation)]
 
 
-def content(ask: Ask) -> str | list[dict[str, Any]]:
-    """Return the prompt as text, or as parts where it has images."""
-    if not ask.images:
-        return valid_text(ask.prompt)
-    images = [{"type": "image_url", "image_url": {"url": image}} for image in ask.images]
-    return [{"type": "text", "text": valid_text(ask.prompt)}, *images]
+def _with_images(text: str, images: Sequence[str]) -> str | list[dict[str, Any]]:
+    """Return the text, or its parts where there are images."""
+    if not images:
+        return valid_text(text)
+    parts = [{"type": "image_url", "image_url": {"url": image}} for image in images]
+    return [{"type": "text", "text": valid_text(text)}, *parts]
 
 
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameter that requests structured output with a JSON schema."""
+def response_format(ask: Ask) -> dict[str, Any] | None:
+    """Return the parameter that requests structured output with a JSON schema; None for an answer in text."""
+    schema = ask.schema
+    if schema is None:
+        return None
+    if is_local(ask.spec):
+        schema = limit_reasoning(schema)
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}

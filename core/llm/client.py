@@ -9,11 +9,12 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
+from core.answers import Format
 from core.frozen import Frozen
 from core.llm import litellm_loader, local_server
 from core.llm.chat_request import FORMAT, LIMIT, extra_parameters, messages, optional_parameters, parameters
-from core.llm.errors import ServerError, is_refusal, to_problem, to_server_error
-from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter
+from core.llm.errors import is_refusal, to_problem, to_server_error
+from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
 from core.llm.replies import MAX_BYTES, Finish, clean_text, split_usage, to_finish, token_count, too_large
 from core.llm.secrets import api_key
 from core.problems import TemporaryFailure
@@ -35,7 +36,13 @@ class Reply(Frozen):
 class Model(Protocol):
     """Anything that answers asks; raises TemporaryFailure or PermanentFailure when it cannot."""
 
-    async def complete(self, ask: Ask) -> Reply: ...
+    async def complete(self, ask: Ask) -> Reply:
+        """Return the reply to `ask.prompt`; raises SchemaRefused where the provider does not accept `ask.schema`."""
+        ...
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the format in which answers are requested from a model with these settings."""
+        ...
 
     async def close(self) -> None:
         """Close open connections. The model is not used in this event loop again."""
@@ -59,8 +66,10 @@ class ScriptedModel:
     ScriptedModel(lambda ask: "1" if ask.speaker == "ann" else "2")
     """
 
-    def __init__(self, answers: Script | Iterable[Answer | Exception]) -> None:
+    def __init__(self, answers: Script | Iterable[Answer | Exception], format: Format = "text") -> None:
+        """Answer from `answers`; `format` is how answers are requested where a judge's settings leave it open."""
         self._script = answers if callable(answers) else _script_from_list(answers)
+        self._format = format
         self.asked: list[Ask] = []
 
     async def complete(self, ask: Ask) -> Reply:
@@ -69,6 +78,10 @@ class ScriptedModel:
         if inspect.isawaitable(answer):
             answer = await answer
         return answer if isinstance(answer, Reply) else Reply(text=answer)
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the format of the settings, else the script's."""
+        return self._format if spec.answer_format == "auto" else spec.answer_format
 
     async def close(self) -> None:
         """Do nothing: a script has no connections."""
@@ -83,6 +96,18 @@ class LiteLLM:
     async def complete(self, ask: Ask) -> Reply:
         """Make one call, without retries: the caller decides about them."""
         return (await self._call(ask))[0]
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the format of the settings; "auto" is JSON where the provider accepts a schema.
+
+        An OpenAI-compatible server is asked for JSON, because servers that refuse the schema say so.
+        """
+        if spec.answer_format != "auto":
+            return spec.answer_format
+        if spec.address is not None:
+            return "json"
+        supported = await asyncio.to_thread(_supported_parameters, spec.model, True)
+        return "json" if FORMAT in supported else "text"
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call with the provider's `n`, without retries; a provider may return fewer than requested."""
@@ -104,9 +129,11 @@ class LiteLLM:
             raise to_problem(error, ask.spec) from None
 
     async def _call_without_refused(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
-        """Make the call, and repeat it without each parameter that the provider refuses."""
+        """Make the call, and repeat it without each parameter that the provider refuses; raises SchemaRefused."""
         omitted = self._refused.names(ask.spec) | _unsupported_parameters(ask)
-        refused: dict[str, ServerError] = {}
+        if FORMAT in omitted:
+            raise schema_refused(ask.spec)
+        refused: set[str] = set()
         while True:
             request = _request(ask, omitted)
             try:
@@ -117,7 +144,9 @@ class LiteLLM:
                 name = refused_parameter(server_error, request) if server_error else None
                 if server_error is None or name is None:
                     raise
-                refused[name] = server_error
+                if name == FORMAT:
+                    raise schema_refused(ask.spec) from None
+                refused.add(name)
                 omitted |= {name}
         self._refused.add(ask.spec, refused)
         return _parse_response(response, ask, _seconds_since(start), describe_omissions(ask, omitted))

@@ -3,7 +3,7 @@
 import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ SAMPLED_ITEMS = 50
 CHARACTERS_PER_TOKEN = 4
 """Approximate, for English; other languages and code have more tokens."""
 TOKENS_PER_WORD = 4 / 3
+
+SimulatedReading = Callable[[Ask, int], Value | None]
+"""(ask, its number in its round) -> the reading of its simulated reply; None for an unreadable one."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def maximum_cost(ask: Ask) -> float | None:
     price = model_price(ask.spec)
     if price is None:
         return None
-    return price.prompt * estimate_tokens(ask.prompt) + price.completion * ask.spec.max_tokens * ask.samples
+    prompt_tokens = sum(estimate_tokens(message) for message in (*ask.history, ask.prompt))
+    return price.prompt * prompt_tokens + price.completion * ask.spec.max_tokens * ask.samples
 
 
 def estimate_tokens(text: str) -> int:
@@ -103,30 +107,54 @@ def estimate_run(
     templates = protocol.prompts if templates is None else templates
     reply = "words " * protocol.reply_words(settings)
 
-    def simulate(reading: Callable[[Any, Ask], Value]) -> list[Ask]:
+    def simulate(reading: SimulatedReading) -> list[Ask]:
         return [
             ask
             for item in sampled
-            for ask in _simulated_asks(
-                protocol, item, settings, templates, seed, lambda ask: reading(settings, ask), reply
-            )
+            for ask in _simulated_asks(protocol, item, settings, templates, seed, reading, reply)
         ]
 
     def scale(number: float) -> int:
         return round(number * count / len(sampled)) if sampled else 0
 
-    asks = simulate(protocol.most_calls_reading)
-    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # the setting has no upper bound
+    fewest_readings, most_readings = _extreme_readings(protocol, settings)
+    asks = max(map(simulate, most_readings), key=len)
+    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     costs = [_expected_cost(ask, reply_tokens) for ask in asks]
     known = [cost for cost in costs if cost is not None]
     return CostEstimate(
         items=count,
-        calls_at_least=scale(len(simulate(protocol.fewest_calls_reading))),
+        calls_at_least=scale(min(len(simulate(reading)) for reading in fewest_readings)),
         calls_at_most=scale(len(asks)),
         prompt_tokens=scale(sum(estimate_tokens(ask.prompt) for ask in asks)),
         completion_tokens=scale(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks)),
         dollars=sum(known) * count / max(len(sampled), 1) if len(known) == len(costs) else None,
     )
+
+
+def _extreme_readings(protocol: Protocol, settings: Any) -> tuple[list[SimulatedReading], list[SimulatedReading]]:
+    """Return the readings among which one takes the fewest calls, and those among which one takes the most.
+
+    Judges that all agree, on a short answer or on a long one, end a discussion early; judges that differ, or of whom
+    none can be read, do not.
+    """
+    fewest, most = protocol.fewest_calls_reading, protocol.most_calls_reading
+    if fewest is not None and most is not None:
+        return [lambda ask, _: fewest(settings, ask)], [lambda ask, _: most(settings, ask)]
+    alike: list[SimulatedReading] = [lambda ask, _: _shortest(ask), lambda ask, _: _longest(ask)]
+    different: list[SimulatedReading] = [
+        lambda ask, number: _longest(ask) if number % 2 else _shortest(ask),
+        lambda ask, _: None,
+    ]
+    return alike, different + alike
+
+
+def _shortest(ask: Ask) -> Value | None:
+    return ask.value(ask.answer.shortest()) if ask.answer is not None else ""
+
+
+def _longest(ask: Ask) -> Value | None:
+    return ask.value(ask.answer.longest()) if ask.answer is not None else ""
 
 
 def _sample_evenly(items: Sequence[Item]) -> list[Item]:
@@ -141,22 +169,22 @@ def _simulated_asks(
     settings: Any,
     templates: Templates,
     seed: int,
-    reading: Callable[[Ask], Value],
+    reading: SimulatedReading,
     reply: str,
 ) -> list[Ask]:
-    """Return every ask of one trace in which each reply has the text `reply` and the value `reading(ask)`."""
+    """Return every ask of one trace, with its complete prompt, in which each reply has the text `reply`."""
     flow = protocol.flow(item, settings, trace_rng(seed, item), templates)
     sent: list[Ask] = []
     try:
         asks = next(flow)
         while True:
-            sent += asks
-            asks = flow.send([_simulated_turn(ask, reading(ask), reply) for ask in asks])
+            sent += [replace(ask, prompt=ask.request()) for ask in asks]
+            asks = flow.send([_simulated_turn(ask, reading(ask, number), reply) for number, ask in enumerate(asks)])
     except StopIteration:
         return sent
 
 
-def _simulated_turn(ask: Ask, reading: Value, reply: str) -> Turn:
+def _simulated_turn(ask: Ask, reading: Value | None, reply: str) -> Turn:
     return Turn(
         speaker=ask.speaker,
         step=ask.step,
@@ -164,6 +192,7 @@ def _simulated_turn(ask: Ask, reading: Value, reply: str) -> Turn:
         model=ask.spec.model,
         reply=reply,
         reading=reading,
+        problem="" if reading is not None else "unreadable",
         shown=ask.shown,
         criterion=ask.criterion,
     )

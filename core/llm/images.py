@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from core.answers import Format
 from core.items import Item
 from core.llm import costs, local_server
 from core.llm.client import Model, Reply, Sampler
@@ -131,6 +132,10 @@ class ModelWithImages:
     async def complete(self, ask: Ask) -> Reply:
         """Return the reply; raises PermanentFailure for an image that cannot be read."""
         return await self.model.complete(await self._with_images(ask))
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the wrapped model's format."""
+        return await self.model.answer_format(spec)
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Return several replies from one call, where the model supports it."""

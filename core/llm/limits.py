@@ -98,6 +98,8 @@ class ConcurrencyLimit:
         self.semaphore = asyncio.Semaphore(parallel)
         self.single_samples = False
         """Whether the model has turned out not to return several samples from one call."""
+        self.text_only = False
+        """Whether the model has refused the JSON schema of an answer."""
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:

@@ -8,11 +8,13 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from core.answers.answer import REASONING
 from core.problems import PermanentFailure
 from core.trace import Spec
 
@@ -44,6 +46,15 @@ def is_local(spec: Spec) -> bool:
 def is_installed() -> bool:
     """Whether both packages are installed."""
     return _weights_path() is not None and importlib.util.find_spec("xllamacpp") is not None
+
+
+def limit_reasoning(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema with a maximum length of the reasoning: the model would write until its limit of tokens."""
+    properties = schema["properties"]
+    if REASONING not in properties:
+        return dict(schema)
+    reasoning = properties[REASONING] | {"minLength": 40, "maxLength": 400}
+    return {**schema, "properties": {**properties, REASONING: reasoning}}
 
 
 def start_server() -> str:

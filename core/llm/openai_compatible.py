@@ -17,11 +17,12 @@ from weakref import WeakKeyDictionary
 import aiohttp
 from yarl import URL
 
+from core.answers import Format
 from core.llm import addresses, chat_request, chat_response, local_server
 from core.llm.client import Reply
 from core.llm.errors import ServerError, has_policy_code, parse_retry_after, server_problem
 from core.llm.local_server import is_local
-from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter
+from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
 from core.llm.replies import MAX_BYTES, too_large
 from core.llm.secrets import api_key
 from core.problems import PermanentFailure, Problem, TemporaryFailure
@@ -68,6 +69,10 @@ class OpenAICompatible:
         """Make one call, without retries: the caller decides about them."""
         return (await self._call(ask))[0]
 
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the format of the settings; "auto" is JSON, because servers that do not accept a schema say so."""
+        return "json" if spec.answer_format == "auto" else spec.answer_format
+
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call with `n`, without retries; a server may return fewer. The local one does not support `n`."""
         return [] if is_local(ask.spec) else await self._call(ask)
@@ -90,9 +95,9 @@ class OpenAICompatible:
             raise _connection_problem(error, spec) from None
 
     async def _call_without_refused(self, ask: Ask, route: Route, start: float) -> list[Reply]:
-        """Send the request, and repeat it without each parameter that the server refuses."""
+        """Send the request, and repeat it without each parameter that the server refuses; raises SchemaRefused."""
         omitted = self._refused.names(ask.spec)
-        refused: dict[str, ServerError] = {}
+        refused: set[str] = set()
         while True:
             body = chat_request.chat_body(ask, omitted)
             response = await self._post(route, json.dumps(body).encode(), ask.spec)
@@ -103,7 +108,9 @@ class OpenAICompatible:
             name = refused_parameter(error, body)
             if name is None:
                 return [_refusal(error, response, ask, start)]
-            refused[name] = error
+            if name == chat_request.FORMAT:
+                raise schema_refused(ask.spec)
+            refused.add(name)
             omitted |= {name}
         self._refused.add(ask.spec, refused)
         if data is None:

@@ -1,7 +1,8 @@
 """Parameters that a server does not accept.
 
 A refused parameter is omitted and the request is repeated; the reply has a note about it. The limit on tokens is sent
-under its newer name instead. A client remembers the parameters that a model refused, and omits them from later calls.
+under its newer name instead. A refused JSON schema raises SchemaRefused, because the prompt has to change as well. A
+client remembers the parameters that a model refused, and omits them from later calls.
 """
 
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 from core.llm.chat_request import FORMAT, LIMIT, OPTIONAL, optional_parameters
 from core.llm.errors import ServerError
+from core.problems import SchemaRefused
 from core.trace import Ask, Spec
 
 _UNSUPPORTED_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
@@ -19,7 +21,6 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 _FORMAT = re.compile(r"response_format|json[_ ]?schema|structured[_ ]output|guided_|grammar", re.IGNORECASE)
-_ONE_SCHEMA = re.compile(r"invalid (?:json )?schema|conversion failed|grammar", re.IGNORECASE)
 _REFUSING = {400, 415, 422, 501}
 """Statuses with which servers refuse a parameter."""
 
@@ -34,12 +35,10 @@ class RefusedParameters:
         """Return the parameters to omit from the calls of a model."""
         return self._names.get((spec.address, spec.model), frozenset())
 
-    def add(self, spec: Spec, refused: Mapping[str, ServerError]) -> None:
-        """Remember the parameters without which a request succeeded, except a schema that was refused for its contents:
-        another schema may be accepted."""
-        lasting = {name for name, error in refused.items() if name != FORMAT or not _ONE_SCHEMA.search(error.message)}
-        if lasting:
-            self._names[spec.address, spec.model] = self.names(spec) | lasting
+    def add(self, spec: Spec, refused: Set[str]) -> None:
+        """Remember the parameters without which a request succeeded."""
+        if refused:
+            self._names[spec.address, spec.model] = self.names(spec) | frozenset(refused)
 
 
 def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None:
@@ -58,10 +57,10 @@ def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None
 
 def describe_omissions(ask: Ask, omitted: Set[str]) -> tuple[str, ...]:
     """Return a sentence for each parameter that was omitted from the request for an ask."""
-    return tuple(_note(name, ask.spec) for name in optional_parameters(ask) if name in omitted and name != LIMIT)
+    names = [name for name in optional_parameters(ask) if name in omitted and name != LIMIT]
+    return tuple(f"{ask.spec.model} does not accept {name}: the parameter was omitted." for name in names)
 
 
-def _note(name: str, spec: Spec) -> str:
-    if name == FORMAT:
-        return f"{spec.model} does not accept the JSON schema of the answer: the request was repeated without it."
-    return f"{spec.model} does not accept {name}: the parameter was omitted."
+def schema_refused(spec: Spec) -> SchemaRefused:
+    """Return the problem to raise where a server does not accept structured output."""
+    return SchemaRefused(f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead.")

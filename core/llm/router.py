@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from core.answers import Format
 from core.llm.client import LiteLLM, Model, Reply, Sampler
 from core.llm.local_server import is_local
 from core.trace import Ask, Spec
@@ -20,6 +21,10 @@ class Router:
     async def complete(self, ask: Ask) -> Reply:
         """Make one call, without retries."""
         return await self.model_for(ask.spec).complete(ask)
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the format in which answers are requested from a model with these settings."""
+        return await self.model_for(spec).answer_format(spec)
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call for several replies; return [] where `n` is not supported."""

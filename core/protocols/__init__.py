@@ -70,10 +70,10 @@ class Protocol:
     flow: Callable[[Item, Any, Random, Templates], Flow]
     """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
     judges: Subject
-    most_calls_reading: Callable[[Any, Ask], Value]
-    """(settings, ask) -> a reading with which a trace takes the most calls: the upper end of an estimate."""
-    fewest_calls_reading: Callable[[Any, Ask], Value]
-    """(settings, ask) -> a reading with which a trace takes the fewest calls."""
+    most_calls_reading: Callable[[Any, Ask], Value] | None = None
+    """(settings, ask) -> a reading with which a trace takes the most calls, where asks have no answer type."""
+    fewest_calls_reading: Callable[[Any, Ask], Value] | None = None
+    """(settings, ask) -> a reading with which a trace takes the fewest calls, where asks have no answer type."""
     reply_words: Callable[[Any], int]
     """settings -> approximate number of words in a reply, for estimates of tokens and cost."""
     folder: Path
@@ -90,6 +90,8 @@ class Protocol:
     """settings -> the scales of its scores or answers, which annotators can label too."""
     sends_images: bool = False
     """Whether an item's images are sent to its models."""
+    optional_blanks: tuple[str, ...] = ()
+    """Blanks that a study's own templates may use in addition to those of the protocol's."""
     artifact: Artifact = ""
     view: str = "pages.watch.parts.debate"
     """The module whose `render(trace, item, events, settings, live)` draws a trace."""
@@ -104,6 +106,10 @@ class Protocol:
     def prompts_with(self, replacements: Mapping[str, str]) -> dict[str, str]:
         """Return its prompt templates with a study's own texts in place; raises Problem for an unknown name."""
         return replace_templates(self.name, self.prompts, replacements)
+
+    def is_current(self, templates: Templates) -> bool:
+        """Return whether a run's templates are of this version: an earlier one had names that are no longer used."""
+        return not templates.keys() - self.prompts.keys()
 
     def example_path(self, name: str) -> Path:
         """Return the path of the settings example called `name`."""

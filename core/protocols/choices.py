@@ -13,8 +13,6 @@ from core.problems import Unreadable
 
 PREFERENCES = (1, 2, 0)
 """Response 1, response 2, neither."""
-CHOICE_GRAMMAR = r'root ::= [^\n]{40,400} "\n\n" [012]'
-"""Some reasoning, then the digit alone on the last line (llama.cpp's GBNF, for the local model)."""
 
 MAX_LINE_LENGTH = 2000
 """Characters of a line that are parsed, counted from its end: replies are untrusted and may be one endless line."""
@@ -52,9 +50,9 @@ def read_choice(reply: str, options: Collection[int] = PREFERENCES) -> int:
     return _single_option(last | previous if last else last, options)
 
 
-def choice_reader(shown: tuple[int, ...]) -> Callable[[str], int]:
-    """Return a reader that maps "Submission 1" to the response shown in that place; 0 is neither."""
-    return lambda reply: (0, *shown)[read_choice(reply)]
+def in_item_order(shown: tuple[int, ...]) -> Callable[[int], int]:
+    """Return a function from the place of a response to its number in the item; 0 is neither."""
+    return lambda place: (0, *shown)[place]
 
 
 def describe_choice(value: Value) -> str:

@@ -10,22 +10,36 @@ from random import Random
 from typing import Literal, get_args
 
 from core.items import Criterion, Item
+from core.templates import Material, Templates, has_blank
 
 CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
 CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
 
+NONE_GIVEN = "(none)"
+"""Stands for a context or a reference answer that an item does not have."""
 SYMBOLS = "*$!#%&/()=€@0457"
 GIBBERISH_SHARE = 0.3
 """Share of letters that are replaced: between a quarter and a third in the examples of Table 7."""
 MASKED_SHARE = 0.3
 
 _LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 def question_text(item: Item) -> str:
     """Return the item's prompt, preceded by its context where it has one."""
     return f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
+
+
+def item_material(item: Item, templates: Templates, name: str) -> dict[str, Material]:
+    """Return the values of the blanks question, context and reference in the template `name`.
+
+    The context precedes the question, unless the template has a blank for it. Each can be left out.
+    """
+    question = item.prompt if has_blank(templates, name, "context") else question_text(item)
+    texts = {"question": question, "context": item.context or NONE_GIVEN, "reference": item.reference or NONE_GIVEN}
+    labels = {"question": "Question", "context": "Context", "reference": "Reference answer"}
+    return {blank: Material(labels[blank], text, required=False) for blank, text in texts.items()}
 
 
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
@@ -59,7 +73,7 @@ def shuffle_words(text: str, rng: Random) -> str:
 
 
 def reverse_words(text: str, rng: Random) -> str:
-    """Reverse the letters of each word; punctuation stays in its place."""
+    """Reverse each word, with its hyphens ("on-point" is "tniop-no" in Table 7); punctuation stays in its place."""
     return _WORD.sub(lambda word: word[0][::-1], text)
 
 

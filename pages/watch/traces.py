@@ -11,7 +11,7 @@ from core.llm import images
 from core.problems import Problem
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
-from core.trace import Event
+from core.trace import Event, TraceRestarted
 from pages.parts import colours, items, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
@@ -261,7 +261,9 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
     if loaded_id == trace_id:
         events = loaded
     with database.reading(resources.engine()) as session:
-        events = events + traces.events(session, trace_id, after=events[-1][0] if events else -1)
+        added = traces.events(session, trace_id, after=events[-1][0] if events else -1)
+    restarted = bool(added) and isinstance(added[0][1], TraceRestarted)
+    events = added if restarted else events + added
     st.session_state["events"] = (trace_id, events)
     return events
 

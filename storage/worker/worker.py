@@ -42,6 +42,10 @@ MAX_BATCH = 256
 POLL_SECONDS = 0.5
 """Interval between two queries for requested runs."""
 SEQUENCE_END = 1_000_000_000
+PROMPTS_CHANGED = (
+    "The prompts of this protocol have changed since the trace was started. It starts again with the new ones; the "
+    "earlier replies are stored, and do not count."
+)
 
 
 def worker_name() -> str:
@@ -119,6 +123,8 @@ class _RunExecution:
         """
         self.protocol = registry.get(self.run.protocol)
         self.settings = validate_settings(self.run.settings, self.protocol)
+        if not self.protocol.is_current(self.run.prompts):
+            self.run = await asyncio.to_thread(_update_prompts, self.engine, self.run)
         running: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -176,6 +182,18 @@ class _RunExecution:
                 )
                 for trace, item in claimed
             ]
+
+
+def _update_prompts(engine: Engine, run: Run) -> Run:
+    """Give a run of an earlier version the study's templates of today, and restart its unfinished traces.
+
+    Replies to the earlier prompts answer other questions than those that are still to be asked.
+    """
+    with writing(engine) as session:
+        prompts = studies.by_id(session, run.study_id).templates(run.protocol)
+        runs.replace_prompts(session, run.id, prompts)
+        traces.restart_unfinished(session, run.id, PROMPTS_CHANGED)
+        return runs.get(session, run.id)
 
 
 async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:

@@ -30,7 +30,7 @@ def run(chosen: Settings, seed: int, stored: list[Event]) -> tuple[Verdict | Non
         events.append(event)
 
     verdict = asyncio.run(run_flow(make_flow(chosen, seed=seed), model, record, stored=stored))
-    return verdict, events, [f"{ask.speaker}: {ask.prompt}" for ask in model.asked]
+    return verdict, events, [f"{ask.speaker} {ask.round}: {ask.prompt}" for ask in model.asked]
 
 
 def sort_by_ask(events: list[Event]) -> list[Event]:
@@ -56,7 +56,9 @@ def test_an_interrupted_run_ends_like_an_uninterrupted_one(seed: int, cut: int, 
     assert sort_by_ask(all_events) == sort_by_ask(events)
     answered = sum(isinstance(e, TurnCompleted | ReplyUnreadable) for e in stored)
     assert len(asked_later) == len(asked) - answered
-    assert not set(asked_later) & {f"{e.turn.speaker}: {e.turn.prompt}" for e in stored if hasattr(e, "turn")}
+    assert not set(asked_later) & {
+        f"{e.turn.speaker} {e.turn.round}: {e.turn.prompt}" for e in stored if hasattr(e, "turn")
+    }
 
 
 def resume(stored: list[Event], chosen: Settings) -> tuple[Verdict | None, list[Event], ScriptedModel]:
@@ -78,7 +80,7 @@ def test_a_stored_first_attempt_is_not_repeated() -> None:
     unreadable = ReplyUnreadable(ask=0, turn=turn.turn.model_copy(update={"reading": None, "problem": "?"}))
     verdict, _, model = resume([unreadable], make_settings())
     assert verdict and len(model.asked) == 3
-    assert "Answer once more" in next(ask.prompt for ask in model.asked if ask.speaker == "a")
+    assert "could not be read: ?" in next(ask.prompt for ask in model.asked if ask.speaker == "a")
 
 
 def test_stored_failures_do_not_affect_a_resumed_run() -> None:

@@ -6,13 +6,16 @@ from core.labels import Opinion
 from core.protocols.scaleeval.settings import Settings
 from core.trace import (
     EVENT_ADAPTER,
+    ReplyUnreadable,
     Spec,
+    TraceRestarted,
     Turn,
     TurnCompleted,
     Verdict,
     VerdictReached,
     combine_verdicts,
     completed_turns,
+    current_events,
     model_specs,
 )
 
@@ -24,6 +27,27 @@ def test_an_event_stored_before_the_field_criterion_loads_and_is_written_without
     event = EVENT_ADAPTER.validate_python({"type": "turn", "ask": 0, "turn": OLD_TURN})
     assert isinstance(event, TurnCompleted) and event.turn.criterion == ""
     assert "criterion" not in event.model_dump(mode="json")["turn"]
+
+
+def test_what_a_turn_and_a_verdict_did_not_have_in_version_0_1_is_written_only_where_present() -> None:
+    event = EVENT_ADAPTER.validate_python({"type": "turn", "ask": 0, "turn": OLD_TURN})
+    new = {"format", "reading_rule", "reading_span", "read_by", "notes", "criterion"}
+    assert not new & event.model_dump(mode="json")["turn"].keys()
+    assert "max_tokens" not in ReplyUnreadable(ask=0, turn=event.turn).model_dump()
+    assert "contention" not in Verdict(outcome="agreed").model_dump()
+    assert "contention" in Verdict(outcome="agreed", contention=0.0).model_dump()
+
+
+def test_superseded_turns_are_not_completed() -> None:
+    turns = [TurnCompleted(ask=0, turn=Turn(**OLD_TURN | {"reply": reply})) for reply in "12"]
+    events = [turns[0], TraceRestarted(reason="The prompts have changed."), turns[1]]
+    assert current_events(events) == events[1:]
+    assert [turn.reply for turn in completed_turns(events)] == ["2"]
+
+
+def test_the_contention_of_several_criteria_is_the_largest() -> None:
+    known = make_verdict("brevity", 2, "agreed").model_copy(update={"contention": 0.25})
+    assert combine_verdicts({"brevity": known, "tone": make_verdict("tone", 3, "agreed")}).contention == 0.25
 
 
 def test_the_criterion_of_a_turn_is_stored() -> None:

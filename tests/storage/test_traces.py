@@ -65,6 +65,29 @@ def test_events_can_be_read_after_a_sequence_number(engine, a_live_trace):
         assert traces.events(session, a_live_trace, after=2) == []
 
 
+def test_events_before_a_restart_are_stored_and_not_read(engine, a_study, a_live_trace):
+    append(engine, a_live_trace, a_turn(0), a_turn(1))
+    with writing(engine) as session:
+        run = traces.get(session, a_live_trace).run_id
+        traces.restart_unfinished(session, run, "The prompts have changed.")
+    append(engine, a_live_trace, a_turn(0), first=3)
+    with reading(engine) as session:
+        assert [seq for seq, _ in traces.events(session, a_live_trace)] == [2, 3]
+        assert [event.type for event in traces.events_with_prompts(session, a_live_trace)] == [
+            *("turn", "turn", "restarted", "turn")
+        ]
+        assert traces.totals(session, trace_id=a_live_trace).calls == 3, "superseded calls were paid for"
+
+
+def test_a_trace_with_a_verdict_and_one_without_events_are_not_restarted(engine, a_study, a_live_trace):
+    append(engine, a_live_trace, a_turn(0), a_verdict())
+    with writing(engine) as session:
+        run = traces.get(session, a_live_trace).run_id
+        traces.restart_unfinished(session, run, "The prompts have changed.")
+        for trace in traces.find(session, traces.Filter(a_study.id)):
+            assert not any(event.type == "restarted" for _, event in traces.events(session, trace.id))
+
+
 def test_a_sequence_number_is_stored_once(engine, a_live_trace):
     append(engine, a_live_trace, a_turn(0))
     with pytest.raises(IntegrityError):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.scaleeval.protocol import NAME, fewest_calls_reading, flow, most_calls_reading
+from core.protocols.scaleeval.protocol import NAME, flow
 from core.protocols.scaleeval.settings import Settings
 
 PROTOCOL = Protocol(
@@ -14,11 +14,10 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    most_calls_reading=most_calls_reading,
-    fewest_calls_reading=fewest_calls_reading,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("scaleeval", "scaleeval-local"),
     sample=True,
+    optional_blanks=("context", "reference"),
     form="pages.setup.parts.scaleeval_form:render",
 )

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from core.answers import Choice
+from core.contention import contention
 from core.items import Item
 from core.labels import Opinion, Value
 from core.problems import Problem
 from core.protocols import Judge
-from core.protocols.choices import CHOICE_GRAMMAR, choice_reader, describe_choice
-from core.protocols.prompt_parts import criterion_text, question_text
+from core.protocols.choices import describe_choice, in_item_order
+from core.protocols.prompt_parts import criterion_text, item_material
 from core.protocols.scaleeval.settings import Settings, Stopping
-from core.templates import Templates, render
+from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
 NAME = "scaleeval"
+CHOICE = Choice(noun="Submission")
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -42,8 +45,9 @@ class Debate:
 
     settings: Settings
     templates: Templates
-    material: Mapping[str, str]
-    """Values of the blanks question, submission_1, submission_2 and criteria."""
+    item: Item
+    material: Mapping[str, Material]
+    """Values of the blanks submission_1, submission_2 and criteria."""
     shown: tuple[int, ...]
     speakers: tuple[Judge, ...]
 
@@ -62,12 +66,11 @@ def start_debate(item: Item, settings: Settings, rng: Random, templates: Templat
     if settings.shuffle_speakers:
         rng.shuffle(speakers)
     material = {
-        "question": question_text(item),
-        "submission_1": item.responses[shown[0] - 1].text,
-        "submission_2": item.responses[shown[1] - 1].text,
-        "criteria": criterion_text(settings.criterion, settings.format, rng),
+        "submission_1": Material("Submission 1", item.responses[shown[0] - 1].text),
+        "submission_2": Material("Submission 2", item.responses[shown[1] - 1].text),
+        "criteria": Material("Criteria", criterion_text(settings.criterion, settings.format, rng), required=False),
     }
-    return Debate(settings, templates, material, tuple(shown), tuple(speakers))
+    return Debate(settings, templates, item, material, tuple(shown), tuple(speakers))
 
 
 def speaking_groups(debate: Debate) -> list[tuple[Judge, ...]]:
@@ -77,22 +80,20 @@ def speaking_groups(debate: Debate) -> list[tuple[Judge, ...]]:
 
 def ask_opinion(debate: Debate, judge: Judge) -> Ask:
     """Ask for the first opinion, given alone (Table 6, "Initial Evaluation")."""
-    prompt = render(debate.templates, "opinion", **debate.material, words=debate.settings.words)
-    return _ask(debate, judge, "opinion", 0, prompt)
+    return _ask(debate, judge, "opinion", 0)
 
 
 def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) -> Ask:
     """Ask for a reply in discussion round `number` (Table 6, "Discussion Rounds")."""
-    prompt = render(
-        debate.templates,
+    return _ask(
+        debate,
+        judge,
         "reply",
-        **debate.material,
-        words=debate.settings.words,
+        number,
         number=debate.number(judge.name),
         speakers=len(debate.speakers),
-        discussion="\n\n".join(_quote(debate, turn) for turn in visible_turns(turns, number)),
+        discussion=[_quote(debate, turn) for turn in visible_turns(turns, number)],
     )
-    return _ask(debate, judge, "reply", number, prompt)
 
 
 def visible_turns(turns: Sequence[Turn], number: int) -> list[Turn]:
@@ -106,12 +107,15 @@ def latest_turns(turns: Sequence[Turn]) -> dict[str, Turn]:
 
 
 def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: Stopping) -> Value | None:
-    """Return the choice that satisfies the stopping rule over all judges; None where none does."""
+    """Return the choice that satisfies the stopping rule; None where none does.
+
+    Unanimity needs a readable opinion of every judge, a majority more than half of at least two readable ones.
+    """
     counts = _count_choices(last, judges)
     if not counts:
         return None
     value, count = counts.most_common(1)[0]
-    enough = count == len(judges) if stopping == "unanimity" else count * 2 > len(judges)
+    enough = count == len(judges) if stopping == "unanimity" else count >= 2 and count * 2 > counts.total()
     return value if enough else None
 
 
@@ -133,38 +137,32 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     )
     opinions = [_opinion(judge, "first", first.get(judge), criterion) for judge in judges]
     opinions += [_opinion(judge, "last", last.get(judge), criterion) for judge in judges]
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion))
-
-
-def most_calls_reading(settings: Settings, ask: Ask) -> Value:
-    """Return choices that never agree: the judges choose 1, 2, 0, 1, 2, ... in their order."""
-    return (1, 2, 0)[[judge.name for judge in settings.judges].index(ask.speaker) % 3]
-
-
-def fewest_calls_reading(settings: Settings, ask: Ask) -> Value:
-    """Return the same choice for every judge: the debate ends after the first opinions."""
-    return 1
-
-
-def _ask(debate: Debate, judge: Judge, step: str, number: int, prompt: str) -> Ask:
-    return Ask(
-        speaker=judge.name,
-        step=step,
-        round=number,
-        spec=judge.spec,
-        prompt=prompt,
-        read=choice_reader(debate.shown),
-        shown=debate.shown,
-        retry_prompt=render(debate.templates, "again", prompt=prompt),
-        grammar=CHOICE_GRAMMAR,
+    return Verdict(
+        outcome=outcome,
+        value=value,
+        reason=reason,
+        opinions=(*opinions, conclusion),
+        contention=contention(counts.elements()),
     )
 
 
-def _quote(debate: Debate, turn: Turn) -> str:
-    number, text = debate.number(turn.speaker), turn.reply.strip() or "(no answer)"
-    if turn.round == 0:
-        return render(debate.templates, "said_first", number=number, text=text)
-    return render(debate.templates, "said_later", number=number, round=turn.round, text=text)
+def _ask(debate: Debate, judge: Judge, step: str, round: int, **values: object) -> Ask:
+    material = item_material(debate.item, debate.templates, step) | dict(debate.material)
+    return Ask(
+        speaker=judge.name,
+        step=step,
+        round=round,
+        spec=judge.spec,
+        prompt=render(debate.templates, step, **material, words=debate.settings.words, **values),
+        answer=CHOICE,
+        value=in_item_order(debate.shown),
+        shown=debate.shown,
+    )
+
+
+def _quote(debate: Debate, turn: Turn) -> Material:
+    when = "initial evaluation" if turn.round == 0 else f"discussion round {turn.round}"
+    return Material(f"Speaker {debate.number(turn.speaker)}, {when}", turn.statement or "(no answer)")
 
 
 def _count_choices(last: Mapping[str, Turn], judges: Sequence[str]) -> Counter[Value]:
@@ -187,10 +185,12 @@ def _opinion(judge: str, stage: Literal["first", "last"], turn: Turn | None, cri
 
 
 def _describe_outcome(counts: Counter[Value], judges: int, value: Value | None) -> str:
+    readable = counts.total()
+    unread = f"; {judges - readable} of {judges} judges gave no readable opinion" if readable < judges else ""
     if value is not None:
-        share = f"all {judges}" if counts[value] == judges else f"{counts[value]} of {judges}"
-        return f"{share} judges chose {describe_choice(value)}"
+        share = f"all {judges} judges" if counts[value] == judges else f"{counts[value]} of {readable} judges"
+        return f"{share} chose {describe_choice(value)}{unread}"
     if len(counts) > 1:
         choices = ", ".join(f"{count} for {describe_choice(choice)}" for choice, count in counts.most_common())
-        return f"the judges still differ: {choices}"
-    return f"only {counts.total()} of {judges} judges gave a readable opinion"
+        return f"the judges still differ: {choices}{unread}"
+    return f"only {readable} of {judges} judges gave a readable opinion"

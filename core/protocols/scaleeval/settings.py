@@ -30,7 +30,7 @@ class Settings(Frozen):
     of discussion, and D = 1 means no discussion."""
     stopping: Stopping = "unanimity"
     """When the debate ends with a verdict. "unanimity", as in the paper: all judges choose the same. "majority": more
-    than half of all judges do, where judges without a readable opinion count in the total."""
+    than half of the readable opinions are the same, and at least two."""
     speaking: Literal["at once", "in turn"] = "at once"
     """Which replies a judge sees in a discussion round. "at once": those of the round before (Eq. 6). "in turn": also
     those of the judges before it in the same round, as in the released code; slower, since no two calls run at once."""

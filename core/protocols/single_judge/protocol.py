@@ -11,14 +11,16 @@ from random import Random
 from statistics import fmean
 from typing import Literal
 
+from core.answers import Choice
+from core.contention import contention
 from core.items import Item
 from core.labels import Kind, Opinion, Value
 from core.problems import Problem
 from core.protocols import ratings
-from core.protocols.choices import CHOICE_GRAMMAR, choice_reader, describe_choice
-from core.protocols.prompt_parts import criterion_text, question_text
+from core.protocols.choices import describe_choice, in_item_order
+from core.protocols.prompt_parts import criterion_text, item_material, question_text
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.templates import Templates, render
+from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
 PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
@@ -47,14 +49,15 @@ def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Temp
 
 def ask_choice(item: Item, settings: PairSettings, shown: tuple[int, ...], criteria: str, templates: Templates) -> Ask:
     """Ask for the choice with the responses in the order `shown`."""
+    name = "reasoned" if settings.reasons else "direct"
     prompt = render(
         templates,
-        "reasoned" if settings.reasons else "direct",
-        question=question_text(item),
-        submission_1=item.responses[shown[0] - 1].text,
-        submission_2=item.responses[shown[1] - 1].text,
-        criteria=criteria,
-        **({"words": settings.words} if settings.reasons else {}),
+        name,
+        **item_material(item, templates, name),
+        submission_1=Material("Submission 1", item.responses[shown[0] - 1].text),
+        submission_2=Material("Submission 2", item.responses[shown[1] - 1].text),
+        criteria=Material("Criteria", criteria, required=False),
+        words=settings.words,
     )
     return Ask(
         speaker=settings.judge.name,
@@ -62,10 +65,9 @@ def ask_choice(item: Item, settings: PairSettings, shown: tuple[int, ...], crite
         round=0,
         spec=settings.judge.spec,
         prompt=prompt,
-        read=choice_reader(shown),
+        answer=Choice(noun="Submission", reasoning=settings.reasons),
+        value=in_item_order(shown),
         shown=shown,
-        retry_prompt=render(templates, "again", prompt=prompt),
-        grammar=CHOICE_GRAMMAR if settings.reasons else "root ::= [012]",
     )
 
 
@@ -103,14 +105,17 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
     if len(readings) < len(turns):
         unread = next(turn for turn in turns if turn.reading is None)
         return _verdict(settings, "preference", None, f"{name} gave no opinion that could be read: {unread.problem}")
+    apart = contention(readings)
     if len(set(readings)) == 1:
         orders = " in both orders" if len(turns) > 1 else ""
-        return _verdict(settings, "preference", readings[0], f"{name} chose {describe_choice(readings[0])}{orders}")
+        reason = f"{name} chose {describe_choice(readings[0])}{orders}"
+        return _verdict(settings, "preference", readings[0], reason, contention=apart)
     first, second = map(describe_choice, readings)
     reason = f"{name} chose {first} in one order of the responses and {second} in the other"
     if settings.differing == "neither":
-        return _verdict(settings, "preference", 0, f"{reason}, which counts as neither")
-    return _verdict(settings, "preference", None, reason, disputed=True)
+        reason = f"{reason}, which counts as neither"
+        return _verdict(settings, "preference", 0, reason, contention=apart)
+    return _verdict(settings, "preference", None, reason, disputed=True, contention=apart)
 
 
 def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
@@ -125,9 +130,9 @@ def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
     return _verdict(settings, "score", fmean(readings), reason)
 
 
-def any_reading(settings: PairSettings | ScoreSettings, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    return 1 if isinstance(settings, PairSettings) else ratings.lowest_value(settings.scale)
+def any_rating(settings: ScoreSettings, ask: Ask) -> Value:
+    """Return a valid rating; the number of calls does not depend on it."""
+    return ratings.lowest_value(settings.scale)
 
 
 def reply_words(settings: PairSettings | ScoreSettings) -> int:
@@ -137,7 +142,13 @@ def reply_words(settings: PairSettings | ScoreSettings) -> int:
 
 
 def _verdict(
-    settings: PairSettings | ScoreSettings, kind: Kind, value: Value | None, reason: str, *, disputed: bool = False
+    settings: PairSettings | ScoreSettings,
+    kind: Kind,
+    value: Value | None,
+    reason: str,
+    *,
+    disputed: bool = False,
+    contention: float | None = None,
 ) -> Verdict:
     """Return a verdict with one opinion: the judge's, which is neither a first nor a last one."""
     opinion = Opinion(
@@ -149,7 +160,13 @@ def _verdict(
         problem="" if value is not None else reason,
     )
     outcome: Literal["agreed", "disputed", "no_verdict"] = "disputed" if disputed else "no_verdict"
-    return Verdict(outcome="agreed" if value is not None else outcome, value=value, reason=reason, opinions=(opinion,))
+    return Verdict(
+        outcome="agreed" if value is not None else outcome,
+        value=value,
+        reason=reason,
+        opinions=(opinion,),
+        contention=contention,
+    )
 
 
 def _describe_counts(readings: Sequence[int | float]) -> str:

@@ -1,5 +1,6 @@
 """The prompts of a protocol, which a study can replace."""
 
+from collections.abc import Collection, Sequence
 from string import Template
 
 import streamlit as st
@@ -14,7 +15,8 @@ from storage.studies import Study
 
 def draw_prompts(study: Study, protocol: str) -> None:
     """Draw the choice of a prompt template, and its text: the default or the study's replacement."""
-    default_templates = registry.get(protocol).prompts
+    installed = registry.get(protocol)
+    default_templates = installed.prompts
     replaced = [name for name in default_templates if f"{protocol}/{name}" in study.prompts]
     title = f"Prompts ({len(replaced)} of {len(default_templates)} replaced)" if replaced else "Prompts"
     with st.expander(title, key=f"prompts_{protocol}"):
@@ -29,10 +31,10 @@ def draw_prompts(study: Study, protocol: str) -> None:
             key=f"prompt_of_{protocol}",
             label_visibility="collapsed",
         )
-        _draw_editor(study, protocol, str(name), default_templates[str(name)])
+        _draw_editor(study, protocol, str(name), default_templates[str(name)], installed.optional_blanks)
 
 
-def _draw_editor(study: Study, protocol: str, name: str, default: str) -> None:
+def _draw_editor(study: Study, protocol: str, name: str, default: str, optional: Sequence[str]) -> None:
     replacement = study.prompts.get(f"{protocol}/{name}")
     key = f"prompt_{study.id}_{protocol}_{name}"
     text = st.text_area(
@@ -42,28 +44,29 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str) -> None:
         key=f"{key}_{replacement is None}",
         label_visibility="collapsed",
     )
-    blanks = ", ".join(f"`${blank}`" for blank in sorted(Template(default).get_identifiers()))
-    st.caption(f"Required placeholders: {blanks}. Write `$$` for a dollar sign.")
+    blanks = {*Template(default).get_identifiers(), *optional}
+    listed = ", ".join(f"`${blank}`" for blank in sorted(blanks))
+    st.caption(f"Placeholders: {listed}. Each may be left out. Write `$$` for a dollar sign.")
     with st.container(horizontal=True):
         if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
-            _save_checked(study, protocol, name, text, default)
+            _save_checked(study, protocol, name, text, blanks)
         if replacement is not None and st.button("Restore the default", key=f"{key}_back", icon=":material/undo:"):
             _save(study, {other: text for other, text in study.prompts.items() if other != f"{protocol}/{name}"})
 
 
-def _save_checked(study: Study, protocol: str, name: str, text: str, default: str) -> None:
+def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Collection[str]) -> None:
     """Save a valid template; otherwise draw the problem and leave the text in the editor."""
     try:
-        check_template(name, text, default)
+        check_template(name, text, blanks)
     except Problem as problem:
         st.error(str(problem), icon=":material/error:")
         return
     _save(study, {**study.prompts, f"{protocol}/{name}": text})
 
 
-def check_template(name: str, text: str, default: str) -> None:
-    """Raise Problem for a template that is empty, lacks a placeholder of the default, or has an unknown one."""
-    render({name: text}, name, **{blank: "" for blank in Template(default).get_identifiers()})
+def check_template(name: str, text: str, blanks: Collection[str]) -> None:
+    """Raise Problem for a template that is empty, or has a placeholder that is not one of `blanks`."""
+    render({name: text}, name, **dict.fromkeys(blanks, ""))
     if not text.strip():
         raise Problem(f'The prompt "{name}" is empty.')
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, Usage
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, TraceRestarted, Turn, Usage
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown, sanitize_markdown
 from storage import database, traces
@@ -35,6 +35,8 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
             st.markdown(sanitize_markdown(turn.reply) if turn.reply.strip() else "*(empty reply)*")
+        for sentence in turn.notes:
+            st.caption(escape_markdown(sentence))
         draw_prompt(trace_id, seq)
 
 
@@ -50,12 +52,15 @@ def draw_prompt(trace_id: int, seq: int) -> None:
 def draw_problem(event: Event, name: str) -> None:
     """Draw an unreadable reply, a failed call or a failed trace; `name` is what failed: "debate", "review"..."""
     match event:
-        case ReplyUnreadable(turn=turn):
+        case ReplyUnreadable(turn=turn, max_tokens=limit):
             speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)
-            with st.expander(f"{speaker}: the reply could not be read ({problem}); asked again"):
+            again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
+            with st.expander(f"{speaker}: the reply could not be read ({problem}); {again}"):
                 st.markdown(sanitize_markdown(turn.reply))
         case CallFailed(speaker=speaker, problem=problem, wait=wait):
             outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
             st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
+        case TraceRestarted(reason=reason):
+            st.caption(f":material/restart_alt: {escape_markdown(reason)}")
         case TraceFailed(problem=problem):
             st.error(f"The {name} stopped: {problem}", icon=":material/error:")

@@ -18,7 +18,17 @@ from core.formats.records import (
 )
 from core.items import Criterion, Item, Response
 from core.labels import Adjudication, Kind, Label, Opinion, Scale, Target
-from core.trace import CallFailed, ReplyUnreadable, TraceFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
+from core.trace import (
+    CallFailed,
+    ReplyUnreadable,
+    TraceFailed,
+    TraceRestarted,
+    Turn,
+    TurnCompleted,
+    Usage,
+    Verdict,
+    VerdictReached,
+)
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=12)
 optional_texts = st.none() | texts
@@ -92,6 +102,11 @@ turns = st.builds(
     usage=usages,
     prompt=texts,
     criterion=texts,
+    notes=tuples(texts),
+    format=st.sampled_from(["text", "json"]),
+    reading_rule=texts,
+    reading_span=st.none() | st.tuples(st.integers(), st.integers()),
+    read_by=texts,
 )
 opinions = st.builds(
     Opinion,
@@ -110,13 +125,15 @@ verdicts = st.builds(
     value=st.none() | values,
     reason=texts,
     opinions=tuples(opinions),
+    contention=st.none() | floats,
 )
 events = st.one_of(
     st.builds(TurnCompleted, ask=st.integers(), turn=turns),
-    st.builds(ReplyUnreadable, ask=st.integers(), turn=turns),
+    st.builds(ReplyUnreadable, ask=st.integers(), turn=turns, max_tokens=st.none() | st.integers()),
     st.builds(CallFailed, ask=st.integers(), speaker=texts, problem=texts, wait=st.none() | floats),
     st.builds(VerdictReached, verdict=verdicts),
     st.builds(TraceFailed, problem=texts),
+    st.builds(TraceRestarted, reason=texts),
 )
 rules = st.builds(StudyRules, overlap=st.integers(1, 9), reveal=st.booleans(), lease_minutes=st.integers(1, 90))
 records = st.one_of(

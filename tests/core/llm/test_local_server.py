@@ -8,10 +8,9 @@ import pytest
 from core.llm import local_server
 from core.llm.client import Reply
 from core.problems import PermanentFailure
-from core.protocols.choices import read_choice
 from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
-from tests.core.protocols.debates import make_settings, run_scripted
+from tests.core.protocols.debates import make_flow, make_settings
 
 
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
@@ -24,11 +23,12 @@ def test_the_local_model_answers_at_no_cost() -> None:
 
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
 def test_the_replies_of_the_local_model_have_the_form_of_an_answer() -> None:
-    debate = run_scripted(lambda ask: "1", make_settings("ab"))
     spec = Spec(model="local", max_tokens=200, timeout=60)
-    reply = complete_ask(replace(debate.asked[0], spec=spec))
+    flow = make_flow(make_settings("ab"))
+    ask = next(flow)[0]
+    reply = complete_ask(replace(ask, spec=spec, prompt=ask.request("json"), format="json"))
     assert isinstance(reply, Reply) and reply.finish == "stop"
-    assert read_choice(reply.text) in (0, 1, 2)
+    assert ask.answer is not None and ask.answer.parse(reply.text).rule == "json"
 
 
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ def replay_sample(run: RunRecord, item: Item, trace: TraceRecord) -> list[Event]
     pending: dict[str, int] = {}
 
     def answer(ask: Ask) -> Reply:
-        # A retry prompt begins with the first prompt; all other asks arrive in the order of their numbers.
-        key = f"{ask.speaker} {ask.shown} {ask.prompt}"
+        # A second attempt begins with the first prompt; all other asks arrive in the order of their numbers.
+        key = f"{ask.speaker} {ask.shown} {ask.history[0] if ask.history else ask.prompt}"
         first = next((prompt for prompt in pending if key.startswith(prompt)), None)
         number = next(numbers) if first is None else pending.pop(first)
         turn = attempts[number].pop(0)

@@ -220,7 +220,7 @@ def test_a_prompt_is_replaced_and_restored() -> None:
     assert study_runs()[0].prompts["opinion"] == ours
 
 
-@pytest.mark.parametrize(("text", "sentence"), [("Just decide.", "leaves out"), ("$question $answer", "nothing fills")])
+@pytest.mark.parametrize(("text", "sentence"), [(" ", "is empty"), ("$question $mood", "nothing fills")])
 def test_a_prompt_with_wrong_placeholders_is_refused(text: str, sentence: str) -> None:
     app = visit_form()
     app.text_area(key="prompt_1_scaleeval_opinion_True").set_value(text).run()

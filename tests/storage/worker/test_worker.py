@@ -17,9 +17,11 @@ from core.trace import Spec, Usage
 from storage import runs, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, TraceRow, now
+from storage.traces import NewEvent
 from storage.worker import launch
 from storage.worker.launch import RunRequest
 from storage.worker.worker import RunWorker, execute_run, worker_name
+from tests.storage.shared import a_turn, a_verdict
 
 
 def make_request(study, **fields) -> RunRequest:
@@ -181,3 +183,22 @@ def test_a_ceiling_over_calls_of_unknown_price_gives_a_warning(engine, a_study):
     unpriced, free = make_request(a_study, ceiling=1.0), make_request(a_study)
     assert "price is known" in launch.ceiling_warning(unpriced, launch.estimate_run(engine, unpriced))
     assert launch.ceiling_warning(free, launch.estimate_run(engine, free)) == ""
+
+
+def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of_today(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        finished, begun, _ = (trace for trace, _ in runs.claim_traces(session, run_id, "old", 3))
+        traces.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
+        traces.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
+        prompts = runs.get(session, run_id).prompts
+        runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
+        runs.release(session, run_id, "old", state="requested")
+        session.execute(update(TraceRow).values(claimed_until=None))
+    model = ScriptedModel(lambda ask: "1")
+    run, progress = execute(engine, run_id, model)
+    assert (run.state, progress.done, run.prompts) == ("finished", 3, prompts)
+    assert len(model.asked) == 4, "two judges on each of two items"
+    with reading(engine) as session:
+        assert [event.type for event in traces.events_with_prompts(session, begun)][:2] == ["turn", "restarted"]
+        assert [event.type for _, event in traces.events(session, finished)] == ["turn", "verdict"]

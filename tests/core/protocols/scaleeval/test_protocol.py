@@ -50,9 +50,22 @@ def test_a_majority_is_more_than_half(judges: str, rounds: int, outcome: str) ->
     assert len(debate.choices_by_round()) == rounds
 
 
-def test_unreadable_judges_count_in_the_total_of_a_majority() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="x", d="x"), make_settings("abcd", stopping="majority"))
+def test_a_majority_is_of_readable_opinions_and_says_of_how_many() -> None:
+    debate = run_scripted(choices_script(a="1", b="1", c="2", d="x"), make_settings("abcd", stopping="majority"))
+    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 1)
+    assert debate.verdict.reason == "2 of 3 judges chose response 1; 1 of 4 judges gave no readable opinion"
+
+
+def test_one_readable_opinion_is_no_majority() -> None:
+    debate = run_scripted(choices_script(a="1", b="x", c="x"), make_settings(stopping="majority"))
     assert debate.verdict and debate.verdict.outcome == "no_verdict"
+    assert debate.verdict.reason == "only 1 of 3 judges gave a readable opinion"
+
+
+@pytest.mark.parametrize(("judges", "contention"), [("111", 0.0), ("112", 0.5), ("120", 1.0), ("xxx", None)])
+def test_a_verdict_states_its_contention(judges: str, contention: float | None) -> None:
+    debate = run_scripted(choices_script(**dict(zip("abc", judges, strict=True))), make_settings(rounds=1))
+    assert debate.verdict and debate.verdict.contention == contention
 
 
 def test_half_is_no_majority() -> None:
@@ -71,8 +84,8 @@ def test_a_refusal_is_no_verdict_and_not_a_tie() -> None:
 
 def test_a_truncated_reply_is_not_read_even_if_it_ends_with_a_number() -> None:
     debate = run_scripted(lambda ask: Reply(text="1", finish="cut off"), make_settings(rounds=1))
-    assert {turn.problem for turn in debate.turns} == {"the reply was cut off at the limit of 1024 tokens"}
-    assert len(debate.asked) == 3
+    assert {turn.problem for turn in debate.turns} == {"the reply was cut off at the limit of 2048 tokens"}
+    assert sorted(ask.spec.max_tokens for ask in debate.asked) == [1024] * 3 + [2048] * 3
 
 
 def test_two_judges_that_differ_are_disputed_if_the_third_is_unreadable() -> None:

@@ -21,8 +21,9 @@ from core.formats.records import (
 from core.items import SCENARIOS
 from core.labels import PREFERENCE
 from core.problems import Unreadable
-from core.protocols.choices import choice_reader
+from core.protocols.choices import in_item_order
 from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.protocol import CHOICE
 from core.protocols.scaleeval.settings import Settings
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics
@@ -141,7 +142,8 @@ def test_a_reading_is_the_last_line_of_the_reply_in_the_items_own_order(trace):
             assert turn.reading is None
             continue
         number = int(turn.reply.splitlines()[-1])
-        assert turn.reading == (0, *turn.shown)[number] == choice_reader(turn.shown)(turn.reply)
+        assert turn.reading == in_item_order(turn.shown)(number)
+        assert CHOICE.parse(turn.reply).value == number
 
 
 @pytest.mark.parametrize("trace", debate_params())
@@ -200,7 +202,7 @@ def test_every_kind_of_unreadable_reply_occurs():
     settled = [turn.problem for trace in TRACES for turn in completed_turns(trace.events) if turn.problem]
     assert any("refused" in problem for problem in settled)
     assert any("cut off" in problem for problem in settled)
-    assert any("last line" in problem for problem in settled)
+    assert any("which one is better" in problem for problem in settled)
     unreadable = [(trace, event) for trace in TRACES for event in trace.events if isinstance(event, ReplyUnreadable)]
     retried = [completed_turns(trace.events)[event.ask].reading for trace, event in unreadable]
     assert None in retried and any(reading is not None for reading in retried)
@@ -211,7 +213,7 @@ def test_an_unreadable_reply_cannot_be_read():
         for event in trace.events:
             if isinstance(event, ReplyUnreadable):
                 with pytest.raises(Unreadable):
-                    choice_reader(event.turn.shown)(event.turn.reply)
+                    CHOICE.parse(event.turn.reply)
 
 
 def test_annotators_overlap_only_in_part():

@@ -73,6 +73,7 @@ def test_the_same_choice_in_both_orders_is_the_verdict() -> None:
     assert [ask.shown for ask in asked] == [(1, 2), (2, 1)]
     assert [turn.reading for turn in completed_turns(events)] == [1, 1]
     assert (verdict.outcome, verdict.value, verdict.reason) == ("agreed", 1, "ann chose response 1 in both orders")
+    assert verdict.contention == 0.0
     assert len(next(make_flow(make_pair_settings(both_orders=True)))) == 2
 
 
@@ -80,6 +81,7 @@ def test_choices_that_follow_the_order_are_disputed_or_count_as_neither() -> Non
     verdict, _, _ = run_scripted(lambda ask: "1", make_pair_settings(both_orders=True))
     assert (verdict.outcome, verdict.value) == ("disputed", None)
     assert verdict.reason == "ann chose response 1 in one order of the responses and response 2 in the other"
+    assert verdict.contention == 1.0
     verdict, _, _ = run_scripted(lambda ask: "1", make_pair_settings(both_orders=True, differing="neither"))
     assert (verdict.outcome, verdict.value) == ("agreed", 0)
 
@@ -132,9 +134,10 @@ def test_resuming_asks_only_for_the_samples_that_are_missing() -> None:
 
 
 def test_the_prompts_on_a_pair() -> None:
-    assert_golden("single-judge/reasoned.txt", next(make_flow(make_pair_settings()))[0].prompt)
-    assert_golden("single-judge/direct.txt", next(make_flow(make_pair_settings(reasons=False)))[0].prompt)
-    assert_golden("single-judge/retry.txt", next(make_flow(make_pair_settings(reasons=False)))[0].retry_prompt)
+    assert_golden("single-judge/reasoned.txt", next(make_flow(make_pair_settings()))[0].request())
+    (direct,) = next(make_flow(make_pair_settings(reasons=False)))
+    assert_golden("single-judge/direct.txt", direct.request())
+    assert_golden("single-judge/direct_json.txt", direct.request("json"))
 
 
 def test_the_prompts_of_a_score() -> None:

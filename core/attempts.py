@@ -1,0 +1,100 @@
+"""The attempts at an ask: what is sent, the turn that a reply becomes, and whether a stored turn answers the ask."""
+
+from dataclasses import replace
+from typing import Any
+
+from core.answers import Format
+from core.llm.client import Reply
+from core.problems import Unreadable
+from core.trace import Ask, ReplyUnreadable, Turn
+
+_INCOMPLETE = {
+    "cut off": "the reply was cut off at the limit of {limit} tokens",
+    "refused": "the model refused to answer",
+}
+"""Why a reply with this `finish` is not parsed: a cut-off reply can end in something that looks like an answer."""
+_EMPTY_REPLY = "(empty reply)"
+"""Stands for an empty reply in a conversation: providers refuse empty messages."""
+
+
+def first_request(ask: Ask, format: Format) -> Ask:
+    """Return the ask as it is sent: with the complete prompt."""
+    return replace(ask, prompt=ask.request(format), format=format)
+
+
+def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask:
+    """Return the second attempt: the same prompt with a larger limit, or a conversation that states what is missing."""
+    if unreadable.max_tokens is not None:
+        return replace(
+            first_request(ask, format), spec=ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
+        )
+    if ask.answer is None:
+        return replace(ask, prompt=ask.retry_prompt or ask.prompt)
+    first = unreadable.turn
+    history = (first.prompt or ask.request(first.format), first.reply.strip() or _EMPTY_REPLY)
+    return replace(ask, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
+
+
+def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
+    """Return the event that announces a second attempt; None where there is none.
+
+    A refusal would only be repeated. A cut-off reply needs more tokens, as far as the settings allow.
+    """
+    if not turn.problem or reply.finish == "refused":
+        return None
+    if reply.finish == "stop":
+        return ReplyUnreadable(ask=number, turn=turn)
+    larger = min(2 * ask.spec.max_tokens, ask.spec.max_tokens_ceiling)
+    if ask.answer is None or larger <= ask.spec.max_tokens:
+        return None
+    return ReplyUnreadable(ask=number, turn=turn, max_tokens=larger)
+
+
+def make_turn(sent: Ask, reply: Reply) -> Turn:
+    """Return the reply as a turn, with its reading or with the reason why it has none."""
+    turn = Turn(
+        speaker=sent.speaker,
+        step=sent.step,
+        round=sent.round,
+        model=sent.spec.model,
+        reply=reply.text,
+        shown=sent.shown,
+        usage=reply.usage,
+        notes=reply.notes,
+        prompt=sent.prompt,
+        criterion=sent.criterion,
+        format=sent.format,
+    )
+    if reply.finish != "stop":
+        return turn.model_copy(update={"problem": _INCOMPLETE[reply.finish].format(limit=sent.spec.max_tokens)})
+    try:
+        return turn.model_copy(update=_reading(sent, reply.text))
+    except Unreadable as error:
+        return turn.model_copy(update={"problem": str(error)})
+
+
+def _reading(ask: Ask, text: str) -> dict[str, Any]:
+    """Return the fields of a turn that say what was read, and where; raises Unreadable."""
+    if ask.answer is None:
+        return {"reading": ask.read(text) if ask.read else None}
+    reading = ask.answer.parse(text)
+    return {"reading": ask.value(reading.value), "reading_rule": reading.rule, "reading_span": reading.span}
+
+
+def describe_difference(turn: Turn, ask: Ask, *, is_first: bool) -> str:
+    """Return why a stored turn does not answer this ask; empty when it does.
+
+    The prompt of a second attempt is not compared: it follows from the first reply.
+    """
+    if (turn.speaker, turn.step, turn.round) != (ask.speaker, ask.step, ask.round):
+        return (
+            f"the stored turn is {turn.speaker}'s {turn.step} in round {turn.round}, "
+            f"the run expects {ask.speaker}'s {ask.step}"
+        )
+    if turn.criterion not in ("", ask.criterion):
+        return f"{turn.speaker}'s {turn.step} was about {turn.criterion}, the run expects {ask.criterion or 'none'}"
+    if turn.model not in ("", ask.spec.model):
+        return f"{turn.speaker} was {turn.model}, and is {ask.spec.model} now"
+    if is_first and turn.prompt not in ("", ask.request(turn.format)):
+        return f"{turn.speaker}'s prompt in round {turn.round} differs, so settings, prompts or item have changed"
+    return ""

@@ -1,0 +1,72 @@
+"""The settings of a judge reach the provider, or the reply says which one did not."""
+
+import pytest
+
+from core.llm.client import Reply
+from core.llm.secrets import find_problems
+from core.problems import PermanentFailure
+from core.protocols import Judge
+from core.protocols.single_judge.settings import PairSettings
+from core.trace import Spec
+from tests.core.llm.asking import complete_ask, make_ask
+from tests.openai_server import run_server
+
+SETTINGS = {"top_p": 0.9, "seed": 7, "system": "You are strict.", "extra": {"top_k": 20}}
+
+
+def test_settings_are_sent_and_the_system_message_comes_first() -> None:
+    with run_server() as server:
+        reply = complete_ask(make_ask(server.address, **SETTINGS))
+    assert isinstance(reply, Reply) and reply.notes == ()
+    (body,) = server.bodies
+    assert (body["top_p"], body["seed"], body["top_k"]) == (0.9, 7, 20)
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert body["messages"][0]["content"] == "You are strict."
+
+
+def test_settings_without_a_value_are_not_sent() -> None:
+    with run_server() as server:
+        complete_ask(make_ask(server.address))
+    (body,) = server.bodies
+    assert not {"top_p", "seed", "reasoning_effort", "top_k", "response_format"} & body.keys()
+    assert [message["role"] for message in body["messages"]] == ["user"]
+
+
+def test_a_setting_that_the_model_does_not_accept_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_server() as server:
+        monkeypatch.setenv("OPENAI_API_BASE", server.address)
+        monkeypatch.setenv("OPENAI_API_KEY", "unused")
+        reply = complete_ask(make_ask(None, model="gpt-3.5-turbo", reasoning_effort="low", seed=7))
+    assert isinstance(reply, Reply)
+    assert reply.notes == ("gpt-3.5-turbo does not accept reasoning_effort: it was left out.",)
+    assert "reasoning_effort" not in server.bodies[0] and server.bodies[0]["seed"] == 7
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "n", "stream", "response_format"])
+def test_extra_parameters_cannot_replace_the_request(name: str) -> None:
+    with run_server() as server:
+        result = complete_ask(make_ask(server.address, extra={name: "x"}))
+    assert isinstance(result, PermanentFailure) and not server.bodies
+    assert str(result) == f"The extra parameters of judge-1 cannot set {name!r}."
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"extra": {"headers": {"Authorization": "Bearer sk-abcdefghijklmnop1234"}}},
+        {"extra": {"keys": ["sk-abcdefghijklmnop1234"]}},
+        {"system": "sk-abcdefghijklmnop1234"},
+    ],
+)
+def test_settings_with_a_key_are_refused(fields: dict[str, object]) -> None:
+    judge = Judge(name="ann", spec=Spec.model_validate({"model": "m"} | fields))
+    settings = PairSettings.model_validate({"judge": judge, "criterion": {"name": "clarity"}})
+    assert [path for path, _ in find_problems(settings)] == ["judge.spec.extra"]
+
+
+def test_settings_stored_before_these_fields_load() -> None:
+    assert Spec.model_validate({"model": "m", "temperature": 0.5}) == Spec(model="m", temperature=0.5)
+
+
+def test_settings_with_extra_parameters_can_be_the_key_of_a_dictionary() -> None:
+    assert {Spec(model="m", extra={"top_k": 20}): 1}[Spec(model="m", extra={"top_k": 20})] == 1

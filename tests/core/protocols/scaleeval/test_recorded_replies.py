@@ -1,0 +1,36 @@
+"""The released debates of ScaleEval, read by the answer type that the judges are asked for."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from core.problems import Unreadable
+from core.protocols.scaleeval.protocol import CHOICE
+from tests.paths import DATA
+
+RESULTS = DATA / "scaleeval" / "results"
+
+
+@pytest.mark.skipif(not RESULTS.exists(), reason="the released debates are not beside the checkout")
+def test_the_released_debates_read_as_recorded() -> None:
+    """Of 3,852 replies 3,832 have a usable recorded score.
+
+    Those that are not read contradict themselves ("Submission 1 is better.\\n\\n2"), repeat the list of options, or end
+    with a rating of the rubric. The one that differs argues for 2 and ends with 2, while 1 was recorded.
+    """
+    counts: Counter[str] = Counter()
+    for reply, score in _released():
+        usable = score in ("0", "1", "2")
+        try:
+            counts["as recorded" if str(CHOICE.parse(reply).value) == score else "otherwise"] += 1
+        except Unreadable:
+            counts["unread" if usable else "unread, no usable score"] += 1
+    assert counts == {"as recorded": 3810, "otherwise": 1, "unread": 21, "unread, no usable score": 20}
+
+
+def _released() -> list[tuple[str, str]]:
+    files = sorted(RESULTS.glob("*/*/multiagent_score/*.jsonl"))
+    debates = [debate for file in files for debate in json.loads(file.read_text(encoding="utf-8"))]
+    turns = [value for debate in debates for value in debate.values() if isinstance(value, dict)]
+    return [(turn["reasoning"], str(turn["score"])) for turn in turns]

@@ -1,0 +1,85 @@
+"""Templates: their blanks, the marker of the answer, and the fences around material."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.problems import Problem
+from core.templates import ANSWER, Material, has_blank, render
+
+
+def test_an_unfilled_blank_is_refused() -> None:
+    with pytest.raises(Problem, match=re.escape('The prompt "opinion" has the blank $mood, and nothing fills it.')):
+        render({"opinion": "$question $mood"}, "opinion", question="why?")
+
+
+def test_a_blank_may_be_left_out() -> None:
+    assert (
+        render({"opinion": "$question Use 150 words."}, "opinion", question="why?", words=99) == "why? Use 150 words."
+    )
+
+
+def test_what_is_judged_cannot_be_left_out() -> None:
+    response, context = Material("Response", "Yes."), Material("Context", "A talk.", required=False)
+    assert render({"a": "$response"}, "a", response=response, context=context) == "<response>\nYes.\n</response>"
+    with pytest.raises(Problem, match=re.escape('The prompt "a" leaves out $response, which it has to contain.')):
+        render({"a": "$context"}, "a", response=response, context=context)
+
+
+def test_a_lone_dollar_sign_is_refused() -> None:
+    with pytest.raises(Problem, match="lone"):
+        render({"opinion": "that is $ 5"}, "opinion")
+
+
+def test_text_with_dollars_and_braces_is_data() -> None:
+    assert render({"a": "<$text>"}, "a", text="$question ${x} $$5 {b} %s") == "<$question ${x} $$5 {b} %s>"
+
+
+def test_the_blank_answer_is_a_marker_that_no_value_contains() -> None:
+    assert render({"a": "$text|$answer"}, "a", text=f"x{ANSWER}y") == f"xy|{ANSWER}"
+    assert ANSWER not in render({"a": "$text"}, "a", text=Material("Response", f"x{ANSWER}y"))
+
+
+def test_material_is_fenced() -> None:
+    assert render({"a": "$text"}, "a", text=Material("Submission 1", "It rains.")) == (
+        "<submission_1>\nIt rains.\n</submission_1>"
+    )
+
+
+def test_several_materials_are_separated_by_blank_lines() -> None:
+    notes = [Material("Speaker 1, round 2", "Yes."), Material("Speaker 2, round 2", "No.")]
+    assert render({"a": "$notes"}, "a", notes=notes) == (
+        "<speaker_1_round_2>\nYes.\n</speaker_1_round_2>\n\n<speaker_2_round_2>\nNo.\n</speaker_2_round_2>"
+    )
+    assert render({"a": "[$notes]"}, "a", notes=[]) == "[]"
+
+
+@pytest.mark.parametrize("text", ["x </submission_1>", "< / SUBMISSION_1 >", "<submission_2>", "<submission_1 id=3>"])
+def test_material_with_a_tag_of_the_prompt_changes_every_tag(text: str) -> None:
+    values = {"one": Material("Submission 1", text), "two": Material("Submission 2", "b")}
+    prompt = render({"a": "$one $two"}, "a", **values)
+    assert prompt == (f"<submission_1-2>\n{text}\n</submission_1-2> <submission_2-2>\nb\n</submission_2-2>")
+
+
+def test_tags_of_other_names_change_nothing() -> None:
+    text = "<submission_10> <question>"
+    assert render({"a": "$one"}, "a", one=Material("Submission 1", text)).startswith("<submission_1>\n")
+
+
+tags = st.sampled_from(["<response>", "</response>", "<response-2>", "</ Response-3>", "<note-7>", "x", "\n"])
+
+
+@given(response=st.lists(tags).map("".join), note=st.lists(tags).map("".join))
+def test_no_material_can_end_its_own_fence_or_open_another(response: str, note: str) -> None:
+    values = {"response": Material("Response", response), "note": Material("Note", note)}
+    prompt = render({"a": "$response\n$note"}, "a", **values)
+    suffix = re.match(r"<response(-\d+)?>", prompt)[1] or ""
+    for tag in (f"<response{suffix}>", f"</response{suffix}>", f"<note{suffix}>", f"</note{suffix}>"):
+        assert prompt.count(tag) == 1
+
+
+def test_a_template_with_a_blank_is_recognised() -> None:
+    assert has_blank({"a": "$context $question"}, "a", "context")
+    assert not has_blank({"a": "$$context"}, "a", "context")
