@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from core.answers import Choice
 from core.llm.client import Model, Reply
 from core.llm.router import Router
 from core.problems import Problem
@@ -14,6 +16,11 @@ def make_ask(address: str | None, prompt: str = "Which is better?", **fields: An
     """Return an ask to the model at an address; `fields` are fields of its Spec."""
     spec = Spec(**{"model": "judge-1", "address": address, "timeout": 5} | fields)
     return Ask("a", "opinion", 0, spec, prompt, int)
+
+
+def make_json_ask(address: str | None, prompt: str = "Which is better?", **fields: Any) -> Ask:
+    """Return an ask for a choice in JSON."""
+    return replace(make_ask(address, prompt, **fields), answer=Choice(), format="json")
 
 
 def complete_ask(ask: Ask, client: Callable[[], Model] = Router) -> Reply | Problem:

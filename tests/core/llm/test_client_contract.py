@@ -17,21 +17,15 @@ import pytest
 
 from core.llm.client import Model, Reply
 from core.llm.limits import Limits
-from core.problems import PermanentFailure, TemporaryFailure
+from core.problems import PermanentFailure, SchemaRefused, TemporaryFailure
 from core.protocols import Judge
 from core.runner import run_flow
 from core.trace import CallFailed, Event, Spec, Usage
-from tests.core.llm.asking import complete_ask, complete_asks, make_ask, sample_ask
+from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask
 from tests.core.protocols.debates import make_flow, make_settings
 from tests.openai_server import Server, run_server
 
 Client = Callable[[], Model]
-SCHEMA = {
-    "type": "object",
-    "properties": {"verdict": {"enum": ["1", "2"]}},
-    "required": ["verdict"],
-    "additionalProperties": False,
-}
 SECRET = "lab-secret-value-222333"
 
 
@@ -234,11 +228,13 @@ def test_images_are_parts_of_the_message(server: Server, client: Client) -> None
 
 
 def test_a_schema_is_sent_as_structured_output(server: Server, client: Client) -> None:
-    reply = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
+    ask = make_json_ask(server.address)
+    reply = complete_ask(ask, client)
     assert isinstance(reply, Reply) and reply.notes == ()
     form = server.bodies[0]["response_format"]
     assert form["type"] == "json_schema"
-    assert form["json_schema"]["strict"] is True and form["json_schema"]["schema"] == SCHEMA
+    assert form["json_schema"]["strict"] is True and form["json_schema"]["schema"] == ask.schema
+    assert json.loads(reply.text).keys() == set(form["json_schema"]["schema"]["properties"])
 
 
 @pytest.mark.parametrize(
@@ -250,38 +246,30 @@ def test_a_schema_is_sent_as_structured_output(server: Server, client: Client) -
         (400, "Grammar error: unimplemented keys: minItems"),
     ],
 )
-def test_a_request_with_a_refused_schema_is_repeated_for_text(
+def test_a_refused_schema_is_a_problem_of_its_own_and_the_request_is_not_repeated(
     server: Server, client: Client, status: int, message: str
 ) -> None:
     server.faults += [{"fault": "no parameter", "parameter": "response_format", "message": message, "status": status}]
-    reply = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
-    assert isinstance(reply, Reply), reply
-    assert ["response_format" in body for body in server.bodies] == [True, False]
-    assert reply.notes == (
-        "judge-1 does not accept the JSON schema of the answer: the request was repeated without it.",
-    )
-
-
-def test_a_server_that_refuses_schemas_is_not_sent_another(server: Server, client: Client) -> None:
-    server.faults.append({"fault": "no parameter", "parameter": "response_format"})
-    ask = replace(make_ask(server.address), schema=SCHEMA)
-    replies = complete_asks([ask, ask, replace(ask, spec=Spec(model="judge-2", address=server.address))], client)
-    assert ["response_format" in body for body in server.bodies] == [True, False, False, True]
-    assert [bool(reply.notes) for reply in replies if isinstance(reply, Reply)] == [True, True, False]
-
-
-def test_a_schema_refused_for_its_contents_does_not_exclude_others(server: Server, client: Client) -> None:
-    message = "Invalid schema for response_format 'answer': 'minItems' is not permitted."
-    server.faults.append({"fault": "no parameter", "parameter": "response_format", "message": message})
-    ask = replace(make_ask(server.address), schema=SCHEMA)
-    complete_asks([ask, ask], client)
-    assert ["response_format" in body for body in server.bodies] == [True, False, True]
+    outcome = complete_ask(make_json_ask(server.address), client)
+    assert isinstance(outcome, SchemaRefused)
+    assert str(outcome) == "judge-1 does not accept the JSON schema of the answer; it is asked for text instead."
+    assert ["response_format" in body for body in server.bodies] == [True]
 
 
 def test_an_invalid_request_with_a_schema_is_not_repeated(server: Server, client: Client) -> None:
     server.faults.append({"fault": "400"})
-    outcome = complete_ask(replace(make_ask(server.address), schema=SCHEMA), client)
-    assert isinstance(outcome, PermanentFailure) and len(server.bodies) == 1
+    outcome = complete_ask(make_json_ask(server.address), client)
+    assert isinstance(outcome, PermanentFailure) and not isinstance(outcome, SchemaRefused)
+    assert len(server.bodies) == 1
+
+
+def test_a_second_request_is_sent_as_a_conversation(server: Server, client: Client) -> None:
+    complete_ask(
+        replace(make_ask(server.address, "Only the number."), history=("Which is better?", "Hard to say.")), client
+    )
+    messages = server.bodies[0]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert [message["content"] for message in messages] == ["Which is better?", "Hard to say.", "Only the number."]
 
 
 def test_several_samples_are_one_call_whose_usage_adds_up(server: Server, client: Client) -> None:
