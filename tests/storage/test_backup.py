@@ -5,10 +5,12 @@ import shutil
 import sqlite3
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from core.problems import Problem
@@ -16,6 +18,9 @@ from storage import backup, labels, studies
 from storage.backup import FOLDER_VARIABLE, back_up
 from storage.database import alembic_config, connect, reading, upgrade, writing
 from tests.conftest import make_target
+
+SCRIPTS = ScriptDirectory.from_config(alembic_config(None))
+OLDEST, NEWEST = SCRIPTS.get_base(), SCRIPTS.get_current_head()
 
 
 def study_names(url):
@@ -28,7 +33,7 @@ def study_names(url):
 
 @pytest.fixture
 def old_engine(empty_address):
-    """A database with the tables of revision 0002 and one study."""
+    """A database with the tables of the oldest revision and one study."""
     engine = connect(empty_address)
     upgrade(engine)
     with writing(engine) as session:
@@ -40,14 +45,14 @@ def old_engine(empty_address):
 
 def downgrade(engine):
     with engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), "0002")
+        command.downgrade(alembic_config(connection), OLDEST)
 
 
-def table_names(path):
-    connection = sqlite3.connect(path)
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    connection.close()
-    return names
+def read_tables(path):
+    """Return the revision of a SQLite file and the statements that create its tables and indexes."""
+    with closing(sqlite3.connect(path)) as connection:
+        (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return revision, set(connection.execute("SELECT name, sql FROM sqlite_master"))
 
 
 def require_sqlite(engine):
@@ -146,10 +151,15 @@ def test_a_password_is_not_an_argument_of_pg_dump(tmp_path, monkeypatch):
 
 def test_a_database_with_data_is_copied_before_a_migration(old_engine, tmp_path):
     require_sqlite(old_engine)
+    database, copy = tmp_path / "empty.db", tmp_path / f"empty.before-{NEWEST}.db"
+    before = read_tables(database)
+    assert before[0] == OLDEST
     upgrade(old_engine)
-    copy = tmp_path / "empty.before-0003.db"
-    assert {"ruling", "seen"} <= table_names(copy)
-    assert "adjudication" in table_names(tmp_path / "empty.db")
+    after = read_tables(database)
+    assert after[0] == NEWEST and after[1] != before[1]
+    assert read_tables(copy) == before
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT name FROM study").fetchall() == [("s",)]
     upgrade(old_engine)
     assert [path.name for path in tmp_path.glob("*.before-*")] == [copy.name]
 
@@ -159,7 +169,10 @@ def test_a_second_copy_does_not_replace_the_first(old_engine, tmp_path):
     upgrade(old_engine)
     downgrade(old_engine)
     upgrade(old_engine)
-    assert {path.name for path in tmp_path.glob("*.before-*")} == {"empty.before-0003.db", "empty.before-0003-2.db"}
+    assert {path.name for path in tmp_path.glob("*.before-*")} == {
+        f"empty.before-{NEWEST}.db",
+        f"empty.before-{NEWEST}-2.db",
+    }
 
 
 def test_a_database_without_data_is_not_copied(empty_address, tmp_path, caplog):
@@ -179,7 +192,7 @@ def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp
     with pytest.raises(Problem, match="cannot be written"):
         upgrade(old_engine)
     with old_engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "0002"
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == OLDEST
 
 
 def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monkeypatch):
@@ -189,7 +202,7 @@ def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monke
     upgrade(old_engine)
     (copy,) = (tmp_path / "backups").iterdir()
     start = b"SQLite format 3" if old_engine.dialect.name == "sqlite" else b"PGDMP"
-    assert "before-0003" in copy.name and copy.read_bytes().startswith(start)
+    assert f".before-{NEWEST}." in copy.name and copy.read_bytes().startswith(start)
 
 
 def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_engine, monkeypatch, caplog):
