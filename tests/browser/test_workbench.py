@@ -769,7 +769,7 @@ STATES = {
     "guidelines": ("disagreements", ["g"]),
     "differences": ("disagreements", ["x"]),
     "aius": ("aius", ["1", "2", "1"]),
-    "weights": ("weights", ["4", "Enter"]),
+    "weights": ("weights", ["4", "l", "Enter"]),
     "scores": ("scores", ["4", "Enter"]),
     "critiques": ("critiques", []),
 }

@@ -30,7 +30,7 @@ export class Frame {
     );
     const open = (name, key, words) =>
       button(
-        { class: "tool", "aria-label": words, "aria-keyshortcuts": key, onclick: () => bench.toggle(name) },
+        { class: "tool", "aria-keyshortcuts": key, onclick: () => bench.toggle(name) },
         h("span", { class: "long" }, words),
         " ",
         kbd(key),

@@ -102,6 +102,11 @@ function heading(words, key, close) {
     "div",
     { class: "sheethead" },
     h("h2", {}, words),
-    button({ class: "tool", "aria-label": `Close ${words.toLowerCase()}`, onclick: close }, kbd(key), " close"),
+    button(
+      { class: "tool", onclick: close },
+      kbd(key),
+      " close ",
+      h("span", { class: "visually-hidden" }, words.toLowerCase()),
+    ),
   );
 }

@@ -124,9 +124,11 @@ function weightsField(bench, task, target) {
 
   function slider(aspect, place) {
     const number = h("output", { class: "percent" });
+    const lockState = h("span", {}, "lock");
     const padlock = button(
-      { class: "lock", "aria-pressed": "false", "aria-label": `Lock ${aspect.name}`, onclick: () => lock(place) },
-      "lock",
+      { class: "lock", "aria-pressed": "false", onclick: () => lock(place) },
+      lockState,
+      h("span", { class: "visually-hidden" }, ` ${aspect.name}`),
     );
     const input = h("input", {
       type: "range",
@@ -159,7 +161,7 @@ function weightsField(bench, task, target) {
       padlock,
       h("div", { class: "track" }, input, marks),
     );
-    return { node: line, number, padlock, input, marks };
+    return { node: line, number, padlock, lockState, input, marks };
   }
 
   function update(state) {
@@ -175,7 +177,7 @@ function weightsField(bench, task, target) {
       one.input.style.setProperty("--at", `${weights[place]}%`);
       attribute(one.input, "aria-valuetext", `${Number(weights[place].toFixed(1))} percent`);
       attribute(one.padlock, "aria-pressed", locked[place]);
-      text(one.padlock, locked[place] ? "locked" : "lock");
+      text(one.lockState, locked[place] ? "locked" : "lock");
       one.marks.replaceChildren(...judgeMarks(judges, names[place]));
     });
     groups.forEach((one, place) => {
