@@ -44,11 +44,12 @@ def free_port() -> int:
 
 def serve(database: str, log: Path, port: int = 0, **environment: str) -> Served:
     port = port or free_port()
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     with log.open("wb") as log_file:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
             cwd=ROOT,
-            env=os.environ | {"TIEBREAK_DATABASE_URL": database} | environment,
+            env=inherited | {"TIEBREAK_DATABASE_URL": database} | environment,
             stdout=log_file,
             stderr=subprocess.STDOUT,
         )
@@ -82,9 +83,21 @@ def start(page):
     page.wait_for_timeout(350)  # a key cannot be meant for an item that has only just appeared
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with the sample studies, shared by the tests of a file: each labels its own items or as another person.
+
+    Starting one takes seconds, as does its first visit.
+    """
+    folder = tmp_path_factory.mktemp("server")
+    server = serve(f"sqlite:///{folder}/tiebreak.db", folder / "server.log")
+    yield server
+    stop_server(server)
+
+
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A server with the sample studies on its own database."""
+def new_server(tmp_path: Path) -> Iterator[Served]:
+    """A server that nobody has visited yet."""
     server = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log")
     yield server
     stop_server(server)

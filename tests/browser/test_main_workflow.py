@@ -130,17 +130,17 @@ def test_a_refresh_loses_nothing(served, visit):
 
 
 def test_a_draft_survives_the_browser(served, visit):
-    page = visit(f"{served.address}/disagreements", annotator="annotator 9")
+    page = visit(f"{served.address}/disagreements", annotator="annotator 10")
     choose_answer(page, "0")
     page.wait_for_timeout(600)  # a draft is sent when the keyboard has been quiet for a moment
     page.locator(".saving[data-state=saved]").wait_for(state="attached")
-    other_page = visit(page.url, annotator="annotator 9")
+    other_page = visit(page.url, annotator="annotator 10")
     start(other_page)
     assert "Neither" in other_page.get_by_role("radio", checked=True).inner_text()
 
 
-def test_a_link_works_on_the_first_visit_after_the_start(served, visit):
-    page = visit(f"{served.address}/agreement")
+def test_a_link_works_on_the_first_visit_after_the_start(new_server, visit):
+    page = visit(f"{new_server.address}/agreement")
     page.get_by_role("heading", name="Inter-annotator agreement").wait_for()
     assert "Page not found" not in page.content()
 
