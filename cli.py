@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -238,7 +238,17 @@ def critiques(
 @app.command()
 def export(
     study: StudyName,
-    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
+    judges: Annotated[
+        list[str] | None,
+        typer.Option(help="A run whose agreed verdicts are gold where nobody labelled; repeat it for several runs."),
+    ] = None,
+    judge_columns: Annotated[
+        bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
+    ] = False,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names in the gold.")
+    ] = False,
     everything: Annotated[Path | None, typer.Option(help="Write the whole study to this JSON lines file.")] = None,
     instructions: Annotated[
         Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
@@ -252,17 +262,27 @@ def export(
     """Export gold labels or a whole study. Area chairs' analyses are exported for instruction tuning."""
     from core.formats import gold as gold_file
     from core.formats import instruction_tuning, tiebreak
-    from storage import labels, runs
+    from core.formats.output import open_output
+    from storage import runs
     from storage.database import reading
-    from storage.transfer import count_records, export_records, instruction_examples
+    from storage.transfer import (
+        GoldOptions,
+        count_records,
+        export_records,
+        gold_rows,
+        instruction_examples,
+        verdict_runs,
+    )
 
     if gold is None and everything is None and instructions is None:
         raise Problem("Name a file to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")
     engine = open_database(database)
     source = find_study(engine, study)
     if gold is not None:
+        options = GoldOptions(tuple(judges or ()), judge_columns, pseudonyms)
         with reading(engine) as session, open_output(gold) as stream:
-            gold_file.write_csv(labels.gold_labels(session, source.id), stream)
+            columns = verdict_runs(session, source) if judge_columns else None
+            gold_file.write_csv(gold_rows(session, source, options), stream, columns)
     if everything is not None:
         with reading(engine) as session:
             for note in runs.uninstalled_protocol_notes(session, source.id):
@@ -368,14 +388,6 @@ def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
     names = [index for index, column in enumerate(rows[0]) if any(isinstance(row[column], str) for row in rows)]
     cells = [list(row.values()) for row in rows]
     return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names)
-
-
-def open_output(path: Path) -> TextIO:
-    """Open a text file for writing, with the same line ends on every system."""
-    try:
-        return path.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise Problem(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def print_result(value: Any, sentence: str, as_json: bool) -> None:

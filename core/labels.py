@@ -1,8 +1,10 @@
 """Labels of annotators, opinions of judges, adjudications, and the gold values that follow from them."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import Field
@@ -21,7 +23,9 @@ Kind = Literal[
 ]
 Value = bool | int | float | str | dict[str, float]
 Level = Literal["nominal", "ordinal", "interval"]
-Source = Literal["adjudicated", "unanimous", "majority", "unresolved", "judges"]
+Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges"]
+MEAN_KINDS: tuple[Kind, ...] = ("score", "likert", "aspect_quality", "aspect_weights")
+"""Kinds whose gold is the annotators' mean, where their values are numbers on a scale that is not nominal."""
 
 
 class Scale(Frozen):
@@ -37,7 +41,7 @@ class Scale(Frozen):
         """Whether `value` is on this scale. True does not count as 1."""
         if self.categories:
             return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in self.categories)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
@@ -140,18 +144,58 @@ def resolve_gold(
     target: Target,
     labels: Mapping[str, Value],
     adjudication: Adjudication | None = None,
-    verdicts: Sequence[Value] = (),
+    scale: Scale | None = None,
 ) -> Gold:
-    """Return the gold value: adjudicated, else unanimous, else majority, else unresolved.
+    """Return the gold value: adjudicated; a single label; the mean of scores or weights; else unanimous or majority.
 
-    `labels` holds each annotator's newest value. A tie is never broken: it is unresolved until an adjudicator decides.
-    `verdicts` are agreed verdicts of judges; they count only for a target without any label.
+    `labels` holds each annotator's newest value. `scale` is the declared scale of the target. A tie is never broken: it
+    is unresolved until an adjudicator decides. Judges have no part in it: see `judges_gold`.
     """
     distribution = _count_values(labels)
-    value, source, reason = _resolve(distribution, len(labels), adjudication, verdicts)
+    value, source, reason = _resolve(target.kind, list(labels.values()), distribution, adjudication, scale)
     return Gold(
         target=target, value=value, source=source, annotators=len(labels), distribution=distribution, reason=reason
     )
+
+
+def judges_gold(target: Target, verdicts: Sequence[Value]) -> Gold:
+    """Return the value of agreed verdicts for a target without labels, with the source "judges"."""
+    equal = len({_hashable(verdict) for verdict in verdicts}) == 1
+    return Gold(
+        target=target,
+        value=verdicts[0] if equal else None,
+        source="judges" if equal else "unresolved",
+        annotators=0,
+        distribution=(),
+        reason="no label; the selected runs agree" if equal else "no label, and the selected runs' verdicts differ",
+    )
+
+
+def majority_value(values: Sequence[Value]) -> Value | None:
+    """Return the value of more than half; None where there is none."""
+    counts = Counter(map(_hashable, values))
+    value, count = counts.most_common(1)[0] if counts else (None, 0)
+    return _from_hashable(value) if count * 2 > len(values) else None
+
+
+def mean_value(values: Sequence[Value]) -> Value | None:
+    """Return the mean of numbers, or of each aspect's weight; None for other values and for different aspects."""
+    try:
+        return _mean(values) if values else None
+    except (OverflowError, ValueError):  # numbers beyond those of a computer, or infinite ones of both signs
+        return None
+
+
+def _mean(values: Sequence[Value]) -> Value | None:
+    first = values[0]
+    if isinstance(first, dict):
+        weights = [value for value in values if isinstance(value, dict) and value.keys() == first.keys()]
+        return {name: fmean(each[name] for each in weights) for name in first} if len(weights) == len(values) else None
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) < len(values):
+        return None
+    mean = fmean(numbers)
+    return int(mean) if mean.is_integer() and all(isinstance(number, int) for number in numbers) else mean
 
 
 def _count_values(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
@@ -162,31 +206,27 @@ def _count_values(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
 
 
 def _resolve(
+    kind: Kind,
+    values: Sequence[Value],
     distribution: tuple[tuple[Value, int], ...],
-    annotators: int,
     adjudication: Adjudication | None,
-    verdicts: Sequence[Value],
+    scale: Scale | None,
 ) -> tuple[Value | None, Source, str]:
     if adjudication is not None:
         rule, reason = adjudication.rule, adjudication.reason
         return adjudication.value, "adjudicated", f"{rule}: {reason}" if reason else rule
-    if not annotators:
-        return _resolve_by_judges(verdicts)
+    if len(values) < 2:
+        return (values[0], "single", "1 label") if values else (None, "unresolved", "no label")
+    if kind in MEAN_KINDS and (scale is None or scale.level != "nominal"):
+        mean = mean_value(values)
+        if mean is not None:
+            return mean, "mean", f"mean of {len(values)}"
     value, count = distribution[0]
-    if count == annotators:
-        return value, "unanimous", f"{count} of {annotators}"
-    if count * 2 > annotators:
-        return value, "majority", f"{count} of {annotators}"
-    return None, "unresolved", f"no majority among {annotators} annotators"
-
-
-def _resolve_by_judges(verdicts: Sequence[Value]) -> tuple[Value | None, Source, str]:
-    distinct = {_hashable(verdict) for verdict in verdicts}
-    if not distinct:
-        return None, "unresolved", "no label, and no verdict that the judges agreed on"
-    if len(distinct) > 1:
-        return None, "unresolved", "no label, and the runs' verdicts differ"
-    return verdicts[0], "judges", "the judges agreed; nobody labelled it"
+    if count == len(values):
+        return value, "unanimous", f"{count} of {count}"
+    if count * 2 > len(values):
+        return value, "majority", f"{count} of {len(values)}"
+    return None, "unresolved", f"no majority among {len(values)} annotators"
 
 
 def _hashable(value: Value) -> Any:

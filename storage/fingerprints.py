@@ -5,6 +5,7 @@ not from the file's text: the same time in another zone, or a name with other wh
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) ->
         "value": label.value,
         "blind": label.blind,
         "reason": label.reason,
-        "seconds": label.seconds,
+        "seconds": label.seconds if label.seconds is None or math.isfinite(label.seconds) else None,
         "at": to_utc(label.at),
         "evidence": [evidence.model_dump() for evidence in label.evidence] or None,
         "surplus": label.surplus,

@@ -1,8 +1,7 @@
 """Labels, adjudications and gold.
 
 Rows are never changed or deleted. An annotator's newest label of a target is the current one; a newest label without a
-value withdraws the earlier ones. Gold is adjudicated, else unanimous, else the majority, else unresolved: see
-`core.labels.resolve_gold`.
+value withdraws the earlier ones. Gold is what people decided: see `core.labels.resolve_gold`.
 """
 
 import json
@@ -192,38 +191,33 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
 
 
 def gold_labels(session: Session, study_id: int) -> Iterator[Gold]:
-    """Yield the gold of every target that was labelled, adjudicated or judged, in a stable order."""
+    """Yield the gold of every target that was labelled or adjudicated, in a stable order."""
+    values = annotator_values(session, study_id)
+    newest = newest_adjudications(session, study_id)
+    scales = studies.scales(session, study_id)
+    for target_id, target in targets.of_study(session, study_id):
+        if target_id in values or target in newest:
+            scale = scales.get((target.kind, target.criterion))
+            yield resolve_gold(target, values.get(target_id, {}), newest.get(target), scale)
+
+
+def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Value]]:
+    """Return target id -> annotator -> current value."""
     names = _annotator_names(session)
     values: dict[int, dict[str, Value]] = defaultdict(dict)
     for (target_id, annotator), value in _current_values(session, study_id).items():
         values[target_id][names[annotator]] = value
-    newest = {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
-    verdicts, judged = _verdicts(session, study_id), _judged_targets(session, study_id)
-    for target_id, target in targets.of_study(session, study_id):
-        if target_id in values or target_id in judged or target in newest:
-            yield resolve_gold(target, values.get(target_id, {}), newest.get(target), verdicts.get(target_id, ()))
+    return dict(values)
+
+
+def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudication]:
+    """Return target -> its newest adjudication."""
+    return {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
 
 
 def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
     """Return the ids of a target and an annotator, which are added where they are new."""
     return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
-
-
-def _judged_targets(session: Session, study_id: int) -> set[int]:
-    """Return the targets that have an opinion, including one that could not be read."""
-    query = select(col(OpinionRow.target_id)).where(col(OpinionRow.study_id) == study_id).distinct()
-    return set(session.scalars(query))
-
-
-def _verdicts(session: Session, study_id: int) -> dict[int, list[Value]]:
-    """Return target id -> the values that runs concluded."""
-    query = select(col(OpinionRow.target_id), col(OpinionRow.value)).where(
-        col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_not(None)
-    )
-    verdicts: dict[int, list[Value]] = defaultdict(list)
-    for target_id, value in session.execute(query):
-        verdicts[target_id].append(value)
-    return verdicts
 
 
 def _current_values(session: Session, study_id: int) -> dict[tuple[int, int], Value]:

@@ -77,7 +77,24 @@ def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
     assert run_with_sample("export", "--study", "tour", "--gold", str(second)).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
     rows = list(csv.DictReader(first.read_text(encoding="utf-8").splitlines()))
-    assert {row["source"] for row in rows} >= {"adjudicated", "unanimous", "majority", "unresolved", "judges"}
+    assert {row["source"] for row in rows} == {"adjudicated", "unanimous", "majority", "unresolved", "single"}
+
+
+def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path):
+    path = tmp_path / "gold.csv"
+    result = run_with_sample("export", "--study", "tour", "--gold", str(path), "--judges", "no such run")
+    assert result.exit_code == 2 and "no run 'no such run' in this study; there are " in result.stderr
+    assert not path.exists() and not list(tmp_path.glob(".*.part"))
+    names = result.stderr.partition("there are ")[2].strip().rstrip(".").split(", ")
+    options = [option for name in names for option in ("--judges", name)]
+    result = run_with_sample(
+        "export", "--study", "tour", "--gold", str(path), *options, "--judge-columns", "--pseudonyms"
+    )
+    assert result.exit_code == 0
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert "judges" in {row["source"] for row in rows}
+    assert {f"verdict: {name}" for name in names} < set(rows[0])
+    assert all("annotator 1" not in row["annotator_names"] for row in rows)
 
 
 def test_an_exported_study_can_be_imported(run_with_sample, tmp_path):

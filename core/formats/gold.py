@@ -1,24 +1,68 @@
-"""Gold labels as CSV, one target per row, for pandas, R and spreadsheets.
+"""Gold labels as CSV, one target per row, for pandas, R and spreadsheets: see docs/gold.md.
 
 UTF-8 with "\\n" line ends; open the file with `newline=""`. The same gold in the same order gives the same bytes.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TextIO
 
+from core.formats.spreadsheet import escape_formula
 from core.labels import Gold, Value
 
-COLUMNS = ("item", "criterion", "kind", "part", "gold", "source", "annotators", "distribution", "reason")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""Text that begins so would be executed by a spreadsheet as a formula; an apostrophe before it prevents that."""
+COLUMNS = (
+    "study", "item", "scenario", "group", "systems", "kind", "criterion", "part", "part_text", "value", "source",
+    "distribution", "annotators", "annotator_names", "contention", "blind_values", "final_values", "adjudicator",
+    "rule", "reason", "date", "guidelines",
+)  # fmt: skip
+VERDICT_PREFIX = "verdict: "
+"""The column of a run's verdicts has the name of the run after this prefix."""
+OPINIONS_COLUMN = "opinions"
 
 
-def write_csv(golds: Iterable[Gold], stream: TextIO) -> None:
-    """Write a header and one row for each gold label, in the given order, without holding them all in memory."""
-    stream.write(_format_row(COLUMNS))
-    for gold in golds:
-        stream.write(_format_row(_cells(gold)))
+@dataclass(frozen=True)
+class GoldRow:
+    """The gold of a target with everything that is known about its origin."""
+
+    study: str
+    gold: Gold
+    scenario: str = ""
+    group: str = ""
+    systems: tuple[str, ...] = ()
+    """The systems of the item's responses, in the item's order; "" for an unknown one."""
+    part_text: str = ""
+    """The part as a reader understands it: the text of an AIU, the names of aspects."""
+    contention: float | None = None
+    blind: Mapping[str, Value] = field(default_factory=dict)
+    """Annotator -> the last value before judges or other annotators were seen."""
+    final: Mapping[str, Value] = field(default_factory=dict)
+    """Annotator -> the current value."""
+    adjudicator: str = ""
+    rule: str = ""
+    reason: str = ""
+    date: datetime | None = None
+    """When it was adjudicated, else when the newest label was given."""
+    guidelines: tuple[int, ...] = ()
+    """The versions that the annotators had."""
+    verdicts: Mapping[str, Value | None] = field(default_factory=dict)
+    """Run -> its verdict; None for no verdict."""
+    opinions: Mapping[str, Value | None] = field(default_factory=dict)
+    """Judge -> its last opinion."""
+
+
+def write_csv(rows: Iterable[GoldRow], stream: TextIO, verdict_runs: Sequence[str] | None = None) -> None:
+    """Write a header and the rows, in the given order, without holding them all in memory.
+
+    With `verdict_runs`, columns with the verdict of each of these runs and with the judges' opinions follow.
+    """
+    judge_columns = [] if verdict_runs is None else [*(VERDICT_PREFIX + run for run in verdict_runs), OPINIONS_COLUMN]
+    stream.write(_format_row([*COLUMNS, *map(escape_formula, judge_columns)]))
+    for row in rows:
+        judge_cells = [] if verdict_runs is None else _judge_cells(row, verdict_runs)
+        stream.write(_format_row([*_cells(row), *judge_cells]))
 
 
 def _format_row(cells: Sequence[str]) -> str:
@@ -33,19 +77,37 @@ def _quote(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if any(character in cell for character in ',"\r\n') else cell
 
 
-def _cells(gold: Gold) -> list[str]:
-    target = gold.target
+def _cells(row: GoldRow) -> list[str]:
+    gold, target = row.gold, row.gold.target
     return [
-        _escape_formula(target.item),
-        _escape_formula(target.criterion),
+        escape_formula(row.study),
+        escape_formula(target.item),
+        escape_formula(row.scenario),
+        escape_formula(row.group),
+        escape_formula(";".join(map(_format_element, row.systems)) if any(row.systems) else ""),
         target.kind,
-        _escape_formula(target.part),
-        _format_gold(gold.value),
+        escape_formula(target.criterion),
+        escape_formula(target.part),
+        escape_formula(row.part_text),
+        _format_cell(gold.value),
         gold.source,
+        escape_formula(format_distribution(gold)),
         str(gold.annotators),
-        _escape_formula(format_distribution(gold)),
-        _escape_formula(gold.reason),
+        escape_formula(";".join(map(_format_element, row.final))),
+        "" if row.contention is None else f"{row.contention:.4g}",
+        escape_formula(_format_values(row.blind)),
+        escape_formula(_format_values(row.final)),
+        escape_formula(row.adjudicator),
+        escape_formula(row.rule),
+        escape_formula(row.reason),
+        "" if row.date is None else row.date.isoformat(timespec="seconds"),
+        ";".join(map(str, row.guidelines)),
     ]
+
+
+def _judge_cells(row: GoldRow, runs: Sequence[str]) -> list[str]:
+    """Return the cells of judges: empty where a run did not judge the target or came to no verdict."""
+    return [*(_format_cell(row.verdicts.get(run)) for run in runs), escape_formula(_format_values(row.opinions))]
 
 
 def format_distribution(gold: Gold) -> str:
@@ -53,22 +115,27 @@ def format_distribution(gold: Gold) -> str:
     return ";".join(f"{_format_element(value)}:{count}" for value, count in gold.distribution)
 
 
-def _format_gold(value: Value | None) -> str:
-    """Return the cell of a gold value, empty where unresolved. Numbers are not escaped, so -1 stays a number."""
+def _format_values(values: Mapping[str, Value | None]) -> str:
+    """Return names and values, such as "annotator 1:2;annotator 2:0"."""
+    named = ((name, "" if value is None else _format_element(value)) for name, value in values.items())
+    return ";".join(f"{_format_element(name)}:{value}" for name, value in named)
+
+
+def _format_cell(value: Value | None) -> str:
+    """Return the cell of a value, empty for None. Numbers are not escaped, so -1 stays a number."""
     if value is None:
         return ""
-    return _escape_formula(value) if isinstance(value, str) else _format_value(value)
+    return escape_formula(value) if isinstance(value, str) else _format_value(value)
 
 
 def _format_element(value: Value) -> str:
-    """Return a value in a distribution; text that contains its separators is quoted as in JSON."""
+    """Return a value in a list; text that contains the separators is quoted as in JSON."""
     quoted = isinstance(value, str) and any(character in value for character in ':;"')
     return json.dumps(value, ensure_ascii=False) if quoted else _format_value(value)
 
 
 def _format_value(value: Value) -> str:
+    """Return text as it is and anything else as JSON. A number that is not finite is no value in JSON: it is empty."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _escape_formula(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

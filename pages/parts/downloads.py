@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.gold import FORMULA_STARTS
+from core.formats.spreadsheet import escape_formula
 
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -39,4 +39,4 @@ def draw_csv_download(text: str, file_name: str) -> None:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+    return escape_formula(value) if isinstance(value, str) else value

@@ -82,7 +82,7 @@ def _gold_values(session: Session, study_id: int) -> dict[Target, bool | None]:
     return {
         gold.target: gold.value if isinstance(gold.value, bool) else None
         for gold in labels.gold_labels(session, study_id)
-        if gold.target.kind in KINDS and gold.annotators and gold.source != "judges"
+        if gold.target.kind in KINDS
     }
 
 

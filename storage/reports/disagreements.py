@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Scale, Target, Value, resolve_gold
+from core.labels import Scale, Target, Value, majority_value
 from core.statistics.data.frames import ALL as ALL
 from core.statistics.data.frames import select_rows
 from storage import labels, targets
@@ -265,7 +265,7 @@ def _value_or_no_verdict(value: Value | None) -> Value:
 def _pair_with_labels(data: AlignmentData, query: JudgeQuery, opinions: "pd.DataFrame") -> list[Pair]:
     """Return opinions with the labels of their targets, in the order of the opinions."""
     labels_by_target = _labels_by_target(data, query, set(opinions["item"]))
-    majorities = {target: resolve_gold(target, values).value for target, values in labels_by_target.items()}
+    majorities = {target: majority_value([*values.values()]) for target, values in labels_by_target.items()}
     sides = [(bias, opinions[bias].tolist()) for bias in BIASES if bias in opinions]
     columns = (opinions[name].tolist() for name in ("trace", "scenario", "value"))
     pairs = []

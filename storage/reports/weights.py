@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 UnitKey = tuple[str, str, str]
 """Item, set of aspects, scenario."""
-DECIDED = ("adjudicated", "unanimous", "majority")
+DECIDED = ("adjudicated", "unanimous", "majority", "single")
 """Sources of gold with a value that annotators chose."""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.labels import PREFERENCE, TRUTH, Adjudication, Scale, Target, resolve_gold
+from core.labels import PREFERENCE, TRUTH, Adjudication, Scale, Target, judges_gold, majority_value, resolve_gold
 
 TARGET = Target(item="q1", kind="preference", criterion="helpfulness")
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -39,10 +39,11 @@ def test_a_scale_contains_its_values_and_covers_their_means(
         ({"a": 1, "b": 1, "c": 0}, 1, "majority", "2 of 3"),
         ({"a": 1, "b": 2}, None, "unresolved", "no majority among 2 annotators"),
         ({"a": True, "b": 1}, None, "unresolved", "no majority among 2 annotators"),
-        ({}, None, "unresolved", "no label, and no verdict that the judges agreed on"),
+        ({"a": 1}, 1, "single", "1 label"),
+        ({}, None, "unresolved", "no label"),
     ],
 )
-def test_gold_is_unanimous_else_majority_else_unresolved(
+def test_gold_is_a_single_label_else_unanimous_else_majority_else_unresolved(
     labels: dict[str, object], value: object, source: str, reason: str
 ) -> None:
     gold = resolve_gold(TARGET, labels)  # type: ignore[arg-type]
@@ -51,19 +52,51 @@ def test_gold_is_unanimous_else_majority_else_unresolved(
 
 def test_an_adjudication_takes_precedence_over_unanimous_labels() -> None:
     decision = Adjudication(target=TARGET, value=2, rule="discussion", reason="", adjudicator="dee")
-    gold = resolve_gold(TARGET, {"ann": 1, "ben": 1}, decision, verdicts=[1])
+    gold = resolve_gold(TARGET, {"ann": 1, "ben": 1}, decision)
     assert (gold.value, gold.source, gold.reason) == (2, "adjudicated", "discussion")
 
 
-def test_verdicts_of_judges_count_only_without_labels_and_when_they_agree() -> None:
-    assert resolve_gold(TARGET, {}, verdicts=[1, 1]).source == "judges"
-    assert resolve_gold(TARGET, {}, verdicts=[1, 2]).reason == "no label, and the runs' verdicts differ"
-    assert resolve_gold(TARGET, {"ann": 2}, verdicts=[1, 1]).value == 2
+@pytest.mark.parametrize(
+    ("scale", "values", "value", "source"),
+    [
+        (FIVE, (2, 3), 2.5, "mean"),
+        (FIVE, (2, 4), 3, "mean"),
+        (FIVE, (3, 3), 3, "mean"),
+        (None, (0.25, 0.75), 0.5, "mean"),
+        (FIVE, (2,), 2, "single"),
+        (GRADES, ("good", "good", "poor"), "good", "majority"),
+        (Scale(level="nominal", categories=(1, 2, 3)), (1, 3), None, "unresolved"),
+    ],
+)
+def test_gold_of_scores_is_their_mean_unless_the_scale_is_nominal(
+    scale: Scale | None, values: tuple[object, ...], value: object, source: str
+) -> None:
+    labels = {f"annotator {n}": value for n, value in enumerate(values)}
+    gold = resolve_gold(Target(item="q1", kind="score"), labels, scale=scale)  # type: ignore[arg-type]
+    assert (gold.value, type(gold.value), gold.source) == (value, type(value), source)
 
 
-def test_equal_weights_of_two_annotators_are_one_value() -> None:
-    gold = resolve_gold(TARGET, {"ann": {"b": 40.0, "a": 60.0}, "ben": {"a": 60.0, "b": 40.0}})
-    assert (gold.value, gold.source) == ({"a": 60.0, "b": 40.0}, "unanimous")
+def test_verdicts_of_judges_are_gold_of_their_own_source_only_when_they_agree() -> None:
+    assert (judges_gold(TARGET, [1, 1]).value, judges_gold(TARGET, [1, 1]).source) == (1, "judges")
+    assert judges_gold(TARGET, [1, 2]).reason == "no label, and the selected runs' verdicts differ"
+
+
+def test_gold_of_weights_is_the_mean_of_each_aspect() -> None:
+    weights = Target(item="q1", kind="aspect_weights")
+    gold = resolve_gold(weights, {"ann": {"b": 40.0, "a": 60.0}, "ben": {"a": 80.0, "b": 20.0}})
+    assert (gold.value, gold.source) == ({"a": 70.0, "b": 30.0}, "mean")
+    other = resolve_gold(weights, {"ann": {"b": 100.0}, "ben": {"a": 100.0}})
+    assert (other.value, other.source) == (None, "unresolved")
+
+
+def test_a_majority_is_more_than_half() -> None:
+    assert (majority_value([1, 1, 2]), majority_value([1, 2]), majority_value([])) == (1, None, None)
+    assert majority_value([True, True, 1]) is True
+
+
+def test_a_number_that_is_not_finite_is_on_no_scale() -> None:
+    assert not Scale(level="interval").contains(float("inf"))
+    assert not Scale(level="interval").contains(float("nan"))
 
 
 def test_a_preference_is_a_response_number_or_zero() -> None:

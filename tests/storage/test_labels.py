@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.formats.records import CriterionRecord, RunRecord, ScaleRecord
+from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Evidence, Scale
 from core.problems import Problem
@@ -148,7 +148,7 @@ def test_unstorable_text_in_a_reason_is_replaced(engine, a_study):
     assert history(engine, a_study)[0].reason == "zero \N{REPLACEMENT CHARACTER} and half \N{REPLACEMENT CHARACTER}"
 
 
-def test_gold_comes_from_adjudications_then_labels_then_judges(engine, a_study):
+def test_gold_comes_from_adjudications_then_labels_and_never_from_judges(engine, a_study):
     agreed = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2))) for n in range(3)]
     imports.import_records(engine, "s", [RUN, *agreed])
     for annotator, value in (("ann", 1), ("bob", 1), ("cyd", 2)):
@@ -160,7 +160,7 @@ def test_gold_comes_from_adjudications_then_labels_then_judges(engine, a_study):
         with reading(engine) as session:
             return [(gold.target.item, gold.source, gold.value) for gold in labels.gold_labels(session, a_study.id)]
 
-    assert gold_values() == [("item 0", "majority", 1), ("item 1", "unresolved", None), ("item 2", "judges", 2)]
+    assert gold_values() == [("item 0", "majority", 1), ("item 1", "unresolved", None)]
     with writing(engine) as session:
         labels.adjudicate(
             session, a_study.id, make_target("item 1"), 0, rule="discussion", reason="equally good", adjudicator="dee"
@@ -168,14 +168,11 @@ def test_gold_comes_from_adjudications_then_labels_then_judges(engine, a_study):
     assert gold_values()[1] == ("item 1", "adjudicated", 0)
 
 
-def test_runs_whose_verdicts_differ_leave_gold_unresolved(engine, a_study):
-    one, other = RunRecord(name="one", protocol="scaleeval"), RunRecord(name="other", protocol="scaleeval")
-    first = a_trace("item 0", a_verdict("agreed", (2, 2, 2)), run="one")
-    second = a_trace("item 0", a_verdict("agreed", (1, 1, 1)), run="other")
-    imports.import_records(engine, "s", [one, other, first, second])
+def test_gold_without_people_is_empty(engine, a_study):
+    agreed = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2))) for n in range(3)]
+    imports.import_records(engine, "s", [RUN, *agreed])
     with reading(engine) as session:
-        (gold,) = labels.gold_labels(session, a_study.id)
-    assert (gold.source, gold.value) == ("unresolved", None)
+        assert list(labels.gold_labels(session, a_study.id)) == []
 
 
 def test_an_adjudication_needs_a_reason_and_a_value_on_the_scale(engine, a_study):

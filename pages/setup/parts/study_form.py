@@ -14,10 +14,10 @@ from core.problems import Problem
 from pages.parts import resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form
-from storage import database, labels, studies
+from storage import database, studies
 from storage.reports import peer_reviews
 from storage.studies import Study
-from storage.transfer import exports, instructions
+from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs
 
 REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
 
@@ -128,19 +128,13 @@ def _save_criterion(
 def _draw_exports(study: Study) -> None:
     """Draw the downloads; a file is written only when its button is clicked."""
 
-    def write_gold(stream: TextIO) -> None:
-        with database.reading(resources.engine()) as session:
-            gold.write_csv(labels.gold_labels(session, study.id), stream)
-
     def write_study(stream: TextIO) -> None:
         tiebreak.write(exports.export_records(resources.engine(), study), stream)
 
     def write_instructions(stream: TextIO) -> None:
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
-    st.markdown("**Gold labels**")
-    st.caption("One row per target: gold value, source, annotators and distribution of labels.")
-    _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
+    _draw_gold_export(study)
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
     _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "whole")
@@ -151,6 +145,34 @@ def _draw_exports(study: Study) -> None:
         st.caption("Instruction-tuning examples for training a smaller judge (ReFeR, Appendix J).")
         file_name = f"{study.name} instructions.jsonl"
         _draw_download("Analyses as JSON lines", write_instructions, file_name, "application/jsonl", "instructions")
+
+
+def _draw_gold_export(study: Study) -> None:
+    """Draw the choices of the gold export and its download."""
+    with database.reading(resources.engine()) as session:
+        run_names = verdict_runs(session, study)
+    st.markdown("**Gold labels**")
+    st.caption("One row per target: what people decided, its source, the labels behind it, and who adjudicated.")
+    judges: list[str] = []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pseudonyms = st.toggle("Pseudonyms for annotators", key="gold_pseudonyms")
+        judge_columns = bool(run_names) and st.toggle("Columns with the judges' verdicts", key="gold_judge_columns")
+    if run_names:
+        judges = st.multiselect(
+            "Verdicts of judges as gold where nobody labelled",
+            run_names,
+            key="gold_judges",
+            placeholder="None: gold is what people decided",
+            help="Their source is `judges`. Do not select a run that is evaluated with this gold.",
+        )
+    options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
+
+    def write_gold(stream: TextIO) -> None:
+        with database.reading(resources.engine()) as session:
+            columns = verdict_runs(session, study) if judge_columns else None
+            gold.write_csv(gold_rows(session, study, options), stream, columns)
+
+    _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
 
 
 def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime: str, key: str) -> None:

@@ -76,7 +76,7 @@ labels = st.builds(
     value=st.none() | values,
     blind=st.booleans(),
     reason=texts,
-    seconds=st.none() | floats,
+    seconds=st.none() | floats.map(lambda number: number + 0.0),  # SQLite stores -0.0 as 0.0
     at=times,
 )
 adjudications = st.builds(

@@ -3,94 +3,130 @@
 import csv
 import io
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.formats.gold import COLUMNS, write_csv
-from core.labels import Adjudication, Gold, Target, resolve_gold
+from core.formats.gold import COLUMNS, GoldRow, write_csv
+from core.labels import Adjudication, Target, Value, resolve_gold
 
 from .strategies import targets, texts, values
 
 ITEM = Target(item="q1", kind="preference", criterion="helpfulness")
-HEADER = "item,criterion,kind,part,gold,source,annotators,distribution,reason\n"
+STARTS = ["=", "+", "-", "@", "\t=", "\r", "\n=", " =", "\u00a0+", "\ufeff=", "＝", "＋", "－", "＠", "  ＝"]
 
 
-def write_gold(*golds: Gold) -> str:
+def make_row(
+    target: Target, labels: dict[str, Value], adjudication: Adjudication | None = None, **fields: Any
+) -> GoldRow:
+    return GoldRow("s", resolve_gold(target, labels, adjudication), final=labels, **fields)
+
+
+def write_gold(*rows: GoldRow, runs: list[str] | None = None) -> str:
     stream = io.StringIO(newline="")
-    write_csv(golds, stream)
+    write_csv(rows, stream, runs)
     return stream.getvalue()
 
 
+def read_row(row: GoldRow, runs: list[str] | None = None) -> dict[str, str]:
+    (cells,) = csv.DictReader(io.StringIO(write_gold(row, runs=runs), newline=""))
+    return cells
+
+
 def test_a_row_has_the_distribution_of_the_labels() -> None:
-    row = "q1,helpfulness,preference,,1,majority,3,1:2;0:1,2 of 3\n"
-    assert write_gold(resolve_gold(ITEM, {"ann": 1, "ben": 1, "cem": 0})) == HEADER + row
+    cells = read_row(make_row(ITEM, {"ann": 1, "ben": 1, "cem": 0}, contention=0.5, reason="2 of 3"))
+    assert list(cells) == list(COLUMNS)
+    assert {name: cell for name, cell in cells.items() if cell} == {
+        "study": "s", "item": "q1", "kind": "preference", "criterion": "helpfulness", "value": "1",
+        "source": "majority", "distribution": "1:2;0:1", "annotators": "3", "annotator_names": "ann;ben;cem",
+        "contention": "0.5", "final_values": "ann:1;ben:1;cem:0", "reason": "2 of 3",
+    }  # fmt: skip
 
 
 def test_an_unresolved_target_has_no_gold_value() -> None:
-    row = "q1,helpfulness,preference,,,unresolved,2,1:1;2:1,no majority among 2 annotators\n"
-    assert write_gold(resolve_gold(ITEM, {"ann": 1, "ben": 2})) == HEADER + row
+    cells = read_row(make_row(ITEM, {"ann": 1, "ben": 2}))
+    assert (cells["value"], cells["source"], cells["distribution"]) == ("", "unresolved", "1:1;2:1")
 
 
-def test_an_adjudicated_row_has_its_rule_and_reason() -> None:
-    adjudication = Adjudication(
-        target=ITEM, value=2, rule="expert decision", reason="=cmd|' /C calc'!A0", adjudicator="dee"
-    )
-    assert "q1,helpfulness,preference,,2,adjudicated,0,,expert decision: =cmd" in write_gold(
-        resolve_gold(ITEM, {}, adjudication)
-    )
+def test_an_adjudicated_row_has_its_adjudicator_rule_reason_and_date() -> None:
+    reason, at = "=cmd|' /C calc'!A0", datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+    adjudication = Adjudication(target=ITEM, value=2, rule="expert decision", reason=reason, adjudicator="dee", at=at)
+    row = make_row(ITEM, {}, adjudication, adjudicator="dee", rule="expert decision", reason=reason, date=at)
+    cells = read_row(row)
+    assert (cells["value"], cells["source"], cells["adjudicator"], cells["rule"]) == (
+        "2", "adjudicated", "dee", "expert decision"
+    )  # fmt: skip
+    assert (cells["reason"], cells["date"]) == (f"'{reason}", "2026-11-20T12:30:00+00:00")
+
+
+def test_judges_have_columns_only_where_asked_for() -> None:
+    row = make_row(ITEM, {"ann": 1}, verdicts={"debate": 2, "=run": None}, opinions={"judge A (debate)": 2})
+    assert set(read_row(row)) == set(COLUMNS)
+    cells = read_row(row, runs=["debate", "=run"])
+    assert (cells["verdict: debate"], cells["verdict: =run"]) == ("2", "")
+    assert cells["opinions"] == "judge A (debate):2"
 
 
 def test_true_is_not_written_as_one() -> None:
     aiu = Target(item="q1", kind="aiu_precision", part="aiu 3")
-    assert "true,unanimous,2,true:2," in write_gold(resolve_gold(aiu, {"ann": True, "ben": True}))
+    cells = read_row(make_row(aiu, {"ann": True, "ben": True}))
+    assert (cells["value"], cells["source"], cells["distribution"]) == ("true", "unanimous", "true:2")
 
 
 def test_weights_are_json_with_sorted_keys() -> None:
     weights = Target(item="q1", kind="aspect_weights")
-    text = write_gold(resolve_gold(weights, {"ann": {"b": 40.0, "a": 60.0}}))
-    assert next(csv.DictReader(io.StringIO(text)))["gold"] == '{"a": 60.0, "b": 40.0}'
+    assert read_row(make_row(weights, {"ann": {"b": 40.0, "a": 60.0}}))["value"] == '{"a": 60.0, "b": 40.0}'
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", STARTS)
 def test_text_that_a_spreadsheet_would_execute_gets_an_apostrophe(start: str) -> None:
     text = f"{start}1+1"
     answer = Target(item=text, kind="answer", criterion=text, part=text)
-    row = next(csv.DictReader(io.StringIO(write_gold(resolve_gold(answer, {"ann": text})), newline="")))
-    assert [row[name] for name in ("item", "criterion", "part", "gold")] == [f"'{text}"] * 4
-    assert row["distribution"] == f"'{text}:1"
+    cells = read_row(make_row(answer, {"ann": text}, scenario=text, part_text=text, reason=text))
+    names = ("item", "scenario", "criterion", "part", "part_text", "value", "reason")
+    assert [cells[name] for name in names] == [f"'{text}"] * len(names)
+    assert cells["distribution"] == f"'{text}:1"
+
+
+def test_text_without_a_formula_is_unchanged() -> None:
+    answer = Target(item=" a = b", kind="answer", criterion="well-formed")
+    cells = read_row(make_row(answer, {"ann": "1 - 2"}))
+    assert (cells["item"], cells["criterion"], cells["value"]) == (" a = b", "well-formed", "1 - 2")
 
 
 def test_a_negative_number_is_not_escaped() -> None:
-    score = Target(item="q1", kind="score")
-    row = next(csv.DictReader(io.StringIO(write_gold(resolve_gold(score, {"ann": -0.5})))))
-    assert row["gold"] == "-0.5"
+    assert read_row(make_row(Target(item="q1", kind="score"), {"ann": -0.5}))["value"] == "-0.5"
+
+
+def test_a_number_that_is_not_finite_is_an_empty_cell() -> None:
+    assert read_row(make_row(Target(item="q1", kind="score"), {"ann": float("inf")}))["value"] == ""
 
 
 def test_separators_of_the_distribution_inside_an_answer_are_quoted() -> None:
     answer = Target(item="q1", kind="answer")
-    row = next(csv.DictReader(io.StringIO(write_gold(resolve_gold(answer, {"ann": "a:1;b"})))))
-    assert row["distribution"] == '"a:1;b":1'
+    assert read_row(make_row(answer, {"ann": "a:1;b"}))["distribution"] == '"a:1;b":1'
 
 
 def test_each_row_is_written_before_the_next_is_computed() -> None:
     stream = io.StringIO(newline="")
 
-    def golds() -> Iterator[Gold]:
-        yield resolve_gold(ITEM, {"ann": 1})
+    def rows() -> Iterator[GoldRow]:
+        yield make_row(ITEM, {"ann": 1})
         assert stream.getvalue().count("\n") == 2  # the header and the first row
-        yield resolve_gold(ITEM, {"ann": 2})
+        yield make_row(ITEM, {"ann": 2})
 
-    write_csv(golds(), stream)
+    write_csv(rows(), stream)
 
 
 @given(target=targets, labels=st.dictionaries(texts, values, max_size=3))
 def test_every_row_is_read_back_complete_and_without_formulas(target: Target, labels: dict) -> None:
-    text = write_gold(resolve_gold(target, labels))
+    text = write_gold(make_row(target, labels))
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert len(rows) == 2 and len(rows[1]) == len(COLUMNS)
     for name, cell in zip(rows[0], rows[1], strict=True):
-        assert name == "gold" or not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert rows[1][0].removeprefix("'") == target.item.removeprefix("'")
-    assert text == write_gold(resolve_gold(target, labels))
+        assert name == "value" or not cell.lstrip().startswith(("=", "+", "-", "@", "＝"))
+    assert rows[1][1].removeprefix("'") == target.item.removeprefix("'")
+    assert text == write_gold(make_row(target, labels))

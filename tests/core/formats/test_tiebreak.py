@@ -55,10 +55,12 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_accepted(tmp_pa
     assert list(tiebreak.read(path)) == [ItemRecord(item=Item(id="a", prompt="p"))]
 
 
-def test_a_number_that_is_not_finite_is_not_written() -> None:
-    label = Label(target=Target(item="a", kind="score"), annotator="x", value=float("inf"))
-    with pytest.raises(ValueError, match="JSON compliant"):
-        write_text([LabelRecord(label=label)])
+def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
+    label = Label(target=Target(item="a", kind="score"), annotator="x", value=1, seconds=float("inf"))
+    path = tmp_path / "study.jsonl"
+    path.write_text(write_text([LabelRecord(label=label)]), encoding="utf-8")
+    (record,) = tiebreak.read(path)
+    assert record == LabelRecord(label=label.model_copy(update={"seconds": None}))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,228 @@
+"""The rows of an export of gold: what people decided, with its origin, and judges only where the owner selects them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.aius import apply_edits
+from core.contention import contention
+from core.critiques import RECALL_SEPARATOR
+from core.formats.gold import GoldRow
+from core.items import Item
+from core.labels import Adjudication, Gold, Label, Scale, Target, Value, judges_gold
+from core.problems import Problem
+from storage import aius, items, labels, runs, studies, targets
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.studies import Study
+from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+
+AIU_KINDS = ("aiu_precision", "aiu_recall")
+Judged = Mapping[Target, Mapping[str, Value | None]]
+"""Target -> run or judge -> value; None for no verdict."""
+
+
+@dataclass(frozen=True)
+class GoldOptions:
+    """What the owner of a study selects for one export of gold."""
+
+    judges: tuple[str, ...] = ()
+    """Runs whose agreed verdicts become gold where nobody labelled, with the source "judges"."""
+    judge_columns: bool = False
+    """Whether columns with the judges' verdicts and opinions are added."""
+    pseudonyms: bool = False
+    """Whether annotators have pseudonyms: the same ones in every export of the study."""
+
+
+def verdict_runs(session: Session, study: Study) -> list[str]:
+    """Return the names of the runs that came to verdicts, oldest first."""
+    judged = select(col(OpinionRow.run_id)).where(
+        col(OpinionRow.study_id) == study.id, col(OpinionRow.stage) == "verdict"
+    )
+    query = select(col(RunRow.name)).where(col(RunRow.id).in_(judged)).order_by(col(RunRow.id))
+    return list(session.scalars(query))
+
+
+def gold_rows(session: Session, study: Study, options: GoldOptions | None = None) -> Iterator[GoldRow]:
+    """Yield the gold of a study, in the order of its items. Raises Problem for a run that the study does not have."""
+    options = options or GoldOptions()
+    known = {run.name for run in runs.of_study(session, study.id)}
+    unknown = [name for name in options.judges if name not in known]
+    if unknown:
+        raise Problem(f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}.")
+    export = _GoldExport(session, study)
+    rename = _pseudonyms(session, study.id) if options.pseudonyms else str
+    verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}
+    opinions = _judged_values(session, study.id, "last") if options.judge_columns else {}
+    for gold in _with_judges(session, study.id, _agreed(session, study.id, options.judges)):
+        row = _rename(export.row(gold), rename)
+        if options.judge_columns:
+            row = replace(row, verdicts=verdicts.get(gold.target, {}), opinions=opinions.get(gold.target, {}))
+        yield row
+
+
+def _with_judges(session: Session, study_id: int, agreed: Mapping[Target, Sequence[Value]]) -> Iterator[Gold]:
+    """Yield people's gold, and the judges' for the targets that people neither labelled nor adjudicated."""
+    by_people = {gold.target: gold for gold in labels.gold_labels(session, study_id)}
+    if not agreed:
+        yield from by_people.values()
+        return
+    for _, target in targets.of_study(session, study_id):
+        if target in by_people:
+            yield by_people[target]
+        elif target in agreed:
+            yield judges_gold(target, agreed[target])
+
+
+@dataclass
+class _TargetHistory:
+    """The labels of a target that an export shows."""
+
+    blind: dict[str, Value] = field(default_factory=dict)
+    final: dict[str, Value] = field(default_factory=dict)
+    guidelines: dict[str, int] = field(default_factory=dict)
+    dates: dict[str, datetime] = field(default_factory=dict)
+
+    def add(self, label: Label) -> None:
+        """Add a later label."""
+        for values in (self.final, self.guidelines, self.dates):
+            values.pop(label.annotator, None)
+        if label.value is None:
+            return
+        self.final[label.annotator] = label.value
+        if label.blind:
+            self.blind[label.annotator] = label.value
+        if label.guidelines is not None:
+            self.guidelines[label.annotator] = label.guidelines
+        if label.at is not None:
+            self.dates[label.annotator] = label.at
+
+
+class _GoldExport:
+    """What the rows of one study have in common."""
+
+    def __init__(self, session: Session, study: Study) -> None:
+        self.study = study
+        self.items = {item.id: item for item in items.of_study(session, study.id)}
+        self.scales: Mapping[tuple[str, str], Scale] = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
+        self.adjudications = labels.newest_adjudications(session, study.id)
+        self.aiu_texts = _aiu_texts(session, study.id, self.items)
+        self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
+        for label in labels.of_study(session, study.id):
+            self.histories[label.target].add(label)
+
+    def row(self, gold: Gold) -> GoldRow:
+        """Return the row of a target."""
+        target, item = gold.target, self.items[gold.target.item]
+        history = self.histories.get(target, _TargetHistory())
+        adjudication = self.adjudications.get(target)
+        scale = self.scales.get((target.kind, target.criterion))
+        names = sorted(history.final)
+        return GoldRow(
+            self.study.name,
+            gold,
+            item.scenario or "",
+            item.group or "",
+            tuple(response.system or "" for response in item.responses),
+            self.part_text(target, history),
+            contention(history.final.values(), scale),
+            {name: history.blind[name] for name in sorted(history.blind)},
+            {name: history.final[name] for name in names},
+            adjudication.adjudicator if adjudication else "",
+            adjudication.rule if adjudication else "",
+            adjudication.reason if adjudication else gold.reason,
+            _date(history, adjudication),
+            tuple(sorted(set(history.guidelines.values()))),
+        )
+
+    def part_text(self, target: Target, history: _TargetHistory) -> str:
+        """Return the text of an AIU or the names of the weighed aspects."""
+        if target.kind in AIU_KINDS:
+            aiu, _, critique = target.part.partition(RECALL_SEPARATOR)
+            text = self.aiu_texts.get((target.item, aiu), "")
+            return f"{text} (in {critique})" if critique and text else text
+        weights = Target.model_construct(item=target.item, kind="aspect_weights", criterion="", part=target.part)
+        known = history if target.kind == "aspect_weights" else self.histories.get(weights, _TargetHistory())
+        return ", ".join(next((value for value in known.final.values() if isinstance(value, dict)), ()))
+
+
+def _date(history: _TargetHistory, adjudication: Adjudication | None) -> datetime | None:
+    return adjudication.at if adjudication else max(history.dates.values(), default=None)
+
+
+def _aiu_texts(session: Session, study_id: int, by_id: Mapping[str, Item]) -> dict[tuple[str, str], str]:
+    """Return (item, AIU) -> its text, also of AIUs that were edited away: they may have labels."""
+    edits = aius.edits_by_item(session, study_id)
+    texts: dict[tuple[str, str], str] = {}
+    for key, item in by_id.items():
+        own = edits.get(key, [])
+        for count in range(len(own) + 1) if item.critiques else ():
+            texts |= {(key, id): aiu.text for id, aiu in apply_edits(item, own[:count]).aius().items()}
+    return texts
+
+
+def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
+    """Return target -> name -> value. The name of a verdict is its run, that of a last opinion "judge (run)"."""
+    query = (
+        select(
+            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
+            col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.value),
+        )
+        .select_from(OpinionRow)
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == stage)
+        .order_by(col(OpinionRow.id))
+    )  # fmt: skip
+    values: dict[Target, dict[str, Value | None]] = defaultdict(dict)
+    for item, kind, criterion, part, run, judge, value in session.execute(query):
+        name = run if stage == "verdict" else f"{judge} ({run})"
+        values[targets.from_columns(item, kind, criterion, part)][name] = value
+    return values
+
+
+def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, list[Value]]:
+    """Return target -> the verdicts of the runs called `names`, without those that the run disputed.
+
+    A trace without a verdict on one criterion may have an agreed one on another.
+    """
+    agreed: dict[Target, list[Value]] = defaultdict(list)
+    query = (
+        select(
+            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(OpinionRow.value)
+        )
+        .select_from(OpinionRow)
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .where(col(OpinionRow.value).is_not(None), col(TraceRow.outcome) != "disputed", col(RunRow.name).in_(names))
+        .order_by(col(OpinionRow.id))
+    )
+    for item, kind, criterion, part, value in session.execute(query) if names else ():
+        agreed[targets.from_columns(item, kind, criterion, part)].append(value)
+    return agreed
+
+
+def _pseudonyms(session: Session, study_id: int) -> Callable[[str], str]:
+    """Return the function from an annotator's name to a pseudonym, which the study's key derives from the name."""
+    ids = OpaqueIds(studies.secret(session, study_id))
+
+    def pseudonym(name: str) -> str:
+        return f"annotator {ids.digest('annotator', name).hex()[:8]}" if name else ""
+
+    return pseudonym
+
+
+def _rename(row: GoldRow, rename: Callable[[str], str]) -> GoldRow:
+    if rename is str:
+        return row
+    final = dict(sorted((rename(name), value) for name, value in row.final.items()))
+    blind = dict(sorted((rename(name), value) for name, value in row.blind.items()))
+    return replace(row, final=final, blind=blind, adjudicator=rename(row.adjudicator))

@@ -1,0 +1,65 @@
+"""A file is written completely, or the earlier one stays."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.formats.output import open_output
+from core.problems import Problem
+
+
+def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    with open_output(path) as stream:
+        stream.write("new\n")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == b"new\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [file.name for file in tmp_path.iterdir()] == ["gold.csv"]
+
+
+def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    path.write_text("old")
+
+    def write_halfway() -> None:
+        with open_output(path) as stream:
+            stream.write("new")
+            raise ValueError("halfway")
+
+    with pytest.raises(ValueError, match="halfway"):
+        write_halfway()
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["gold.csv"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    with open_output(link) as stream:
+        stream.write("new")
+    assert link.is_symlink() and target.read_text() == "new"
+
+
+def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    texts: list[str] = []
+    reader = threading.Thread(target=lambda: texts.append(pipe.read_text()))
+    reader.start()
+    with open_output(pipe) as stream:
+        stream.write("through")
+    reader.join(10)
+    assert texts == ["through"]
+
+
+@pytest.mark.parametrize("name", ["missing/gold.csv", "."])
+def test_a_place_that_cannot_be_written_is_a_problem(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Problem, match="cannot be written"), open_output(tmp_path / name):
+        pass

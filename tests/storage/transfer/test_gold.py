@@ -1,0 +1,161 @@
+"""The export of gold: people's decisions with their origin, and judges only where the owner selects their runs."""
+
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.critiques import Aiu, Critique
+from core.formats import gold as gold_csv
+from core.formats.records import ItemRecord, LabelRecord, RunRecord
+from core.items import Item, Response
+from core.labels import Label, Target
+from core.problems import Problem
+from storage import labels, studies
+from storage.database import connect, reading, upgrade, writing
+from storage.transfer import GoldOptions, gold_rows, imports, verdict_runs
+from tests.conftest import make_item, make_label, make_target
+from tests.storage.shared import a_trace, a_verdict
+
+DEBATE, OTHER = (RunRecord(name=name, protocol="scaleeval") for name in ("debate", "other"))
+
+
+def export(engine, study, **options):
+    with reading(engine) as session:
+        return list(gold_rows(session, study, GoldOptions(**options)))
+
+
+def save(engine, study, annotator, value, target=None, **fields):
+    with writing(engine) as session:
+        labels.save(session, study.id, target or make_target(), annotator, value, **fields)
+
+
+def by_item(rows):
+    return {row.gold.target.item: (row.gold.value, row.gold.source) for row in rows}
+
+
+def test_judges_enter_only_by_the_runs_that_the_owner_selects(engine, a_study):
+    verdicts = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2)), run="debate") for n in range(3)]
+    others = [a_trace("item 2", a_verdict("agreed", (1, 1, 1)), run="other"), a_trace("item 1", run="other")]
+    imports.import_records(engine, "s", [DEBATE, OTHER, *verdicts, *others])
+    save(engine, a_study, "ann", 1)
+    assert by_item(export(engine, a_study)) == {"item 0": (1, "single")}
+    by_debate = {"item 0": (1, "single"), "item 1": (2, "judges"), "item 2": (2, "judges")}
+    assert by_item(export(engine, a_study, judges=("debate",))) == by_debate
+    assert by_item(export(engine, a_study, judges=("debate", "other")))["item 2"] == (None, "unresolved")
+    assert by_item(export(engine, a_study, judges=("other",))) == {"item 0": (1, "single"), "item 2": (1, "judges")}
+
+
+def test_a_tie_of_people_is_not_decided_by_judges(engine, a_study):
+    imports.import_records(engine, "s", [DEBATE, a_trace("item 0", a_verdict("agreed", (2, 2, 2)), run="debate")])
+    save(engine, a_study, "ann", 1)
+    save(engine, a_study, "bob", 2)
+    assert by_item(export(engine, a_study, judges=("debate",))) == {"item 0": (None, "unresolved")}
+
+
+def test_an_unknown_run_is_named(engine, a_study):
+    with pytest.raises(Problem, match="no run 'nobody' in this study; there are none"):
+        export(engine, a_study, judges=("nobody",))
+
+
+def test_a_row_has_the_origin_of_its_value(engine, a_study):
+    save(engine, a_study, "ann", 1, guidelines=1)
+    save(engine, a_study, "bob", 2, guidelines=2)
+    with writing(engine) as session:
+        labels.record_view(session, a_study.id, make_target(), "ann")
+    save(engine, a_study, "ann", 2, guidelines=2)
+    (row,) = export(engine, a_study)
+    assert (row.study, row.gold.source, row.contention, row.guidelines) == ("s", "unanimous", 0.0, (2,))
+    assert (row.blind, row.final) == ({"ann": 1, "bob": 2}, {"ann": 2, "bob": 2})
+    with writing(engine) as session:
+        labels.adjudicate(session, a_study.id, make_target(), 0, rule="discussion", reason="equal", adjudicator="dee")
+    (row,) = export(engine, a_study)
+    assert (row.gold.value, row.adjudicator, row.rule, row.reason) == (0, "dee", "discussion", "equal")
+    assert row.date is not None
+
+
+def test_a_withdrawn_label_is_not_in_the_final_values(engine, a_study):
+    save(engine, a_study, "ann", 1)
+    save(engine, a_study, "bob", 1)
+    save(engine, a_study, "ann", None)
+    (row,) = export(engine, a_study)
+    assert (row.final, row.gold.source, row.gold.annotators) == ({"bob": 1}, "single", 1)
+
+
+def test_pseudonyms_hide_every_name_and_are_stable(engine, a_study):
+    save(engine, a_study, "ann", 1)
+    with writing(engine) as session:
+        labels.adjudicate(session, a_study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
+    stream = io.StringIO()
+    gold_csv.write_csv(rows := export(engine, a_study, pseudonyms=True), stream)
+    assert "ann:" not in stream.getvalue() and "dee" not in stream.getvalue()
+    assert rows[0].adjudicator.startswith("annotator ") and rows[0].adjudicator not in rows[0].final
+    save(engine, a_study, "aaa", 1)
+    (again,) = export(engine, a_study, pseudonyms=True)
+    assert set(rows[0].final) < set(again.final)
+
+
+def test_columns_of_judges_have_verdicts_and_last_opinions(engine, a_study):
+    imports.import_records(engine, "s", [DEBATE, a_trace("item 0", a_verdict("agreed", (2, 2, 2)), run="debate")])
+    save(engine, a_study, "ann", 1)
+    (row,) = export(engine, a_study, judge_columns=True)
+    assert row.verdicts == {"debate": 2} and row.opinions == {f"j{n} (debate)": 2 for n in range(3)}
+    assert (row.gold.value, row.gold.source) == (1, "single")
+    with reading(engine) as session:
+        assert verdict_runs(session, a_study) == ["debate"]
+
+
+def test_parts_are_readable(engine):
+    critique = Critique(author="human", text="Wrong.", aius=(Aiu(id="human.1", text="It is wrong."),))
+    item = Item(id="q", prompt="p", responses=(Response(text="r", system="model 1"),), critiques=(critique,))
+    precision = Target(item="q", kind="aiu_precision", part="human.1")
+    recall = Target(item="q", kind="aiu_recall", part="human.1@model")
+    weights = Target(item="q", kind="aspect_weights", part="set")
+    quality = Target(item="q", kind="aspect_quality", criterion="clarity", part="set")
+    given_labels = [(precision, True), (recall, False), (weights, {"depth": 60.0, "style": 40.0}), (quality, 4)]
+    records = [LabelRecord(label=Label(target=target, annotator="ann", value=value)) for target, value in given_labels]
+    imports.import_records(engine, "s", [ItemRecord(item=item), *records])
+    with reading(engine) as session:
+        rows = list(gold_rows(session, studies.get(session, "s")))
+    texts = {row.gold.target.kind: row.part_text for row in rows}
+    assert texts == {
+        "aiu_precision": "It is wrong.", "aiu_recall": "It is wrong. (in model)",
+        "aspect_weights": "depth, style", "aspect_quality": "depth, style",
+    }  # fmt: skip
+    assert rows[0].systems == ("model 1",)
+
+
+def test_a_time_that_is_not_finite_is_not_stored(engine, a_study):
+    save(engine, a_study, "ann", 1, seconds=float("inf"))
+    with reading(engine) as session:
+        (label,) = labels.of_study(session, a_study.id)
+    assert label.seconds is None
+
+
+label_sets = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from([0, 1, 2])), max_size=8)
+verdict_sets = st.dictionaries(st.integers(0, 3), st.sampled_from([0, 1, 2]))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_labels=label_sets, verdicts=verdict_sets)
+def test_verdicts_change_no_gold_unless_selected(given_labels, verdicts):
+    engine = connect("sqlite://")
+    upgrade(engine)
+    with writing(engine) as session:
+        name = f"s{len(studies.names(session))}"
+    items = [ItemRecord(item=make_item(f"item {n}")) for n in range(4)]
+    people = [make_label(value, annotator, f"item {n}") for n, annotator, value in given_labels]
+    imports.import_records(engine, name, [*items, *people])
+    with reading(engine) as session:
+        before = list(labels.gold_labels(session, studies.get(session, name).id))
+    judged = [a_trace(f"item {n}", a_verdict("agreed", (v, v, v)), run="debate") for n, v in verdicts.items()]
+    imports.import_records(engine, name, [DEBATE, *judged])
+    with reading(engine) as session:
+        study = studies.get(session, name)
+        assert list(labels.gold_labels(session, study.id)) == before
+        assert [row.gold for row in gold_rows(session, study)] == before
+        selected = list(gold_rows(session, study, GoldOptions(judges=("debate",))))
+    by_people = {gold.target for gold in before}
+    assert [row.gold for row in selected if row.gold.source != "judges"] == before
+    assert not by_people & {row.gold.target for row in selected if row.gold.source == "judges"}
