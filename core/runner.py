@@ -168,7 +168,8 @@ class _TraceRunner:
         return await self.in_accepted_format(number, ask, preferred, attempt)
 
     async def preferred_format(self, ask: Ask) -> Format:
-        return "text" if ask.answer is None else await self.model.answer_format(ask.spec)
+        is_structured = ask.answer is not None and ask.answer.structured
+        return await self.model.answer_format(ask.spec) if is_structured else "text"
 
     async def in_accepted_format(
         self, number: int, ask: Ask, preferred: Format, attempt: Callable[[Format], Awaitable[T]]

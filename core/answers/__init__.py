@@ -19,6 +19,7 @@ Truth      True, False                             Final answer: true
 Claims     ("One thing holds.", "So does another.")  1. One thing holds. / 2. So does another.
 Aspects    {"Accuracy": "Are the facts right?"}    1. Accuracy: Are the facts right?
 Weights    {"Accuracy": 70.0, "Clarity": 30.0}     Accuracy: 70% / Clarity: 30%
+Passage    "A text without a form."                A text without a form.
 =========  ======================================  ==========================================
 
 A parser reads both formats, whatever was asked. It looks, in this order of weight, at structured output, at marks
@@ -37,6 +38,7 @@ from core.answers.choice import Choice
 from core.answers.claims import Claims
 from core.answers.number import Number
 from core.answers.option import Option
+from core.answers.passage import Passage
 from core.answers.rating import Level, Rating
 from core.answers.scores import Scores
 from core.answers.truth import Truth
@@ -54,6 +56,7 @@ __all__ = [
     "Level",
     "Number",
     "Option",
+    "Passage",
     "Rating",
     "Reading",
     "Scores",

@@ -40,6 +40,8 @@ class Answer(ABC, Generic[T]):
     """Whether the judge is asked for its reasoning before the answer."""
     key: ClassVar[str]
     """The field of the structured answer that holds the value."""
+    structured: ClassVar[bool] = True
+    """Whether it is requested as JSON where the model accepts a schema."""
 
     def instruction(self, format: Format = "text") -> str:
         """The closing instruction of a prompt."""

@@ -1,0 +1,62 @@
+"""A text without a form: a reference answer, a critique, a summary."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.answers.answer import Answer, Reading
+from core.answers.signs import readable
+from core.answers.text import Text, without_reasoning
+from core.problems import Unreadable
+
+LONGEST_REFUSAL = 400
+"""Characters: a longer text that begins with "I cannot help" says something nevertheless."""
+_REFUSAL = re.compile(
+    r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
+    r"i (?:can['’]?t|cannot|can not|won['’]t|will not|am (?:unable|not able) to|must decline)\b"
+    r"(?:\W+(?:assist|help|comply|provide|answer|fulfil|do that|write|create|generate|judge|evaluate|criti[cq]|to)|\W*$)",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Passage(Answer[str]):
+    """A text that the prompt calls `noun`. It is requested as text even where a model accepts a schema."""
+
+    noun: str = "text"
+    reasoning: bool = False
+
+    key = "text"
+    structured: ClassVar[bool] = False
+
+    def shortest(self) -> str:
+        return "One sentence is enough."
+
+    def longest(self) -> str:
+        return ("It says what there is to say. " * 12).strip()
+
+    def parse(self, reply: str) -> Reading[str]:
+        Text(reply, self.words)  # raises Unreadable where nothing but reasoning is there
+        value = without_reasoning(reply).strip()
+        if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
+            raise Unreadable("it declines to answer")
+        start = reply.rfind(value)
+        return Reading(value, "text", (start, start + len(value)) if start >= 0 else (0, len(reply)))
+
+    def _text_instruction(self) -> str:
+        return f"Write only the {self.noun}, without an introduction or a closing remark."
+
+    def _written(self, value: str) -> str:
+        return value
+
+    def _field(self) -> dict[str, Any]:
+        return {"type": "string", "description": f"The {self.noun}."}
+
+    def _encoded(self, value: str) -> str:
+        return value
+
+    def _shape(self) -> str:
+        return '"..."'
+
+    def _described(self) -> str:
+        return f"the {self.noun}"
