@@ -42,9 +42,8 @@ def scale_length(scale: Scale | None) -> float | None:
 
 
 def _division(values: Sequence[Value]) -> float:
-    """One minus the modal share, as a share of its largest value."""
+    """One minus the modal share, as a share of its largest value: (1 - m/n) / (1 - 1/n), without rounding errors."""
     if len(values) < 2:
         return 0.0
     counts = Counter((isinstance(value, bool), repr(value) if isinstance(value, dict) else value) for value in values)
-    modal_share = max(counts.values()) / len(values)
-    return (1 - modal_share) / (1 - 1 / len(values))
+    return (len(values) - max(counts.values())) / (len(values) - 1)

@@ -26,8 +26,14 @@ FOLDER = ROOT / "tests" / "fixtures" / "version_0_1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 AGREEMENT = json.loads((FOLDER / "agreement.json").read_text(encoding="utf-8"))
 RESUMABLE = [run for run in EXPECTED["runs"] if run.get("replies")]
-CALLS_OF_A_RESTARTED_TRACE = {"scaleeval": 3, "single-judge": 2}
-"""Protocols whose prompts have changed since version 0.1, with the calls of one trace when every reply is the same.
+CALLS_OF_A_RESTARTED_TRACE = {
+    "scaleeval": 3,
+    "single-judge": 2,
+    "own aspects": 10,
+    "chain of aspects": 6,
+}
+"""Protocols, or runs, whose prompts have changed since version 0.1, with the calls of one trace when every reply is the
+same.
 
 Replies to the earlier prompts do not answer those of today, so an unfinished trace starts again: it makes all of its
 calls, not only the missing ones. Finished traces stay as they are.
@@ -144,8 +150,9 @@ def test_an_unfinished_run_resumes(engine, run):
             trace.item: trace for trace in traces.find(session, traces.Filter(found.study_id, run_id=found.id))
         }
         stored = {item: traces.events_with_prompts(session, trace.id) for item, trace in found_traces.items()}
-    restarted = run["protocol"] in CALLS_OF_A_RESTARTED_TRACE
-    calls_of_restarts = CALLS_OF_A_RESTARTED_TRACE.get(run["protocol"], 0) * len(run["resumed"]["traces"])
+    key = next((name for name in (run["run"], run["protocol"]) if name in CALLS_OF_A_RESTARTED_TRACE), None)
+    restarted = key is not None
+    calls_of_restarts = CALLS_OF_A_RESTARTED_TRACE.get(key, 0) * len(run["resumed"]["traces"])
     assert len(asked) == (calls_of_restarts if restarted else run["resumed"]["calls"])
     outcomes = {item: trace["outcome"] for item, trace in (run["traces"] | run["resumed"]["traces"]).items()}
     assert {item: trace.status for item, trace in found_traces.items()} == outcomes

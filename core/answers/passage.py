@@ -14,7 +14,8 @@ LONGEST_REFUSAL = 400
 _REFUSAL = re.compile(
     r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
     r"i (?:can['’]?t|cannot|can not|won['’]t|will not|am (?:unable|not able) to|must decline)\b"
-    r"(?:\W+(?:assist|help|comply|provide|answer|fulfil|do that|write|create|generate|judge|evaluate|criti[cq]|to)|\W*$)",
+    r"(?:\W+(?:assist|help|comply|provide|answer|fulfil|do that|write|create|generate|judge|evaluate|criti[cq]|to)"
+    r"|\W*$)",
     re.I,
 )
 

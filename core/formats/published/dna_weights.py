@@ -10,6 +10,7 @@ original text is in the label's reason, where it differs, and in the trace's rep
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,6 @@ from core.labels import Label, Opinion, Target
 from core.problems import FileRefused
 from core.protocols import Judge
 from core.protocols.dna_eval.protocol import NAME
-from core.protocols.dna_eval.readings import read_number_row
 from core.protocols.dna_eval.settings import Settings
 from core.trace import Event, Spec, Turn, TurnCompleted, Verdict, VerdictReached
 
@@ -41,6 +41,9 @@ MODELS = {
     "mistral": "Mistral-7B-Instruct-v0.2",
 }
 """The paper's models (Section 4.1) by their names in the files."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_BETWEEN = re.compile(r"[\s,;|/%$\[\]()'\"“”‘’*_`]*")
+"""What may stand between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by mistake."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,14 @@ def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -
         return dict(zip(aspects, normalize_weights(raw), strict=True))
     except ValueError as error:
         raise FileRefused(f"expected weights in percent: {error}", line=line, field=field) from None
+
+
+def read_number_row(line: str) -> tuple[float, ...] | None:
+    """Return the numbers of a line with nothing else: `40% 30% 20% 10%`, `['40%', '60%']`; None for any other line."""
+    text = unicodedata.normalize("NFKC", line)
+    if any(not _BETWEEN.fullmatch(rest) for rest in _NUMBER.split(text)):
+        return None
+    return tuple(float(number) for number in _NUMBER.findall(text)) or None
 
 
 def _text(row: Row, name: str, line: int) -> str:

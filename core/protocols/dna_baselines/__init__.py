@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.dna_baselines.protocol import NAME, any_reading, flow, reply_words
+from core.protocols.dna_baselines.protocol import NAME, flow, reply_words
 from core.protocols.dna_baselines.settings import Settings
 
 PROTOCOL = Protocol(
@@ -14,10 +14,9 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    most_calls_reading=any_reading,
-    fewest_calls_reading=any_reading,
     reply_words=reply_words,
     folder=Path(__file__).parent,
     examples=("dna_baselines",),
+    optional_blanks=("context", "reference", "rule", "criteria"),
     view="pages.watch.parts.aspects",
 )

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from random import Random
 
 from core.items import Item
-from core.labels import Value
 from core.protocols import Judge
 from core.protocols.dna_baselines.settings import Settings
 from core.protocols.dna_eval.protocol import ScoringTask, ask_scores, aspect_text, start_scoring
 from core.protocols.dna_eval.verdicts import Judgement, conclude
-from core.templates import Templates, render
+from core.templates import Templates
 from core.trace import Ask, Flow, Turn
 
 NAME = "dna_baselines"
@@ -24,15 +23,15 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     task = start_scoring(item, settings, rng, templates)
     turns = yield [ask_baseline_scores(task, settings, judge) for judge in settings.judges]
     judgements = collect_judgements(turns, settings, len(item.responses))
-    return conclude(judgements, settings.criterion_name, NAME)
+    return conclude(judgements, settings, NAME)
 
 
 def ask_baseline_scores(task: ScoringTask, settings: Settings, judge: Judge) -> Ask:
     """Ask for one overall score for each response."""
     aspects = "\n".join(f"- {aspect_text(settings, aspect.name)}" for aspect in settings.aspects)
-    criteria = render(task.templates, "criteria", aspects=aspects) + "\n" if aspects else ""
+    criteria = f"\n\nA good response does well in these aspects:\n{aspects}" if aspects else ""
     if settings.reasons:
-        return ask_scores(task, judge, "reasoned", 0, criteria=criteria, words=settings.words)
+        return ask_scores(task, judge, "reasoned", 0, reasoning=True, criteria=criteria, words=settings.words)
     return ask_scores(task, judge, "direct", 0, criteria=criteria)
 
 
@@ -40,11 +39,6 @@ def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int
     """Return one judgement for each judge; `responses` is the number of responses of the item."""
     by_judge = {turn.speaker: turn for turn in turns}
     return [_judgement(judge.name, by_judge.get(judge.name), responses) for judge in settings.judges]
-
-
-def any_reading(settings: Settings, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    return {str(number): float(settings.highest) for number in ask.shown}
 
 
 def reply_words(settings: Settings) -> int:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.dna_eval.protocol import NAME, any_reading, flow, reply_words
+from core.protocols.dna_eval.protocol import NAME, flow, reply_words
 from core.protocols.dna_eval.settings import Settings
 
 PROTOCOL = Protocol(
@@ -14,12 +14,11 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    most_calls_reading=any_reading,
-    fewest_calls_reading=any_reading,
     reply_words=reply_words,
     folder=Path(__file__).parent,
-    examples=("dna_eval", "dna_eval-local"),
+    examples=("dna_eval", "dna_eval-llmbar", "dna_eval-local"),
     sample=True,
+    optional_blanks=("context", "reference", "rule"),
     artifact="aspects",
     view="pages.watch.parts.aspects",
 )

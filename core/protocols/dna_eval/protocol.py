@@ -5,23 +5,29 @@ each aspect in a separate ask (Eq. 2), and weights the aspects from the question
 comparison (Eq. 4) are computed here, since models calculate badly. Several judges work independently.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from core import aspects as aspect_scores
+from core.answers import Aspects, Scores, Weights
 from core.items import Item
-from core.labels import Value
 from core.problems import Problem
 from core.protocols import Judge
-from core.protocols.dna_eval import readings
 from core.protocols.dna_eval.settings import ScoringSettings, Settings
-from core.protocols.dna_eval.verdicts import Judgement, collect_judgements, conclude, judge_aspects
-from core.protocols.prompt_parts import question_text
-from core.templates import Templates, render
+from core.protocols.dna_eval.verdicts import (
+    Judgement,
+    collect_judgements,
+    conclude,
+    judge_aspects,
+    weightings_needed,
+)
+from core.protocols.prompt_parts import item_material, refuse_images
+from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn
 
 NAME = "dna_eval"
+LONGEST_NAME = 5
+"""Words of an aspect's name that a reply is expected to repeat."""
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -29,81 +35,112 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     task = start_scoring(item, settings, rng, templates)
     turns: list[Turn] = []
     if not settings.aspects:
-        turns += yield [ask_aspects(task, judge, settings.proposed) for judge in settings.judges]
+        proposers = [settings.proposer] if settings.proposer else settings.judges
+        turns += yield [ask_aspects(task, proposer, settings.proposed) for proposer in proposers]
     aspects = {judge: names for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))}
     if aspects:
-        weighted = aspects if settings.aggregation == "weighted sum" else {}
-        weight_asks = [ask_weights(task, judge, names) for judge, names in weighted.items()]
+        weightings = weightings_needed(settings, [(judge, names) for judge, names in aspects.items()])
+        weight_asks = [ask_weights(task, weigher, names, number) for weigher, number, names in weightings]
         score_asks = [ask for judge, names in aspects.items() for ask in ask_aspect_scores(task, judge, names)]
         turns += yield weight_asks + score_asks
     scored = [judgement for judgement in collect_judgements(turns, settings, len(item.responses)) if judgement.complete]
     if settings.aggregation == "chain of aspects" and scored:
         turns += yield [ask_overall_scores(task, judgement) for judgement in scored]
-    return conclude(collect_judgements(turns, settings, len(item.responses)), settings.criterion_name, NAME)
+    return conclude(collect_judgements(turns, settings, len(item.responses)), settings, NAME)
 
 
 @dataclass(frozen=True)
 class ScoringTask:
-    """What is constant for an item: the question, and the responses as the judges read them."""
+    """What is constant for an item: the settings, and the order in which the judges read the responses."""
 
+    item: Item
     settings: ScoringSettings
     templates: Templates
-    question: str
-    responses: str
     shown: tuple[int, ...]
+
+    @property
+    def responses(self) -> list[Material]:
+        """The responses in the order `shown`, numbered by their position."""
+        return [
+            Material(name, self.item.responses[number - 1].text)
+            for name, number in zip(response_names(self.shown), self.shown, strict=True)
+        ]
+
+    def render(self, step: str, **values: object) -> str:
+        """Fill the template of a step; question, context, reference and rule are available in every one."""
+        rule = f"\n\nKeep to this rule: {self.settings.rule.strip()}" if self.settings.rule.strip() else ""
+        shared = item_material(self.item, self.templates, step)
+        return render(self.templates, step, **shared, rule=rule, **values)
 
 
 def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates: Templates) -> ScoringTask:
-    """Draw the order of the responses, and render them."""
+    """Draw the order of the responses."""
     if len(item.responses) < 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
+    refuse_images(item, "DnA-Eval")
     shown = list(range(1, len(item.responses) + 1))
     if settings.shuffle_responses:
         rng.shuffle(shown)
-    return ScoringTask(settings, templates, question_text(item), responses_text(templates, item, shown), tuple(shown))
+    return ScoringTask(item, settings, templates, tuple(shown))
 
 
-def responses_text(templates: Templates, item: Item, shown: Sequence[int]) -> str:
-    """Return the responses in the order `shown`, numbered by their position."""
-    texts = [item.responses[number - 1].text for number in shown]
-    return "\n\n".join(render(templates, "response", number=n, text=text) for n, text in enumerate(texts, start=1))
+def response_names(shown: Sequence[int]) -> tuple[str, ...]:
+    """Return what the prompts call the responses, by position: `Response 1`, `Response 2`..."""
+    return tuple(f"Response {position}" for position in range(1, len(shown) + 1))
 
 
-def ask_aspects(task: ScoringTask, judge: Judge, count: int) -> Ask:
+def ask_aspects(task: ScoringTask, proposer: Judge, count: int) -> Ask:
     """Ask for `count` aspects of this item, from the question alone (Section 3.1)."""
-    prompt = render(task.templates, "aspects", question=task.question, count=count)
     return Ask(
-        speaker=judge.name,
+        speaker=proposer.name,
         step="aspects",
         round=0,
-        spec=judge.spec,
-        prompt=prompt,
-        read=lambda reply: "\n".join(readings.read_aspects(reply, count)),
-        retry_prompt=render(task.templates, "again_aspects", prompt=prompt, count=count),
-        grammar=readings.aspects_grammar(count),
+        spec=proposer.spec,
+        prompt=task.render("aspects", count=count),
+        answer=Aspects(count=count, definitions=True, reasoning=False),
+        value=aspect_lines,
     )
 
 
-def ask_weights(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -> Ask:
-    """Ask for the weights in percent, from the question and the aspects alone."""
-    lines = "\n".join(f"{number}. {aspect_text(task.settings, name)}" for number, name in enumerate(aspects, start=1))
-    prompt = render(task.templates, "weights", question=task.question, aspects=lines, count=len(aspects))
+def aspect_lines(aspects: Mapping[str, str]) -> str:
+    """Return proposed aspects one a line, each with its definition: `Accuracy: Are the facts right?`."""
+    lines = (f"{name}: {definition}" if definition else name for name, definition in aspects.items())
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], number: int) -> Ask:
+    """Ask for the weights in percent, from the question and the aspects alone; its round is the number of the set."""
+    names = short_names(aspects)
+    in_full = dict(zip(names, aspects, strict=True))
+    texts = [aspect_text(task.settings, aspect) for aspect in aspects]
+    lines = [text if text.startswith(name) else f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
     return Ask(
-        speaker=judge.name,
+        speaker=weigher.name,
         step="weights",
-        round=0,
-        spec=judge.spec,
-        prompt=prompt,
-        read=lambda reply: readings.read_weights(reply, aspects),
-        retry_prompt=render(task.templates, "again_weights", prompt=prompt, count=len(aspects)),
-        grammar=readings.weights_grammar(len(aspects)),
+        round=number,
+        spec=weigher.spec,
+        prompt=task.render("weights", aspects=Material("Aspects", "\n".join(lines)), count=len(aspects)),
+        answer=Weights(names=names, reasoning=False),
+        value=lambda weights: {in_full[name]: float(weights[name]) for name in names},
     )
+
+
+def short_names(aspects: Sequence[str]) -> tuple[str, ...]:
+    """Return what a reply calls the aspects: the names before their definitions, or `Aspect 1`, `Aspect 2`...
+
+    They are numbered where a name is long, such as a question, and where two names are equal.
+    """
+    names = tuple(aspect.partition(": ")[0] for aspect in aspects)
+    are_short = all(len(name.split()) <= LONGEST_NAME and "?" not in name for name in names)
+    if are_short and len({name.casefold() for name in names}) == len(names):
+        return names
+    return tuple(f"Aspect {number}" for number in range(1, len(aspects) + 1))
 
 
 def ask_aspect_scores(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -> list[Ask]:
     """Return one ask for each aspect, which scores all responses (Section 3.2); its round is the aspect's number."""
     return [
-        ask_scores(task, judge, "score", number, aspect=aspect_text(task.settings, name))
+        ask_scores(task, judge, "score", number, aspect=Material("Aspect", aspect_text(task.settings, name)))
         for number, name in enumerate(aspects, start=1)
     ]
 
@@ -114,11 +151,12 @@ def ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
     lines = [
         f"{aspect_text(task.settings, name)} - "
         + ", ".join(
-            f"Response {n}: {judgement.scores[number - 1][name]:g}" for n, number in enumerate(task.shown, start=1)
+            f"{position}: {judgement.scores[number - 1][name]:g}"
+            for position, number in zip(response_names(task.shown), task.shown, strict=True)
         )
         for name in judgement.aspects
     ]
-    return ask_scores(task, judge, "overall", 0, scores="\n".join(lines))
+    return ask_scores(task, judge, "overall", 0, scores=Material("Scores by aspect", "\n".join(lines)))
 
 
 def aspect_text(settings: ScoringSettings, name: str) -> str:
@@ -127,44 +165,30 @@ def aspect_text(settings: ScoringSettings, name: str) -> str:
     return f"{name}: {definition}" if definition else name
 
 
-def ask_scores(task: ScoringTask, judge: Judge, step: str, number: int, **values: object) -> Ask:
+def ask_scores(
+    task: ScoringTask, judge: Judge, step: str, number: int, *, reasoning: bool = False, **values: object
+) -> Ask:
     """Ask for one score for each response; `values` fill the blanks that only the template `step` has."""
-    low, high, count = task.settings.lowest, task.settings.highest, len(task.shown)
-    scale = {"count": count, "lowest": low, "highest": high}
-    prompt = render(task.templates, step, question=task.question, responses=task.responses, **values, **scale)
+    low, high, names = task.settings.lowest, task.settings.highest, response_names(task.shown)
+    scale = {"count": len(names), "lowest": low, "highest": high}
     return Ask(
         speaker=judge.name,
         step=step,
         round=number,
         spec=judge.spec,
-        prompt=prompt,
-        read=scores_reader(task.shown, low, high),
+        prompt=task.render(step, responses=task.responses, **scale, **values),
+        answer=Scores(names=names, low=low, high=high, reasoning=reasoning),
+        value=lambda scores: scores_in_item_order(scores, task.shown),
         shown=task.shown,
-        retry_prompt=render(task.templates, "again_scores", prompt=prompt, **scale),
-        grammar=readings.scores_grammar(count, low, high, reasons=step == "reasoned"),
     )
 
 
-def scores_reader(shown: tuple[int, ...], lowest: float, highest: float) -> Callable[[str], dict[str, float]]:
-    """Return a reader of scores in the order `shown` that gives {response number: score} in the item's own order."""
-
-    def read(reply: str) -> dict[str, float]:
-        scores = dict(zip(shown, readings.read_scores(reply, len(shown), lowest, highest), strict=True))
-        return {str(number): scores[number] for number in sorted(scores)}
-
-    return read
-
-
-def any_reading(settings: Settings, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    proposed = [f"aspect {number}" for number in range(1, settings.proposed + 1)]
-    if ask.step == "aspects":
-        return "\n".join(proposed)
-    if ask.step == "weights":
-        return aspect_scores.equal_weights([aspect.name for aspect in settings.aspects] or proposed)
-    return {str(number): float(settings.highest) for number in ask.shown}
+def scores_in_item_order(scores: Mapping[str, float], shown: Sequence[int]) -> dict[str, float]:
+    """Return {response number: score} in the item's own order from {"Response 1": score of the first shown, ...}."""
+    by_number = dict(zip(shown, (float(scores[name]) for name in response_names(shown)), strict=True))
+    return {str(number): by_number[number] for number in sorted(by_number)}
 
 
 def reply_words(settings: Settings) -> int:
-    """Return the words of a reply: a line of numbers, or a few aspects."""
-    return 12 if settings.aspects else 16
+    """Return the words of a reply: lines of names and numbers, or a few aspects with their definitions."""
+    return 12 if settings.aspects else 30

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from core.contention import DISPUTED_FROM
 from core.frozen import Frozen
 from core.items import Criterion
 from core.protocols import Judge, check_unique_names
@@ -33,6 +34,12 @@ class ScoringSettings(Frozen):
     """The best score."""
     shuffle_responses: bool = False
     """Randomise for each item the order in which the responses are read. The paper uses the original order."""
+    rule: str = ""
+    """What every judge of aspects and of responses has to observe, such as LLMBar's rule that a response first of all
+    has to do what was asked (Zeng et al. 2024; see the example dna_eval-llmbar). Empty: none."""
+    disputed_from: float = Field(default=DISPUTED_FROM, ge=0.0, le=1.0)
+    """The contention from which the judges' decisions are disputed: two judges that differ have 1, two against one 0.5,
+    four against one 0.25. Below it the majority decides; 0 disputes every difference."""
     criterion: Criterion | None = None
     """The criterion under which the preference is stored and compared with labels. It is not in the prompts."""
 
@@ -64,6 +71,10 @@ class Settings(ScoringSettings):
     proposed: int = Field(default=3, ge=1, le=10)
     """k: the number of aspects that a judge proposes where none are predefined. Agreement tends to rise with k, though
     not always (Figure 3); each aspect costs one more call."""
+    proposer: Judge | None = None
+    """The model that proposes the aspects, for all judges the same. Empty: each judge proposes its own."""
+    weigher: Judge | None = None
+    """The model that weights the aspects. Empty: each judge weights them itself."""
     aggregation: Aggregation = "weighted sum"
     """How the overall score is formed. "weighted sum": the judge weights the aspects, and the sum is computed here.
     "chain of aspects": the judge sees all scores and gives the overall ones itself (the ablation of Section 4.3, after

@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import aspects as aspect_scores
+from core.contention import contention
 from core.labels import Opinion, Value
-from core.protocols.dna_eval.settings import Settings
+from core.protocols import Judge
+from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.trace import Turn, Verdict
+
+Decision = int | tuple[int, ...]
+"""What judges can agree on: the better of two responses, or the ranks of more than two."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Judgement:
     """Each response's overall score."""
     problem: str
     """Why there are no overall scores."""
+    weigher: str = ""
+    """Who weighted the aspects: the judge, unless the settings name another model."""
 
     @property
     def complete(self) -> bool:
@@ -37,43 +44,79 @@ class Judgement:
 
 
 def judge_aspects(settings: Settings, turns: Sequence[Turn], judge: str) -> tuple[str, ...]:
-    """Return the predefined aspects, or those that the judge proposed; empty where its proposal is not readable."""
+    """Return the predefined aspects, or those proposed for the judge; empty where the proposal is not readable."""
     if settings.aspects:
         return tuple(aspect.name for aspect in settings.aspects)
-    proposal = next((turn.reading for turn in turns if turn.speaker == judge and turn.step == "aspects"), None)
-    return tuple(proposal.split("\n")) if isinstance(proposal, str) else ()
+    proposal = _proposal(settings, turns, judge)
+    return tuple(proposal.reading.split("\n")) if proposal is not None and isinstance(proposal.reading, str) else ()
+
+
+def weightings_needed(
+    settings: Settings, aspects: Sequence[tuple[Judge, tuple[str, ...]]]
+) -> list[tuple[Judge, int, tuple[str, ...]]]:
+    """Return (who weights, number of the set, aspects): each judge's own set, or the weigher's distinct sets."""
+    if settings.aggregation != "weighted sum":
+        return []
+    if settings.weigher is None:
+        return [(judge, 0, names) for judge, names in aspects]
+    sets = dict.fromkeys(names for _, names in aspects)
+    return [(settings.weigher, number, names) for number, names in enumerate(sets)]
 
 
 def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int) -> list[Judgement]:
     """Return one judgement for each judge; `responses` is the number of responses of the item."""
+    aspects = [(judge, names) for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))]
+    numbers = {names: number for _, number, names in weightings_needed(settings, aspects)}
+    by_judge = {judge.name: names for judge, names in aspects}
     return [
-        _judgement([turn for turn in turns if turn.speaker == judge.name], judge.name, settings, responses)
+        _judgement(turns, judge.name, by_judge.get(judge.name, ()), settings, responses, numbers)
         for judge in settings.judges
     ]
 
 
-def conclude(judgements: Sequence[Judgement], criterion: str, protocol: str) -> Verdict:
-    """Agreed where all judges decide alike; disputed where two differ; no verdict where a judge has no overall scores.
+def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:
+    """Agreed where the judges decide alike; disputed where they are too far apart; no verdict where one has no scores.
 
     The verdict on two responses is 1, 2 or 0 (Eq. 4). More than two are ranked: the verdict holds each one's overall
-    score, the mean over judges that rank them alike.
+    score, the mean over the judges that rank them as the majority does.
     """
-    overalls = [judgement.overalls for judgement in judgements if judgement.overalls]
-    decisions = Counter(_decision(scores) for scores in overalls)
-    is_agreed = len(decisions) == 1 and len(overalls) == len(judgements)
-    outcome = "agreed" if is_agreed else "disputed" if len(decisions) > 1 else "no_verdict"
-    means = tuple(sum(column) / len(overalls) for column in zip(*overalls, strict=True)) if is_agreed else None
-    reason = _describe_outcome(judgements, overalls, means)
+    criterion = settings.criterion_name
+    decisions = [_decision(judgement.overalls) for judgement in judgements if judgement.overalls]
+    distance = contention(map(_comparable, decisions))
+    majority = _majority(decisions)
+    is_disputed = len(set(decisions)) > 1 and (majority is None or (distance or 0) >= settings.disputed_from)
+    is_agreed = not is_disputed and len(decisions) == len(judgements)
+    supporting = [
+        judgement.overalls
+        for judgement in judgements
+        if judgement.overalls and is_agreed and _decision(judgement.overalls) == majority
+    ]
+    means = tuple(sum(column) / len(supporting) for column in zip(*supporting, strict=True)) if supporting else None
+    reason = _describe_outcome(judgements, len(supporting), means, is_disputed)
     responses = max(len(judgement.scores) for judgement in judgements)
-    opinions = [opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)]
+    opinions = _distinct([opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)])
     opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if is_agreed else reason)
-    return Verdict(outcome=outcome, value=_verdict_value(means), reason=reason, opinions=tuple(opinions))
+    return Verdict(
+        outcome="disputed" if is_disputed else "agreed" if is_agreed else "no_verdict",
+        value=_verdict_value(means),
+        reason=reason,
+        opinions=tuple(opinions),
+        contention=distance,
+    )
 
 
-def _judgement(turns: Sequence[Turn], judge: str, settings: Settings, responses: int) -> Judgement:
-    aspects = judge_aspects(settings, turns, judge)
-    by_step = {(turn.step, turn.round): turn for turn in turns}
-    weights_turn = by_step.get(("weights", 0))
+def _judgement(
+    turns: Sequence[Turn],
+    judge: str,
+    aspects: tuple[str, ...],
+    settings: Settings,
+    responses: int,
+    set_numbers: Mapping[tuple[str, ...], int],
+) -> Judgement:
+    weigher = settings.weigher.name if settings.weigher else judge
+    asked = (weigher, "weights", set_numbers.get(aspects, 0))
+    by_step = {(turn.step, turn.round): turn for turn in turns if turn.speaker == judge and turn.step != "weights"}
+    weights_turn = next((turn for turn in turns if aspects and (turn.speaker, turn.step, turn.round) == asked), None)
     weights = weights_turn.reading if weights_turn is not None and isinstance(weights_turn.reading, dict) else None
     by_aspect = {name: _dict_reading(by_step.get(("score", n))) for n, name in enumerate(aspects, start=1)}
     scores = tuple(
@@ -81,9 +124,32 @@ def _judgement(turns: Sequence[Turn], judge: str, settings: Settings, responses:
         for number in range(1, responses + 1)
     )
     weights_problem = "" if weights_turn is None or weights else weights_turn.problem or "nothing was read"
-    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "")
+    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "", weigher)
     overalls = _overall_scores(judgement, _dict_reading(by_step.get(("overall", 0))), settings)
-    return replace(judgement, overalls=overalls, problem="" if overalls else _first_problem(turns, judgement))
+    inputs = [_proposal(settings, turns, judge), weights_turn, *by_step.values()]
+    problem = "" if overalls else _first_problem([turn for turn in inputs if turn is not None], judgement)
+    return replace(judgement, overalls=overalls, problem=problem)
+
+
+def _proposal(settings: Settings, turns: Sequence[Turn], judge: str) -> Turn | None:
+    """Return the turn with the aspects of a judge: the proposer's, or its own."""
+    proposer = settings.proposer.name if settings.proposer else judge
+    return next((turn for turn in turns if turn.speaker == proposer and turn.step == "aspects"), None)
+
+
+def _majority(decisions: Sequence[Decision]) -> Decision | None:
+    """Return the most frequent decision; None where two are equally frequent, and without decisions."""
+    ranked = Counter(decisions).most_common(2)
+    return ranked[0][0] if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]) else None
+
+
+def _comparable(decision: Decision) -> Value:
+    return " ".join(map(str, decision)) if isinstance(decision, tuple) else decision
+
+
+def _distinct(opinions: Sequence[Opinion]) -> list[Opinion]:
+    """Return the opinions without repetitions: several judges may share the weights of one weigher."""
+    return [opinion for index, opinion in enumerate(opinions) if opinion not in opinions[:index]]
 
 
 def _overall_scores(
@@ -112,8 +178,8 @@ def _first_problem(turns: Sequence[Turn], judgement: Judgement) -> str:
     return "has not finished"
 
 
-def _decision(overalls: Sequence[float]) -> Value | tuple[int, ...]:
-    """Return what judges can agree on: the better of two responses, or the ranking of more than two."""
+def _decision(overalls: Sequence[float]) -> Decision:
+    """Return the better of two responses, 0 where they are equal, or the ranks of more than two."""
     if len(overalls) == 2:
         return aspect_scores.preferred_response(overalls)
     return aspect_scores.rank_responses(overalls)
@@ -135,7 +201,7 @@ def _judge_opinions(judgement: Judgement, criterion: str) -> list[Opinion]:
         opinions.append(
             Opinion(
                 kind="aspect_weights",
-                judge=judgement.judge,
+                judge=judgement.weigher,
                 stage="last",
                 value=dict(judgement.weights) if judgement.weights is not None else None,
                 part=aspect_scores.aspect_set_id(judgement.aspects),
@@ -172,14 +238,15 @@ def _opinions(
 
 
 def _describe_outcome(
-    judgements: Sequence[Judgement], overalls: Sequence[Sequence[float]], means: Sequence[float] | None
+    judgements: Sequence[Judgement], supporting: int, means: Sequence[float] | None, is_disputed: bool
 ) -> str:
     if means is not None:
         winner = aspect_scores.preferred_response(means)
         result = f"response {winner} is ahead" if winner else "the best responses are equal"
-        judges = f" on average over {len(judgements)} judges" if len(judgements) > 1 else ""
+        majority = f" of {len(judgements)}" if supporting < len(judgements) else ""
+        judges = f" on average over {supporting}{majority} judges" if len(judgements) > 1 else ""
         return f"{result}, {_describe_scores(means)}{judges}"
-    if len(overalls) == len(judgements) or len({_decision(scores) for scores in overalls}) > 1:
+    if is_disputed:
         return "the judges differ: " + "; ".join(
             f"{judgement.judge} has {_describe_scores(judgement.overalls)}"
             for judgement in judgements

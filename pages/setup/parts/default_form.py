@@ -104,7 +104,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _is_scalar(annotation: Any) -> bool:
-    return annotation in (bool, int, str) or get_origin(annotation) is Literal
+    return annotation in (bool, int, float, str) or get_origin(annotation) is Literal
 
 
 def _minimum(info: FieldInfo, default: int = 1) -> int:

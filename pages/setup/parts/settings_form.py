@@ -55,6 +55,9 @@ class SettingsForm:
             return st.toggle(value=bool(value), **widget_options)
         if info.annotation is int:
             return st.number_input(value=int(value), step=1, **_number_limits(info), **widget_options)
+        if info.annotation is float:
+            limits: Draft = {name: float(limit) for name, limit in _number_limits(info).items()}
+            return st.number_input(value=float(value), step=0.05, **limits, **widget_options)
         return (st.text_input if info.get_default() else st.text_area)(value=str(value), **widget_options)
 
     def criterion(self, name: str = "criterion", label: str = "Criterion", required: bool = True) -> Draft | None:
@@ -132,7 +135,7 @@ def _number_limits(info: FieldInfo) -> Draft:
 def _format_default(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return str(value) if isinstance(value, int | str) else ""
+    return str(value) if isinstance(value, int | float | str) else ""
 
 
 def _draw_criterion_text(criterion: Criterion) -> None:

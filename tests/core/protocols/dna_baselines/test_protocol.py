@@ -18,7 +18,7 @@ def test_scores_follow_the_reasons() -> None:
 def test_unreadable_scores_are_no_verdict() -> None:
     trace = run_scripted(lambda ask: "Both are fine.", Settings(judges=make_judges("a")))
     assert trace.verdict and trace.verdict.outcome == "no_verdict"
-    assert trace.verdict.reason == "no scores: the last line is not 2 scores"
+    assert trace.verdict.reason == "no scores: it gives no score for Response 1 and Response 2"
 
 
 def test_judges_that_differ_are_disputed() -> None:

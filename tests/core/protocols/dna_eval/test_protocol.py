@@ -10,10 +10,11 @@ from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.problems import RunStopped
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols.dna_eval.protocol import short_names
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.runner import run_flow
-from core.trace import Ask, Event, TraceFailed
+from core.trace import Ask, Event, TraceFailed, Verdict
 from tests.core.protocols.scorings import (
     TABLE_11,
     make_flow,
@@ -48,7 +49,7 @@ def test_scores_and_weights_are_separate_asks_in_parallel() -> None:
 
 def test_weights_are_asked_from_the_question_and_aspects_alone() -> None:
     weights = next(ask for ask in run_scripted(scores_script(), make_settings()).asked if ask.step == "weights")
-    assert "What of hand dryers?" in weights.prompt and "6. depth" in weights.prompt
+    assert "What of hand dryers?" in weights.prompt and "\ndepth\n" in weights.prompt
     assert "They are loud." not in weights.prompt
 
 
@@ -78,23 +79,123 @@ def test_each_judge_uses_the_aspects_that_it_proposed() -> None:
     assert parts["a"] != parts["b"]
 
 
-def test_weights_with_another_sum_are_normalised_and_the_reply_is_unchanged() -> None:
+def test_weights_are_read_by_name_in_any_order() -> None:
+    reply = "Accuracy: 70 % / Helpfulness: 20 % / Relevance: 10 %"
+    script = scores_script(reply, scores=["5 8", "6 7", "5 5"])
+    trace = run_scripted(script, make_settings(aspects=("helpfulness", "relevance", "accuracy")))
+    assert trace.values_by_judge("aspect_weights") == {"a": {"helpfulness": 20, "relevance": 10, "accuracy": 70}}
+    assert trace.verdict and trace.verdict.value == 2
+
+
+def test_scores_are_read_by_name_in_any_order() -> None:
+    trace = run_scripted(lambda ask: "Response 2: 8\nResponse 1: 7", BaselineSettings(judges=make_judges("a")))
+    assert trace.verdict and trace.verdict.reason == "response 2 is ahead, 7 to 8"
+
+
+def test_weights_that_do_not_sum_to_100_are_no_weights() -> None:
     trace = run_scripted(scores_script("80% 40% 20% 20% 20% 20%"), make_settings())
-    assert list(trace.values_by_judge("aspect_weights")["a"].values()) == [40, 20, 10, 10, 10, 10]
-    assert next(turn.reply for turn in trace.turns if turn.step == "weights") == "80% 40% 20% 20% 20% 20%"
+    assert trace.verdict and trace.verdict.reason == "no weights: the weights sum to 200, not to 100"
 
 
-def test_the_grammars_allow_only_readable_replies() -> None:
-    asked = {
-        ask.step: ask
-        for ask in run_scripted(
-            scores_script("60% 40%", scores=["7 6"] * 2, aspects="1. Is it\n2. Or"),
-            make_settings(aspects=(), proposed=2),
-        ).asked
-    }
-    assert asked["aspects"].grammar == 'root ::= "1. " line "\\n2. " line\nline ::= [A-Z] [a-z ,]{10,80} [?]'
-    assert asked["weights"].grammar == 'root ::= weight " " weight\nweight ::= [1-9] [0-9]? [%]'
-    assert asked["score"].grammar.startswith('root ::= score " " score\nscore ::= "1" | "2"')
+def test_proposed_aspects_have_no_markup_and_their_short_names_are_weighted() -> None:
+    replies = {"aspects": "1. **Accuracy**: Are the facts right?\n2. __Tone__: Is it polite?", "score": "7 6"}
+    trace = run_scripted(
+        lambda ask: replies.get(ask.step, "Tone: 30%\nAccuracy: 70%"), make_settings(aspects=(), proposed=2)
+    )
+    weights = {"Accuracy: Are the facts right?": 70.0, "Tone: Is it polite?": 30.0}
+    assert trace.values_by_judge("aspect_weights") == {"a": weights}
+    assert "\nTone: Is it polite?\n" in trace.asked[1].prompt
+    assert trace.asked[1].prompt.endswith("Accuracy: (percentage)\nTone: (percentage)")
+
+
+def test_short_names_are_those_before_the_definitions_or_numbers() -> None:
+    assert short_names(("Accuracy: Right?", "Tone")) == ("Accuracy", "Tone")
+    assert short_names(("Tone: Kind?", "tone: Loud?")) == ("Aspect 1", "Aspect 2")
+    assert short_names(("Is it true?", "Tone")) == ("Aspect 1", "Aspect 2")
+
+
+def test_one_proposer_names_the_aspects_of_all_judges() -> None:
+    (proposer,) = make_judges("p")
+    trace = run_scripted(
+        lambda ask: {"aspects": "1. x\n2. y", "weights": "50% 50%"}.get(ask.step, "7 6"),
+        make_settings("ab", aspects=(), proposed=2, proposer=proposer),
+    )
+    assert [(ask.speaker, ask.step) for ask in trace.asked if ask.step in ("aspects", "weights")] == [
+        ("p", "aspects"),
+        ("a", "weights"),
+        ("b", "weights"),
+    ]
+    assert trace.verdict and trace.verdict.reason == "response 1 is ahead, 7 to 6 on average over 2 judges"
+
+
+def test_one_weigher_weights_each_set_of_aspects_once() -> None:
+    (weigher,) = make_judges("w")
+    given = run_scripted(scores_script(), make_settings("ab", weigher=weigher))
+    assert [(ask.speaker, ask.round) for ask in given.asked if ask.step == "weights"] == [("w", 0)]
+    assert list(given.values_by_judge("aspect_weights")) == ["w"]
+    assert given.verdict and len([o for o in given.verdict.opinions if o.kind == "aspect_weights"]) == 1
+
+    def reply(ask: Ask) -> str:
+        if ask.step == "aspects":
+            return f"1. {ask.speaker} one\n2. {ask.speaker} two"
+        return {0: "100% 0%", 1: "0% 100%"}[ask.round] if ask.step == "weights" else ["", "7 6", "6 7"][ask.round]
+
+    own = run_scripted(reply, make_settings("ab", aspects=(), proposed=2, weigher=weigher))
+    assert [(ask.speaker, ask.round) for ask in own.asked if ask.step == "weights"] == [("w", 0), ("w", 1)]
+    assert own.values_by_judge("preference") == {"a": 1, "b": 2}
+
+
+def test_a_judge_without_readable_aspects_has_no_weights_of_another_set() -> None:
+    (weigher,) = make_judges("w")
+    replies = {"a": "Depends.", "b": "1. x\n2. y"}
+    trace = run_scripted(
+        lambda ask: replies[ask.speaker] if ask.step == "aspects" else "50% 50%" if ask.step == "weights" else "7 6",
+        make_settings("ab", aspects=(), proposed=2, weigher=weigher),
+    )
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert trace.verdict.reason == "a: no aspects: it names 1 aspects, not 2"
+
+
+def decided_alike(*judges: str, **fields) -> Verdict:
+    """Return the verdict of judges that decide as given, 1 or 2."""
+    names = "abcdefgh"[: len(judges)]
+    chosen = dict(zip(names, judges, strict=True))
+    script = scores_script("x: 100%")
+    trace = run_scripted(
+        lambda ask: script(ask) if ask.step == "weights" else {"1": "7 6", "2": "6 7"}.get(chosen[ask.speaker], "?"),
+        make_settings(names, aspects=("x",), **fields),
+    )
+    assert trace.verdict
+    return trace.verdict
+
+
+@pytest.mark.parametrize(
+    ("judges", "outcome", "value", "contention"),
+    [
+        ("11", "agreed", 1, 0.0),
+        ("12", "disputed", None, 1.0),
+        ("112", "disputed", None, 0.5),
+        ("11112", "agreed", 1, 0.25),
+        ("11?", "no_verdict", None, 0.0),
+        ("12?", "disputed", None, 1.0),
+        ("??", "no_verdict", None, None),
+    ],
+)
+def test_contention_decides_whether_judges_are_disputed(judges, outcome, value, contention) -> None:
+    verdict = decided_alike(*judges)
+    assert (verdict.outcome, verdict.value, verdict.contention) == (outcome, value, contention)
+
+
+def test_a_majority_says_of_how_many_judges_and_the_threshold_is_a_setting() -> None:
+    assert decided_alike(*"11112").reason == "response 1 is ahead, 7 to 6 on average over 4 of 5 judges"
+    assert decided_alike(*"11112", disputed_from=0.25).outcome == "disputed"
+    assert decided_alike(*"112", disputed_from=0.6).value == 1
+
+
+def test_an_item_with_an_image_is_refused() -> None:
+    trace = run_scripted(scores_script(), make_settings(), make_item(image="dryer.png"))
+    assert not trace.asked
+    assert isinstance(trace.events[-1], TraceFailed) and "has an image; DnA-Eval sends none" in trace.events[-1].problem
 
 
 def test_equal_sums_are_a_tie() -> None:
@@ -112,9 +213,10 @@ def test_a_tie_is_not_lost_to_floating_point_errors() -> None:
 @pytest.mark.parametrize(
     ("replies", "problem"),
     [
-        ({"weights": "I cannot tell."}, "no weights: there is no line with nothing but 6 weights"),
+        ({"weights": "It depends."}, "no weights: it gives no weight for accuracy"),
+        ({"weights": "I cannot tell."}, "no weights: it declines to answer"),
         ({"weights": Reply(text="", finish="refused")}, "no weights: the model refused to answer"),
-        ({"score": "11 3"}, "no score on accuracy: 11 is not a score from 1 to 10"),
+        ({"score": "11 3"}, "no score on accuracy: Response 1: 11 is not a number from 1 to 10"),
         ({"score": Reply(text="7", finish="cut off")}, "no score on accuracy: the reply was cut off"),
     ],
 )
@@ -136,19 +238,19 @@ def test_an_unreadable_proposal_ends_the_trace_without_another_ask() -> None:
     assert trace.verdict and trace.verdict.reason == "no aspects: it names 1 aspects, not 3"
 
 
-def test_an_unreadable_reply_is_retried_with_another_prompt() -> None:
+def test_an_unreadable_reply_is_requested_again_with_the_reason() -> None:
     replies = iter(["Hm.", "60 40"])
     trace = run_scripted(
         lambda ask: next(replies) if ask.step == "weights" else "7 6",
         make_settings(aspects=("x", "y")),
     )
     assert trace.verdict and trace.verdict.value == 1
-    assert "one line that holds 2 percentages" in [ask for ask in trace.asked if ask.step == "weights"][1].prompt
+    assert "could not be read: it gives no weight" in [ask for ask in trace.asked if ask.step == "weights"][1].prompt
 
 
 def test_judges_that_differ_are_disputed() -> None:
     trace = run_scripted(
-        lambda ask: "5 5" if ask.step == "weights" else {"a": "7 6", "b": "6 7"}[ask.speaker],
+        lambda ask: "50 50" if ask.step == "weights" else {"a": "7 6", "b": "6 7"}[ask.speaker],
         make_settings("ab", aspects=("x", "y")),
     )
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
@@ -187,7 +289,7 @@ def test_scores_in_a_swapped_order_are_mapped_to_the_items_own() -> None:
     settings = make_settings(shuffle_responses=True)
     swapped = next(seed for seed in range(20) if next(make_flow(settings, seed=seed))[1].shown == (2, 1))
     trace = run_scripted(scores_script(), settings, seed=swapped)
-    assert "[Response 1]:\n'''\nThey are fast.\n'''" in trace.asked[1].prompt
+    assert "<response_1>\nThey are fast.\n</response_1>" in trace.asked[1].prompt
     assert trace.turns[1].reading == {"1": 8.0, "2": 7.0}
     assert trace.verdict and trace.verdict.value == 2
 
