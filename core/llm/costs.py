@@ -55,7 +55,7 @@ class CostEstimate:
             calls = f"{self.calls_at_most:,} calls"
         cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
         tokens = self.prompt_tokens + self.completion_tokens
-        return f"{self.items:,} items: {calls}, up to about {tokens:,} tokens, {cost}"
+        return f"{self.items:,} items: {calls} without second requests, up to about {tokens:,} tokens, {cost}"
 
 
 def model_price(spec: Spec) -> Price | None:

@@ -57,6 +57,7 @@ def check_protocol(protocol: Protocol, item: Item, settings: Frozen, reply: Scri
     - the scripted run reaches a verdict;
     - a run that is resumed after any of its events continues with the same asks to the same verdict;
     - every opinion has a kind and a criterion of the settings, and a value on its scale or a problem;
+    - scores have a scale;
     - a judge whose replies are empty has no value in any opinion, and the trace still reaches a verdict.
     """
     _check_settings(protocol, settings)
@@ -110,6 +111,11 @@ def _check_value(protocol: Protocol, item: Item, settings: Frozen, opinion: Opin
             raise ConformanceError(f"An opinion of {opinion.judge} has neither a value nor a problem.")
         return
     scale = protocol.scales(settings).get((opinion.kind, opinion.criterion))
+    if opinion.kind == "score" and opinion.criterion and scale is None:
+        raise ConformanceError(
+            f"The scores of the criterion {opinion.criterion!r} have no scale, so annotators cannot label them: "
+            "give the criterion a scale, or declare it in the protocol's `scales`."
+        )
     if opinion.kind == "preference" and len(item.responses) == 2:
         scale = PREFERENCE
     if scale is not None and not scale.covers(opinion.value):

@@ -108,7 +108,10 @@ def _choose(label: str, options: Sequence[str], key: str) -> str:
 def empty_state(study: Study, group: str) -> None:
     """Draw what to do where there is nothing to compare."""
     if group == "judges":
-        st.info("This study has no judge opinions yet. Start a run, or import recorded debates.")
+        st.info(
+            "This study has no targets with opinions of two or more judges. Runs whose judges only give a verdict are "
+            "compared with people on the page Alignment. Start a run of several judges, or import recorded debates."
+        )
         st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
     else:
         st.info("This study has no labels yet. Agreement needs labels by at least two annotators.")

@@ -190,6 +190,11 @@ def flow_off_the_scale(item: Item, settings: Any, rng: random.Random, templates:
     return make_verdict(turn.reading and 7)
 
 
+def flow_with_a_score(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    (turn,) = yield [ask_judge()]
+    return make_verdict(turn.reading, kind="score", part="system-a")
+
+
 def flow_without_problem(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
     yield [ask_judge()]
     return make_verdict(None, problem="")
@@ -204,6 +209,7 @@ def flow_without_problem(item: Item, settings: Any, rng: random.Random, template
         (flow_with_other_criterion, "has the criterion 'length', which the settings do not have"),
         (flow_without_opinions, "The verdict has no opinion"),
         (flow_off_the_scale, "has the value 7, which is off its scale"),
+        (flow_with_a_score, "The scores of the criterion 'brevity' have no scale"),
         (flow_without_problem, "has neither a value nor a problem"),
     ],
 )

@@ -71,7 +71,7 @@ def test_without_opinions_the_judges_view_says_so() -> None:
     prepare_study(labelled_items("11"))
     app = visit(PAGE, between="Judges")
     assert not app.exception
-    assert "This study has no judge opinions yet" in page_text(app)
+    assert "no targets with opinions of two or more judges" in page_text(app)
 
 
 def test_the_headline_has_interval_items_annotators_and_share_of_labels() -> None:
