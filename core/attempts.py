@@ -6,7 +6,7 @@ from typing import Any
 from core.answers import Format
 from core.llm.client import Reply
 from core.problems import Unreadable
-from core.trace import Ask, ReplyUnreadable, Turn
+from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
 
 _INCOMPLETE = {
     "cut off": "the reply was cut off at the limit of {limit} tokens",
@@ -71,6 +71,23 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
         return turn.model_copy(update=_reading(sent, reply.text))
     except Unreadable as error:
         return turn.model_copy(update={"problem": str(error)})
+
+
+def ended_early(turn: Turn) -> bool:
+    """Whether the reply was cut off or refused, which is never parsed."""
+    beginnings = tuple(reason.partition("{")[0] for reason in _INCOMPLETE.values())
+    return turn.problem.startswith(beginnings)
+
+
+def read_again(ask: Ask, turn: Turn) -> Turn:
+    """Return a stored turn as the parsers of this version read its reply; `ask` is what it answers."""
+    if ended_early(turn):
+        return turn
+    unread = with_reading(turn, ReadingReplaced(ask=0))
+    try:
+        return unread.model_copy(update=_reading(ask, turn.reply))
+    except Unreadable as error:
+        return unread.model_copy(update={"problem": str(error)})
 
 
 def _reading(ask: Ask, text: str) -> dict[str, Any]:

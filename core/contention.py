@@ -1,10 +1,13 @@
 """Contention: the disagreement between the opinions behind a verdict, from 0 (none) to 1 (maximal)."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from core.labels import Scale, Value
+from core.labels import Kind, Scale, Value
+from core.trace import Verdict
 
+UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "aiu_recall"})
+"""Kinds of opinions whose contention needs no scale."""
 DISPUTED_FROM = 0.5
 """The default from which a verdict counts as disputed: half of the scale, or two of three judges against one."""
 
@@ -27,6 +30,22 @@ def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, 
     if length and len(numbers) == len(readable):
         return min(1.0, (max(numbers) - min(numbers)) / length)
     return _division(readable)
+
+
+def verdict_contention(verdict: Verdict) -> float | None:
+    """Return the contention of a verdict: its own, else the largest of its targets by their last opinions.
+
+    Verdicts of earlier versions and imported ones have none of their own. It is computed where a target has two last
+    opinions or more that are not numbers on a scale, which is not stored with them; None where there is no such target.
+    """
+    if verdict.contention is not None:
+        return verdict.contention
+    by_target: dict[tuple[str, str, str], list[Value | None]] = defaultdict(list)
+    for opinion in verdict.opinions:
+        if opinion.stage == "last" and opinion.kind in UNORDERED_KINDS:
+            by_target[opinion.kind, opinion.criterion, opinion.part].append(opinion.value)
+    values = [contention(opinions) for opinions in by_target.values() if len(opinions) > 1]
+    return max((value for value in values if value is not None), default=None)
 
 
 def scale_length(scale: Scale | None) -> float | None:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from core.answers import Format
-from core.attempts import describe_difference, first_request, make_turn, plan_second_attempt, second_request
+from core.attempts import (
+    describe_difference,
+    ended_early,
+    first_request,
+    make_turn,
+    plan_second_attempt,
+    second_request,
+)
+from core.extraction import can_extract, extraction_ask
 from core.llm.client import Model, Reply, Sampler
 from core.llm.limits import Limits
 from core.problems import PermanentFailure, Problem, RunStopped, SchemaRefused, TemporaryFailure
@@ -19,13 +27,17 @@ from core.trace import (
     CallFailed,
     Event,
     Flow,
+    ReplyExtracted,
     ReplyUnreadable,
+    Spec,
     TraceFailed,
-    TraceRestarted,
     Turn,
     TurnCompleted,
     Verdict,
     VerdictReached,
+    current_events,
+    extracted_reading,
+    with_reading,
 )
 
 T = TypeVar("T")
@@ -38,9 +50,15 @@ class _TraceCannotContinue(Problem):
 
 
 async def run_flow(
-    flow: Flow, model: Model, record: Record, *, stored: Sequence[Event] = (), limits: Limits | None = None
+    flow: Flow,
+    model: Model,
+    record: Record,
+    *,
+    stored: Sequence[Event] = (),
+    limits: Limits | None = None,
+    extractor: Spec | None = None,
 ) -> Verdict | None:
-    """Run a trace to its end, starting from the stored events.
+    """Run a trace to its end, starting from the stored events. `extractor` is asked about unreadable replies.
 
     Returns its verdict, or None when it failed; the last event then states the reason. Raises RunStopped when the run
     was cancelled or reached its cost limit; calls in progress are completed and recorded first.
@@ -49,7 +67,7 @@ async def run_flow(
     if known.verdict is not None:
         return known.verdict
     try:
-        return await _TraceRunner(model, record, known, limits or Limits()).run(flow)
+        return await _TraceRunner(model, record, known, limits or Limits(), extractor).run(flow)
     except RunStopped:
         raise
     except Problem as problem:
@@ -65,21 +83,22 @@ class _StoredTurns:
 
     completed: dict[int, Turn] = field(default_factory=dict)
     unreadable: dict[int, ReplyUnreadable] = field(default_factory=dict)
+    extracted: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_StoredTurns":
         known = cls()
-        for event in events:
+        for event in current_events(events):
             match event:
                 case TurnCompleted(ask=number, turn=turn):
                     known.completed[number] = turn
                 case ReplyUnreadable(ask=number):
                     known.unreadable[number] = event
+                case ReplyExtracted(ask=number):
+                    known.extracted.add(number)
                 case VerdictReached(verdict=verdict):
                     known.verdict = verdict
-                case TraceRestarted():
-                    known = cls()
         return known
 
     def __contains__(self, number: int) -> bool:
@@ -102,6 +121,7 @@ class _TraceRunner:
     record: Record
     known: _StoredTurns
     limits: Limits
+    extractor: Spec | None = None
 
     async def run(self, flow: Flow) -> Verdict:
         asks, verdict = _advance(flow, None)
@@ -121,7 +141,12 @@ class _TraceRunner:
         for number, ask in enumerate(asks, start=first):
             self.known.check(number, ask)
         batches = self.group_samples(asks, first)
-        pending = [self.complete_turn(number, ask, batches.get(number)) for number, ask in enumerate(asks, start=first)]
+        # Where a later ask was answered, the flow went on with the replies of this round as they were read.
+        was_used = any(number >= first + len(asks) for number in self.known.completed)
+        pending = [
+            self.read_turn(number, ask, batches.get(number), extract=not was_used)
+            for number, ask in enumerate(asks, start=first)
+        ]
         results = await asyncio.gather(*pending, return_exceptions=True)
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
@@ -137,6 +162,19 @@ class _TraceRunner:
         groups = [numbers for numbers in same_ask.values() if len(numbers) > 1]
         batches = [_SampleBatch(self, asks[numbers[0] - first], numbers) for numbers in groups]
         return {number: batch for batch in batches for number in batch.numbers}
+
+    async def read_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None", *, extract: bool) -> Turn:
+        """Return the turn of one ask, read by the extractor where the run has one and the parser could not."""
+        turn = await self.complete_turn(number, ask, batch)
+        if self.extractor is None or not extract or number in self.known.extracted or ended_early(turn):
+            return turn
+        if not can_extract(ask, turn):
+            return turn
+        extraction = extraction_ask(ask, turn, self.extractor)
+        reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
+        extracted = make_turn(extraction, reply)
+        await self.record(ReplyExtracted(ask=number, turn=extracted))
+        return turn if extracted.reading is None else with_reading(turn, extracted_reading(number, extracted))
 
     async def complete_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None" = None) -> Turn:
         """Return the turn of one ask, stored or new; an unreadable reply is requested a second time."""

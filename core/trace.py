@@ -4,6 +4,7 @@ A protocol is a generator without I/O (like httpx's `auth_flow`): it yields a ro
 returns a verdict. Asks of one yield may run in parallel; whatever depends on their replies is a later yield.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -149,6 +150,11 @@ class Turn(Frozen):
     """Who read the reply: empty for the parser, "extractor: MODEL" or "person: NAME"."""
 
     @property
+    def is_unreadable(self) -> bool:
+        """Whether a value was asked for and none could be read; some asks ask for none."""
+        return self.reading is None and bool(self.problem)
+
+    @property
     def statement(self) -> str:
         """The reply as other judges hear it: without thinking between tags; structured output as text."""
         return spoken_text(self.reply)
@@ -242,17 +248,104 @@ class TraceRestarted(Frozen):
     reason: str
 
 
+class ReplyExtracted(Frozen):
+    """An extractor model was asked which value an unreadable reply states. `turn` is the extractor's own."""
+
+    type: Literal["extracted"] = "extracted"
+    ask: int
+    turn: Turn
+
+
+class ReadingReplaced(Frozen):
+    """A later reading of a turn's reply. The reply, and every earlier reading, stay stored."""
+
+    type: Literal["reading"] = "reading"
+    ask: int
+    reading: Value | None = None
+    problem: str = ""
+    """Why the reply has no reading; empty where it has one."""
+    reading_rule: str = ""
+    reading_span: tuple[int, int] | None = None
+    read_by: str = ""
+    """As in `Turn`: empty for the parsers of a later version, or "person: NAME"."""
+
+
+class ReadingWithdrawn(Frozen):
+    """The last `ReadingReplaced` of an ask was withdrawn: the reading before it counts again."""
+
+    type: Literal["reading_withdrawn"] = "reading_withdrawn"
+    ask: int
+    by: str
+    """The name of the person who withdrew it."""
+
+
 Event = Annotated[
-    TurnCompleted | ReplyUnreadable | CallFailed | VerdictReached | TraceFailed | TraceRestarted,
+    TurnCompleted
+    | ReplyUnreadable
+    | CallFailed
+    | VerdictReached
+    | TraceFailed
+    | TraceRestarted
+    | ReplyExtracted
+    | ReadingReplaced
+    | ReadingWithdrawn,
     Field(discriminator="type"),
 ]
 EVENT_ADAPTER: TypeAdapter[Any] = TypeAdapter(Event)
+NumberedEvent = tuple[int, Event]
+"""The sequence number of an event in its trace, and the event."""
 
 
 def current_events(events: Sequence[Event]) -> list[Event]:
-    """Return the events that are not superseded: those from the last restart on."""
-    restarts = [index for index, event in enumerate(events) if isinstance(event, TraceRestarted)]
-    return list(events[restarts[-1] if restarts else 0 :])
+    """Return the events as they count now; see `current_numbered_events`."""
+    return [event for _, event in current_numbered_events(list(enumerate(events)))]
+
+
+def current_numbered_events(events: Sequence[NumberedEvent]) -> list[NumberedEvent]:
+    """Return the events that are not superseded, with each turn's current reading.
+
+    Left out are the events before the last restart, and every verdict but the last: a later reading leads to a new one.
+    """
+    restarts = [index for index, (_, event) in enumerate(events) if isinstance(event, TraceRestarted)]
+    current = events[restarts[-1] if restarts else 0 :]
+    readings = _current_readings([event for _, event in current])
+    last_verdict = max((seq for seq, event in current if isinstance(event, VerdictReached)), default=None)
+    return [
+        (seq, _with_reading(event, readings))
+        for seq, event in current
+        if not isinstance(event, VerdictReached) or seq == last_verdict
+    ]
+
+
+def _current_readings(events: Sequence[Event]) -> dict[int, ReadingReplaced]:
+    """Return ask -> the reading that replaces its turn's own."""
+    readings: dict[int, list[ReadingReplaced]] = defaultdict(list)
+    for event in events:
+        match event:
+            case ReplyExtracted(ask=ask, turn=turn) if turn.reading is not None:
+                readings[ask].append(extracted_reading(ask, turn))
+            case ReadingReplaced(ask=ask):
+                readings[ask].append(event)
+            case ReadingWithdrawn(ask=ask) if readings[ask]:
+                readings[ask].pop()
+    return {ask: replaced[-1] for ask, replaced in readings.items() if replaced}
+
+
+def extracted_reading(ask: int, turn: Turn) -> ReadingReplaced:
+    """Return what an extractor's turn says about the reply to an ask. It rests on no span of that reply."""
+    return ReadingReplaced(ask=ask, reading=turn.reading, reading_rule="extracted", read_by=f"extractor: {turn.model}")
+
+
+def _with_reading(event: Event, readings: Mapping[int, ReadingReplaced]) -> Event:
+    if not isinstance(event, TurnCompleted) or event.ask not in readings:
+        return event
+    return event.model_copy(update={"turn": with_reading(event.turn, readings[event.ask])})
+
+
+def with_reading(turn: Turn, reading: ReadingReplaced) -> Turn:
+    """Return the turn with another reading of its reply."""
+    fields = ("reading", "problem", "reading_rule", "reading_span", "read_by")
+    return turn.model_copy(update={name: getattr(reading, name) for name in fields})
 
 
 def completed_turns(events: Sequence[Event]) -> list[Turn]:

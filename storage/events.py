@@ -8,9 +8,12 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Opinion, Target
-from core.trace import EVENT_ADAPTER, Event, ReplyUnreadable, TurnCompleted
+from core.trace import EVENT_ADAPTER, Event, ReplyExtracted, ReplyUnreadable, TurnCompleted
 from storage.json_columns import sanitize
 from storage.tables import EventRow, now
+
+EventWithTurn = TurnCompleted | ReplyUnreadable | ReplyExtracted
+"""Events of calls that were answered."""
 
 
 def opinion_target(item: str, opinion: Opinion) -> Target:
@@ -36,7 +39,7 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, A
     """Return the columns of an event, with the prompt apart from the body."""
     body = sanitize(event.model_dump(mode="json"))
     text, usage = "", {}
-    if isinstance(event, TurnCompleted | ReplyUnreadable):
+    if isinstance(event, EventWithTurn):
         text, body["turn"]["prompt"], usage = body["turn"]["prompt"], "", body["turn"]["usage"]
     return {
         "trace_id": trace_id,
@@ -56,7 +59,7 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, A
 def parse_event(body: str, prompt: str = "") -> Event:
     """Return an event from its columns."""
     event: Event = EVENT_ADAPTER.validate_json(body)
-    if prompt and isinstance(event, TurnCompleted | ReplyUnreadable):
+    if prompt and isinstance(event, EventWithTurn):
         return event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": prompt})})
     return event
 

@@ -34,6 +34,8 @@ class Run:
     seed: int
     ceiling: float | None
     parallel: int
+    extractor: dict[str, Any] | None
+    """The settings of the model that is asked about unreadable replies; None for none."""
     source: str
     state: str
     problem: str
@@ -78,6 +80,7 @@ def create(
     seed: int = 0,
     ceiling: float | None = None,
     parallel: int = 8,
+    extractor: dict[str, Any] | None = None,
     limit: int | None = None,
     scenario: str | None = None,
 ) -> int:
@@ -96,11 +99,19 @@ def create(
         seed=seed,
         ceiling=ceiling,
         parallel=parallel,
+        extractor=extractor,
         source="live",
     )
     session.add(row)
     session.flush()
-    waiting = {"study_id": study_id, "run_id": row.id, "outcome": "waiting", "problem": "", "uncertainty": 0.0}
+    waiting = {
+        "study_id": study_id,
+        "run_id": row.id,
+        "outcome": "waiting",
+        "problem": "",
+        "uncertainty": 0.0,
+        "contention": None,
+    }
     traces = [waiting | {"item_id": item_id} for item_id in _item_ids(session, study_id, limit, scenario)]
     if not traces:
         raise Problem("There are no items to run over; import some first.")

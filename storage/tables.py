@@ -297,6 +297,8 @@ class RunRow(Table, table=True):
     """Dollars at which the run stops."""
     parallel: int = 8
     """Concurrent calls to one model."""
+    extractor: Any = Field(default=None, sa_column=_value_column())
+    """The model that is asked which value an unreadable reply states; None for none."""
     source: str = "live"
     state: str = "requested"
     """requested, cancelling, cancelled, stopped (at the ceiling, or by an error: see `problem`) or finished."""
@@ -316,6 +318,7 @@ class TraceRow(Table, table=True):
         UniqueConstraint("run_id", "item_id"),
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome", "claimed_until"),
+        Index(None, "study_id", "contention"),
     )
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner_column("study.id"))
@@ -326,6 +329,8 @@ class TraceRow(Table, table=True):
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
     uncertainty: float = 0.0
     """See `core.uncertainty`."""
+    contention: float | None = None
+    """See `core.contention`; None where there is no verdict, or where it cannot be computed."""
     claimed_by: str | None = None
     claimed_until: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
 
@@ -346,6 +351,33 @@ class EventRow(Table, table=True):
     seconds: float | None = None
     dollars: float | None = None
     at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
+class UnreadReplyRow(Table, table=True):
+    """A reply that the parser could not read, one a turn.
+
+    The rows follow from the events; they make replies that are to be read by a person countable and listable.
+    """
+
+    __tablename__ = "unread_reply"
+    __table_args__ = (
+        UniqueConstraint("trace_id", "ask"),
+        Index(None, "study_id", "read_by", "id"),
+        Index(None, "run_id"),
+    )
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    run_id: int = Field(sa_column=_owner_column("run.id"))
+    trace_id: int = Field(sa_column=_owner_column("trace.id"))
+    ask: int
+    seq: int
+    """The event with the turn."""
+    judge: str
+    step: str
+    reason: str = Field(sa_column=Column(Text, nullable=False))
+    """Why it is unreadable, without what differs from reply to reply: see `storage.unread.reason_without_details`."""
+    read_by: str = ""
+    """Empty while it is unreadable; else "parser" (of a later version), "extractor: MODEL" or "person: NAME"."""
 
 
 class OpinionRow(Table, table=True):

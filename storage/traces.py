@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Row, Select, Text, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, Text, cast, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.contention import verdict_contention
 from core.labels import Target
 from core.problems import Problem
-from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_events
+from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
-from storage import targets
+from storage import targets, unread
 from storage.database import insert_all
 from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow, now
+from storage.unread import Owner
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
 MAX_OPINIONS_LISTED = 8
@@ -40,6 +42,7 @@ class Trace:
     status: Status
     problem: str
     uncertainty: float
+    contention: float | None
 
 
 @dataclass(frozen=True)
@@ -115,15 +118,15 @@ def judged_targets(session: Session, trace_id: int) -> list[Target]:
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
     """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`).
 
-    Events that a restart superseded are left out; the restart is then the first event.
+    Superseded events are left out, and turns have their current readings, as far as the events after `after` tell: see
+    `core.trace.current_numbered_events`. A restart is then the first event.
     """
     query = (
         select(col(EventRow.seq), cast(col(EventRow.body), Text))
         .where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) > after)
         .order_by(col(EventRow.seq))
     )
-    numbered = [(seq, parse_event(body)) for seq, body in session.execute(query)]
-    return numbered[-len(current_events([event for _, event in numbered])) :] if numbered else []
+    return current_numbered_events([(seq, parse_event(body)) for seq, body in session.execute(query)])
 
 
 def verdict_criteria(session: Session, study_id: int) -> list[str]:
@@ -197,7 +200,7 @@ def prompt(session: Session, trace_id: int, seq: int) -> str:
 
 def totals(session: Session, *, trace_id: int | None = None, run_id: int | None = None) -> Totals:
     """Return the sums over the calls of a trace or a run."""
-    answered = col(EventRow.type).in_(("turn", "unreadable"))
+    answered = col(EventRow.type).in_(("turn", "unreadable", "extracted"))
     query = select(
         func.count().filter(answered),
         func.count().filter(col(EventRow.type) == "call_failed"),
@@ -225,10 +228,15 @@ class NewEvent:
 
 
 def append(session: Session, events: Sequence[NewEvent]) -> None:
-    """Append events to one or more traces; a verdict or a failure also sets the trace's outcome."""
+    """Append events to one or more traces.
+
+    A verdict or a failure also sets the trace's outcome. A second verdict, after a later reading, replaces the opinions
+    of the first.
+    """
     owners = _owners(session, {new.trace_id for new in events})
     rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
+    unread.insert(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
     for new in events:
         if isinstance(new.event, TraceFailed):
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
@@ -249,19 +257,17 @@ def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
     append(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
 
 
-@dataclass(frozen=True)
-class _Owner:
-    """The study, run and item of a trace."""
-
-    id: int
-    study_id: int
-    run_id: int
-    item: str
-
-
-def _save_verdict(session: Session, trace: _Owner, verdict: Verdict) -> None:
+def _save_verdict(session: Session, trace: Owner, verdict: Verdict) -> None:
     """Set a trace's outcome, and store the judges' opinions."""
-    _update(session, trace.id, outcome=verdict.outcome, problem="", uncertainty=uncertainty(verdict.opinions))
+    _update(
+        session,
+        trace.id,
+        outcome=verdict.outcome,
+        problem="",
+        uncertainty=uncertainty(verdict.opinions),
+        contention=verdict_contention(verdict),
+    )
+    session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id) == trace.id))
     opinions = [(opinion_target(trace.item, opinion), opinion) for opinion in verdict.opinions]
     target_ids = targets.get_or_create_ids(session, trace.study_id, {target for target, _ in opinions})
     rows = [
@@ -274,13 +280,13 @@ def _update(session: Session, trace_id: int, **values: Any) -> None:
     session.execute(update(TraceRow).where(col(TraceRow.id) == trace_id).values(**values))
 
 
-def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, _Owner]:
+def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     query = (
         select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
         .where(col(TraceRow.id).in_(trace_ids))
     )
-    return {row[0]: _Owner(*row) for row in session.execute(query)}
+    return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
 def _traces() -> Select[*tuple[Any, ...]]:
@@ -298,6 +304,7 @@ def _traces() -> Select[*tuple[Any, ...]]:
             col(TraceRow.claimed_until),
             col(TraceRow.problem),
             col(TraceRow.uncertainty),
+            col(TraceRow.contention),
         )
         .select_from(TraceRow)
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
@@ -336,7 +343,8 @@ def _status_conditions(status: Status | None) -> list[ColumnElement[bool]]:
 
 
 def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
-    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, uncertainty = row
+    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, *measures = row
+    uncertainty, contention = measures
     return Trace(
         id=id,
         study_id=study_id,
@@ -349,6 +357,7 @@ def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
         status=_status(outcome, claimed_until),
         problem=problem,
         uncertainty=uncertainty,
+        contention=contention,
     )
 
 

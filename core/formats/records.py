@@ -79,6 +79,8 @@ class RunRecord(Frozen):
     prompts: dict[str, str] = Field(default_factory=dict)
     """The text of each template as it was used."""
     seed: int = 0
+    extractor: dict[str, Any] | None = Field(default=None, exclude_if=lambda extractor: extractor is None)
+    """The model that was asked about unreadable replies; serialised only where there is one."""
     source: Literal["live", "imported", "sample"] = "imported"
     created_at: datetime | None = None
 

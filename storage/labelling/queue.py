@@ -47,7 +47,7 @@ class Queue:
     scenario: str | None = None
     run_id: int | None = None
     every: bool = False
-    """All targets of the kind in the order of the items; else the disputed ones, most uncertain first."""
+    """All targets of the kind in the order of the items; else the disputed ones, highest contention first."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,12 @@ def _target_query(queue: Queue) -> Select[*tuple[Any, ...]]:
         query.join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .where(col(TraceRow.outcome).in_(("disputed", "no_verdict")), *in_run)
-        .order_by(func.max(col(TraceRow.uncertainty)).desc(), col(ItemRow.position), col(TargetRow.id))
+        .order_by(
+            func.max(func.coalesce(col(TraceRow.contention), -1.0)).desc(),  # unknown contention comes last
+            func.max(col(TraceRow.uncertainty)).desc(),
+            col(ItemRow.position),
+            col(TargetRow.id),
+        )
     )
 
 

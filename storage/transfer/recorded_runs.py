@@ -8,16 +8,18 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.contention import verdict_contention
 from core.formats.records import RunRecord, TraceRecord
 from core.labels import Opinion, Target
 from core.problems import Problem
-from core.trace import TraceFailed, VerdictReached
+from core.trace import TraceFailed, VerdictReached, current_events
 from core.uncertainty import uncertainty
-from storage import items
+from storage import items, unread
 from storage.database import batches, insert_all
 from storage.events import event_row, opinion_row, opinion_target
 from storage.fingerprints import to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
+from storage.unread import Owner
 
 BATCH = 500
 """Traces inserted at once."""
@@ -34,7 +36,7 @@ def opinion_targets(traces: Sequence[TraceRecord]) -> Iterator[Target]:
 
 def trace_opinions(record: TraceRecord) -> Iterator[Opinion]:
     """Yield the judges' opinions in a trace."""
-    for event in record.events:
+    for event in current_events(record.events):
         if isinstance(event, VerdictReached):
             yield from event.verdict.opinions
 
@@ -93,6 +95,14 @@ def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
         for seq, event in enumerate(trace.record.events)
     ]
     insert_all(session, EventRow, rows)
+    unread.insert(
+        session,
+        [
+            (Owner(trace.id, trace.study_id, trace.run_id, trace.record.item), trace.id, seq, event)
+            for trace in traces
+            for seq, event in enumerate(trace.record.events)
+        ],
+    )
 
 
 def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: Mapping[Target, int]) -> None:
@@ -165,6 +175,7 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
         settings=record.settings,
         prompts=record.prompts,
         seed=record.seed,
+        extractor=record.extractor,
         source="imported" if record.source == "live" else record.source,
         state="finished",
         created_at=to_utc(record.created_at) or now(),
@@ -180,10 +191,15 @@ def _trace_row(study_id: int, run_id: int, item_id: int, record: TraceRecord) ->
         "outcome": "waiting",
         "problem": "",
         "uncertainty": 0.0,
+        "contention": None,
     }
     match record.events[-1] if record.events else None:
         case VerdictReached(verdict=verdict):
-            row |= {"outcome": verdict.outcome, "uncertainty": uncertainty(verdict.opinions)}
+            row |= {
+                "outcome": verdict.outcome,
+                "uncertainty": uncertainty(verdict.opinions),
+                "contention": verdict_contention(verdict),
+            }
         case TraceFailed(problem=problem):
             row |= {"outcome": "failed", "problem": problem}
     return row

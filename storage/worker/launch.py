@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from core.llm.costs import CostEstimate
 from core.llm.router import Router
 from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
+from core.templates import replace_templates
+from core.trace import Spec
 from storage import runs, studies
 from storage.database import reading, writing
 from storage.runs import Progress, Run
@@ -40,11 +42,16 @@ class RunRequest:
     ceiling: float | None = None
     limit: int | None = None
     scenario: str | None = None
+    extractor: Spec | None = None
+    """The model that is asked which value an unreadable reply states; None for none."""
+    own_prompts: Mapping[str, str] = field(default_factory=dict)
+    """Template name -> text that this run uses instead of the study's."""
 
     @property
     def prompts(self) -> dict[str, str]:
-        """The text of every template of the protocol, with the study's own in place."""
-        return self.study.templates(self.protocol.name)
+        """The text of every template of the protocol, with the study's own and then the run's own in place."""
+        templates = self.study.templates(self.protocol.name)
+        return replace_templates(self.protocol.name, templates, self.own_prompts)
 
     @property
     def criterion(self) -> str:
@@ -106,6 +113,7 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             seed=request.seed,
             ceiling=request.ceiling,
             parallel=request.parallel,
+            extractor=None if request.extractor is None else request.extractor.model_dump(mode="json"),
             limit=request.limit,
             scenario=request.scenario,
         )

@@ -27,7 +27,7 @@ from core.problems import Problem, RunStopped
 from core.protocols import Protocol, registry, trace_rng
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
-from core.trace import Event
+from core.trace import Event, Spec
 from storage import events, items, runs, studies, traces
 from storage.database import reading, writing
 from storage.runs import Run
@@ -115,6 +115,7 @@ class _RunExecution:
     failed: int = 0
     protocol: Protocol = field(init=False)
     settings: Frozen = field(init=False)
+    extractor: Spec | None = field(init=False)
 
     async def execute(self, at_once: int) -> None:
         """Claim and execute traces, `at_once` of them, until none is waiting or the run is stopped.
@@ -123,6 +124,7 @@ class _RunExecution:
         """
         self.protocol = registry.get(self.run.protocol)
         self.settings = validate_settings(self.run.settings, self.protocol)
+        self.extractor = Spec.model_validate(self.run.extractor) if self.run.extractor else None
         if not self.protocol.is_current(self.run.prompts):
             self.run = await asyncio.to_thread(_update_prompts, self.engine, self.run)
         running: set[asyncio.Task[None]] = set()
@@ -154,7 +156,9 @@ class _RunExecution:
         rng = trace_rng(self.run.seed, trace.item)
         flow = self.protocol.flow(trace.item, self.settings, rng, self.run.prompts)
         try:
-            verdict = await run_flow(flow, self.model, record, stored=trace.stored, limits=self.limits)
+            verdict = await run_flow(
+                flow, self.model, record, stored=trace.stored, limits=self.limits, extractor=self.extractor
+            )
         except RunStopped as reason:
             self.stopped = self.stopped or str(reason)
             return

@@ -1,0 +1,225 @@
+"""Replies that the parser could not read: listed, counted, and marked once they are read.
+
+The rows follow from the events of a trace. A reply that a person, an extractor or newer parsers could read stays
+listed, with who read it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Text, cast, delete, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.trace import (
+    Event,
+    ReadingReplaced,
+    ReadingWithdrawn,
+    ReplyExtracted,
+    TraceRestarted,
+    Turn,
+    TurnCompleted,
+    current_numbered_events,
+)
+from storage.database import insert_all
+from storage.events import parse_event
+from storage.tables import EventRow, ItemRow, RunRow, TraceRow, UnreadReplyRow
+
+READ_BY_PARSER = "parser"
+PAGE = 20
+"""Replies on a page of the list."""
+_DETAILS = re.compile(r"“[^”]*”|\"[^\"]*\"|'[^']*'|\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The study, run and item of a trace."""
+
+    id: int
+    study_id: int
+    run_id: int
+    item: str
+
+
+@dataclass(frozen=True)
+class UnreadFilter:
+    """Conditions on unreadable replies; None is no condition."""
+
+    study_id: int
+    run_id: int | None = None
+    judge: str | None = None
+    step: str | None = None
+    reason: str | None = None
+    read: bool = False
+    """Replies that were read since by a person, an extractor or newer parsers, instead of those that are unreadable."""
+
+
+@dataclass(frozen=True)
+class UnreadCount:
+    """The unreadable replies of one judge, step and reason."""
+
+    judge: str
+    step: str
+    reason: str
+    replies: int
+    of: int
+    """All replies of the judge in this step."""
+
+
+@dataclass(frozen=True)
+class UnreadReply:
+    """An unreadable reply with its place."""
+
+    id: int
+    """The key by which the list is paged."""
+    trace_id: int
+    ask: int
+    run: str
+    item: str
+    reason: str
+    read_by: str
+    turn: Turn
+    """With its current reading, and without its prompt."""
+
+
+def reason_without_details(problem: str) -> str:
+    """Return a problem with "…" for quoted text and numbers, so that equal causes have equal reasons."""
+    return _DETAILS.sub("…", problem)
+
+
+def insert(session: Session, added: Sequence[tuple[Owner, int, int, Event]]) -> None:
+    """Update the list for events that were added, as (owner, trace id, sequence number, event)."""
+    rows = [
+        _row(owner, seq, event)
+        for owner, _, seq, event in added
+        if isinstance(event, TurnCompleted) and event.turn.is_unreadable
+    ]
+    insert_all(session, UnreadReplyRow, rows)
+    reread = {
+        trace_id: owner
+        for owner, trace_id, _, event in added
+        if isinstance(event, ReplyExtracted | ReadingReplaced | ReadingWithdrawn | TraceRestarted)
+    }
+    for trace_id, owner in reread.items():
+        _synchronize(session, trace_id, owner)
+
+
+def _row(owner: Owner, seq: int, event: TurnCompleted, read_by: str = "") -> dict[str, Any]:
+    return {
+        "study_id": owner.study_id,
+        "run_id": owner.run_id,
+        "trace_id": owner.id,
+        "ask": event.ask,
+        "seq": seq,
+        "judge": event.turn.speaker,
+        "step": event.turn.step,
+        "reason": reason_without_details(event.turn.problem),
+        "read_by": read_by,
+    }
+
+
+def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
+    """Make the rows of one trace follow from its events; a row that stays keeps its id."""
+    stored = _events(session, trace_id)
+    original = {seq: event for seq, event in stored if isinstance(event, TurnCompleted)}
+    wanted = {}
+    for seq, event in current_numbered_events(stored):
+        if isinstance(event, TurnCompleted) and (event.turn.is_unreadable or original[seq].turn.is_unreadable):
+            unreadable = event if event.turn.is_unreadable else original[seq]
+            read_by = "" if event.turn.is_unreadable else event.turn.read_by or READ_BY_PARSER
+            wanted[event.ask] = _row(owner, seq, unreadable, read_by)
+    rows = {row.ask: row for row in session.scalars(select(UnreadReplyRow).where(_of_trace(trace_id)))}
+    for ask, row in rows.items():
+        if ask in wanted:
+            row.sqlmodel_update(wanted.pop(ask))
+        else:
+            session.execute(delete(UnreadReplyRow).where(col(UnreadReplyRow.id) == row.id))
+    session.flush()
+    insert_all(session, UnreadReplyRow, list(wanted.values()))
+
+
+def _of_trace(trace_id: int) -> ColumnElement[bool]:
+    return col(UnreadReplyRow.trace_id) == trace_id
+
+
+def _events(session: Session, trace_id: int) -> list[tuple[int, Event]]:
+    query = (
+        select(col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id) == trace_id)
+        .order_by(col(EventRow.seq))
+    )
+    return [(seq, parse_event(body)) for seq, body in session.execute(query)]
+
+
+def counts(session: Session, filter: UnreadFilter) -> list[UnreadCount]:
+    """Return the number of replies by judge, step and reason, the most first."""
+    group = (col(UnreadReplyRow.judge), col(UnreadReplyRow.step), col(UnreadReplyRow.reason))
+    number = func.count()
+    query = select(*group, number).where(*_conditions(filter)).group_by(*group).order_by(number.desc(), *group)
+    rows = session.execute(query).all()
+    totals = _replies_by_step(session, filter) if rows else {}
+    return [UnreadCount(*row, of=totals.get((row[0], row[1]), 0)) for row in rows]
+
+
+def _replies_by_step(session: Session, filter: UnreadFilter) -> dict[tuple[str, str], int]:
+    """Return (judge, step) -> the number of its replies, in the runs of the filter."""
+    speaker = col(EventRow.body)["turn"]["speaker"].as_string()
+    step = col(EventRow.body)["turn"]["step"].as_string()
+    query = (
+        select(speaker, step, func.count())
+        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
+        .where(col(RunRow.study_id) == filter.study_id, col(EventRow.type) == "turn")
+        .group_by(speaker, step)
+    )
+    if filter.run_id is not None:
+        query = query.where(col(RunRow.id) == filter.run_id)
+    return {(judge, name): number for judge, name, number in session.execute(query)}
+
+
+def find(session: Session, filter: UnreadFilter, *, after: int = 0, limit: int = PAGE) -> list[UnreadReply]:
+    """Return the replies whose key is above `after`, in the order in which they were stored."""
+    query = (
+        _replies().where(*_conditions(filter), col(UnreadReplyRow.id) > after).order_by(col(UnreadReplyRow.id))
+    ).limit(limit)
+    return [_reply(session, *row) for row in session.execute(query)]
+
+
+def _replies() -> Any:
+    return (
+        select(
+            col(UnreadReplyRow.id),
+            col(UnreadReplyRow.trace_id),
+            col(UnreadReplyRow.ask),
+            col(RunRow.name),
+            col(ItemRow.key),
+            col(UnreadReplyRow.reason),
+            col(UnreadReplyRow.read_by),
+        )
+        .join(TraceRow, col(TraceRow.id) == col(UnreadReplyRow.trace_id))
+        .join(RunRow, col(RunRow.id) == col(UnreadReplyRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+    )
+
+
+def _reply(session: Session, id: int, trace_id: int, ask: int, *columns: str) -> UnreadReply:
+    run, item, reason, read_by = columns
+    events = current_numbered_events(_events(session, trace_id))
+    turn = next(event.turn for _, event in events if isinstance(event, TurnCompleted) and event.ask == ask)
+    return UnreadReply(id, trace_id, ask, run, item, reason, read_by, turn)
+
+
+def _conditions(filter: UnreadFilter) -> list[ColumnElement[bool]]:
+    row = UnreadReplyRow
+    conditions = [col(row.study_id) == filter.study_id]
+    conditions.append(col(row.read_by) != "" if filter.read else col(row.read_by) == "")
+    for column, value in (
+        (row.run_id, filter.run_id),
+        (row.judge, filter.judge),
+        (row.step, filter.step),
+        (row.reason, filter.reason),
+    ):
+        if value is not None:
+            conditions.append(col(column) == value)
+    return conditions

@@ -1,0 +1,247 @@
+"""Later readings of stored replies: by a person, by newer parsers, withdrawn, and refused where calls are missing."""
+
+import asyncio
+
+import pytest
+
+from core.items import Criterion
+from core.llm.client import Reply, ScriptedModel
+from core.problems import Problem
+from core.protocols import Judge
+from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.settings import Settings
+from core.protocols.single_judge.settings import PairSettings
+from core.replay import NeedsCalls
+from core.trace import Spec, TurnCompleted, Usage, completed_turns
+from storage import readings, studies, traces, unread
+from storage.database import reading, writing
+from storage.reports.opinions import opinion_frame
+from storage.traces import Filter
+from storage.transfer import export_records, import_records
+from storage.unread import UnreadFilter
+from storage.worker import launch
+from storage.worker.launch import RunRequest
+
+UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
+
+
+def judge(name):
+    return Judge(name=name, spec=Spec(model=name))
+
+
+def execute(engine, study, protocol, settings, script, **options):
+    """Run a protocol over the study, and return the ids of its traces in the order of the items."""
+    request = RunRequest(study, PROTOCOLS[protocol], settings, protocol, **options)
+    run_id = launch.create_run(engine, request)
+    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(script)))
+    with reading(engine) as session:
+        return [trace.id for trace in traces.find(session, Filter(study.id, run_id))]
+
+
+@pytest.fixture
+def a_single_trace(engine, a_study):
+    """A judge that reads the responses in swapped order, whose reply on the first item is unreadable."""
+    settings = PairSettings(judge=judge("ann-judge"), criterion=Criterion(name="helpfulness"))
+    script = lambda ask: UNREADABLE if "item 0" in str((*ask.history, ask.prompt)) else "Final answer: 1"  # noqa: E731
+    return execute(engine, a_study, "single-judge", settings, script)[0]
+
+
+@pytest.fixture
+def a_debate(engine, a_study):
+    settings = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
+    script = lambda ask: UNREADABLE if ask.speaker == "a" and not ask.round else "Final answer: 2"  # noqa: E731
+    return execute(engine, a_study, "scaleeval", settings, script)[0]
+
+
+def turns_of(engine, trace_id):
+    with reading(engine) as session:
+        return completed_turns([event for _, event in traces.events(session, trace_id)])
+
+
+def verdict_opinions(engine, study, trace_id):
+    with reading(engine) as session:
+        frame = opinion_frame(session, study.id)
+    return frame[(frame["trace"] == trace_id) & (frame["stage"] == "verdict")]["value"].tolist()
+
+
+def get(engine, trace_id):
+    with reading(engine) as session:
+        return traces.get(session, trace_id)
+
+
+def listed(engine, study, **conditions):
+    with reading(engine) as session:
+        return unread.find(session, UnreadFilter(study.id, **conditions))
+
+
+def test_a_person_states_what_a_reply_says_and_figures_use_it(engine, a_study, a_single_trace):
+    assert verdict_opinions(engine, a_study, a_single_trace) == [None]
+    with reading(engine) as session:
+        ask = readings.find_ask(session, a_single_trace, 0)
+    assert ask.answer.names() == ("Submission 1", "Submission 2")
+    with writing(engine) as session:
+        readings.state(session, a_single_trace, 0, 1, "ann")
+    expected = ask.shown[0]
+    (turn, *_) = turns_of(engine, a_single_trace)
+    assert (turn.reading, turn.read_by, turn.reply) == (expected, "person: ann", UNREADABLE)
+    trace = get(engine, a_single_trace)
+    assert trace.status == "agreed"
+    assert verdict_opinions(engine, a_study, a_single_trace) == [expected]
+    with reading(engine) as session:
+        stored = traces.events_with_prompts(session, a_single_trace)
+    first = next(event for event in stored if isinstance(event, TurnCompleted))
+    assert first.turn.reading is None and first.turn.problem, "the parser's result is not overwritten"
+
+
+def test_a_stated_value_can_be_withdrawn(engine, a_study, a_single_trace):
+    with writing(engine) as session:
+        readings.state(session, a_single_trace, 0, 2, "ann")
+        readings.state(session, a_single_trace, 0, 0, "ben")
+    assert verdict_opinions(engine, a_study, a_single_trace) == [0]
+    assert listed(engine, a_study) == []
+    with writing(engine) as session:
+        readings.withdraw(session, a_single_trace, 0, "ben")
+    assert turns_of(engine, a_single_trace)[0].read_by == "person: ann"
+    with writing(engine) as session:
+        readings.withdraw(session, a_single_trace, 0, "ann")
+    assert get(engine, a_single_trace).status == "no_verdict"
+    assert verdict_opinions(engine, a_study, a_single_trace) == [None]
+    assert [reply.ask for reply in listed(engine, a_study)] == [0]
+    with writing(engine) as session, pytest.raises(Problem, match="no later reading"):
+        readings.withdraw(session, a_single_trace, 0, "ann")
+
+
+@pytest.mark.parametrize("value", [3, -1, 1.5, "x", None, {"a": 1}])
+def test_a_value_that_does_not_fit_is_refused(engine, a_single_trace, value):
+    with writing(engine) as session, pytest.raises(Problem, match="does not fit"):
+        readings.state(session, a_single_trace, 0, value, "ann")
+
+
+def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_study, a_single_trace):
+    with writing(engine) as session, pytest.raises(Problem, match="no ask 7"):
+        readings.state(session, a_single_trace, 7, 1, "ann")
+    settings = PairSettings(judge=judge("b"), criterion=Criterion(name="helpfulness"))
+    request = RunRequest(a_study, PROTOCOLS["single-judge"], settings, "waiting")
+    run_id = launch.create_run(engine, request)
+    with writing(engine) as session:
+        waiting = traces.find(session, Filter(a_study.id, run_id))[0].id
+        with pytest.raises(Problem, match="no verdict yet"):
+            readings.state(session, waiting, 0, 1, "ann")
+
+
+def test_a_value_with_which_judges_would_have_been_asked_less_still_counts(engine, a_study, a_debate):
+    """Had the first opinion been read as 2, both judges would have agreed without a discussion."""
+    with reading(engine) as session:
+        ask = next(ask for ask, turn in enumerate(turns_of(engine, a_debate)) if turn.is_unreadable)
+        choice = 1 + readings.find_ask(session, a_debate, ask).shown.index(2)
+    before = len(turns_of(engine, a_debate))
+    with writing(engine) as session:
+        other = next(turn.reading for turn in turns_of(engine, a_debate) if not turn.is_unreadable)
+        readings.state(session, a_debate, ask, choice if other == 2 else 3 - choice, "ann")
+    assert get(engine, a_debate).status == "agreed"
+    assert len(turns_of(engine, a_debate)) == before
+
+
+def test_unreadable_replies_are_counted_and_paged_by_key(engine, a_study):
+    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
+    execute(engine, a_study, "single-judge", settings, lambda ask: UNREADABLE)
+    with reading(engine) as session:
+        (count,) = unread.counts(session, UnreadFilter(a_study.id))
+        assert (count.judge, count.step, count.replies, count.of) == ("j", "choice", 3, 3)
+        first = unread.find(session, UnreadFilter(a_study.id), limit=2)
+        rest = unread.find(session, UnreadFilter(a_study.id), after=first[-1].id, limit=2)
+        assert sorted(reply.item for reply in [*first, *rest]) == ["item 0", "item 1", "item 2"]
+        assert first[0].turn.reply == UNREADABLE
+        assert unread.find(session, UnreadFilter(a_study.id, judge="someone else")) == []
+        assert unread.find(session, UnreadFilter(a_study.id, reason=count.reason)) != []
+
+
+def make_unreadable(engine, trace_id, ask=0):
+    """Store a readable turn as an earlier version without a parser for it would have."""
+    from sqlalchemy import select
+    from sqlmodel import col
+
+    from storage.tables import EventRow
+
+    with writing(engine) as session:
+        row = session.scalars(
+            select(EventRow).where(col(EventRow.trace_id) == trace_id, col(EventRow.type) == "turn")
+        ).first()
+        turn = {**row.body["turn"], "reading": None, "problem": "no number"}
+        row.body = {**row.body, "turn": {k: v for k, v in turn.items() if not k.startswith("reading_")}}
+
+
+def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_study):
+    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
+    trace_id = execute(engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    make_unreadable(engine, trace_id)
+    (listed_only,) = readings.reread_study(engine, a_study)
+    (change,) = listed_only.changes
+    assert (change.old, change.rule, change.judge) == (None, "labelled", "j")
+    assert turns_of(engine, trace_id)[0].reading is None
+    (applied,) = readings.reread_study(engine, a_study, apply=True)
+    assert applied.changes == listed_only.changes
+    turn = turns_of(engine, trace_id)[0]
+    assert (turn.reading, turn.read_by) == (change.new, "")
+    assert turn.reply[slice(*turn.reading_span)] == "Final answer: 1"
+    assert list(readings.reread_study(engine, a_study)) == []
+
+
+def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
+    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
+    trace_id = execute(engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    with writing(engine) as session:
+        readings.state(session, trace_id, 0, 0, "ann")
+    assert list(readings.reread_study(engine, a_study, apply=True)) == []
+    assert turns_of(engine, trace_id)[0].reading == 0
+
+
+def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_study):
+    settings = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
+    trace_id = execute(engine, a_study, "scaleeval", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    assert len(turns_of(engine, trace_id)) == 2, "agreed at once"
+    from sqlalchemy import select
+    from sqlmodel import col
+
+    from storage.tables import EventRow
+
+    with writing(engine) as session:
+        row = session.scalars(
+            select(EventRow).where(col(EventRow.trace_id) == trace_id, col(EventRow.type) == "turn")
+        ).first()
+        reply = row.body["turn"]["reply"].replace("1", "2")
+        row.body = {**row.body, "turn": {**row.body["turn"], "reply": reply}}
+    (found,) = readings.reread_study(engine, a_study, apply=True)
+    assert "would be asked" in found.needs_calls and found.changes
+    assert get(engine, trace_id).status == "agreed"
+    with writing(engine) as session, pytest.raises(NeedsCalls):
+        readings.state(session, trace_id, 0, 0, "ann")
+
+
+def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_study):
+    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
+    usage = Usage(prompt_tokens=5, completion_tokens=1, dollars=0.5)
+    script = lambda ask: Reply(  # noqa: E731
+        text="Final answer: 2" if ask.spec.model == "reader" else UNREADABLE, usage=usage
+    )
+    trace_ids = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))
+    assert {turns_of(engine, trace_id)[0].read_by for trace_id in trace_ids} == {"extractor: reader"}
+    with reading(engine) as session:
+        totals = traces.totals(session, trace_id=trace_ids[0])
+    assert (totals.calls, totals.dollars, totals.unpriced) == (3, 1.5, 0)
+    assert listed(engine, a_study) == []
+    assert {reply.read_by for reply in listed(engine, a_study, read=True)} == {"extractor: reader"}
+
+
+def test_readings_survive_export_and_import(engine, a_study, a_single_trace):
+    with writing(engine) as session:
+        readings.state(session, a_single_trace, 0, 2, "ann")
+    records = list(export_records(engine, a_study))
+    import_records(engine, "copy", records)
+    with reading(engine) as session:
+        copy = studies.get(session, "copy")
+        imported = next(t for t in traces.find(session, Filter(copy.id)) if t.item == "item 0")
+        assert traces.events_with_prompts(session, imported.id) == traces.events_with_prompts(session, a_single_trace)
+        assert imported.status == "agreed"
+    assert verdict_opinions(engine, copy, imported.id) == verdict_opinions(engine, a_study, a_single_trace)
+    assert [reply.read_by for reply in listed(engine, copy, read=True)] == ["person: ann"]
