@@ -131,7 +131,14 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
-    from storage.worker import ceiling_warning, create_run, estimate_run, request_from_file, resume_run
+    from storage.worker import (
+        ceiling_warning,
+        create_run,
+        estimate_run,
+        receivers_sentence,
+        request_from_file,
+        resume_run,
+    )
 
     engine = open_database(database)
     if resume is not None:
@@ -141,8 +148,9 @@ def run(
         request = request_from_file(engine, find_study(engine, study), protocol, settings, name, **options)
         estimate = estimate_run(engine, request)
         if dry_run:
-            return print_result(asdict(estimate), estimate.summary(), as_json)
-        typer.echo("\n".join(filter(None, (estimate.summary(), ceiling_warning(request, estimate)))), err=True)
+            return print_result(asdict(estimate), f"{estimate.summary()}\n{receivers_sentence(request)}", as_json)
+        sentences = (estimate.summary(), receivers_sentence(request), ceiling_warning(request, estimate))
+        typer.echo("\n".join(filter(None, sentences)), err=True)
         run_id = create_run(engine, request)
     ended, progress = execute(engine, run_id, quiet=as_json)
     state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
@@ -236,6 +244,74 @@ def critiques(
 
 
 @app.command()
+def unread(
+    study: StudyName,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only the replies of this judge.")] = None,
+    step: Annotated[str | None, typer.Option(help="Only the replies in this step, such as opinion.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Print the text of at most this many replies.")] = 20,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
+    from storage import unread as replies
+    from storage.database import reading
+    from storage.worker import find_run
+
+    engine = open_database(database)
+    source = find_study(engine, study)
+    run_id = None if run is None else find_run(engine, source, run).id
+    conditions = replies.UnreadFilter(source.id, run_id, judge, step)
+    with reading(engine) as session:
+        counts = [asdict(count) for count in replies.counts(session, conditions)]
+        found = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
+    lines = [format_table(counts, "Every reply could be read."), *(f"\n{format_reply(reply)}" for reply in found)]
+    print_result({"counts": counts, "replies": found}, "\n".join(lines), as_json)
+
+
+def format_reply(reply: Mapping[str, Any]) -> str:
+    """Return an unreadable reply with its place; control characters of its text are not sent to the terminal."""
+    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in reply["reply"])
+    place = f"{reply['run']} · {reply['item']} · {reply['judge']} · {reply['step']}, round {reply['round']}"
+    return f"{place} (trace {reply['trace']}): {reply['problem']}\n    " + text.strip().replace("\n", "\n    ")
+
+
+@app.command()
+def reread(
+    study: StudyName,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Store the new readings, and the verdicts they lead to.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Apply the parsers of this version to stored replies. No model is called; without --apply nothing is stored.
+
+    A trace whose verdict would need new calls is listed, and left alone. Earlier readings stay stored.
+    """
+    from storage import readings
+
+    engine = open_database(database)
+    rereads = list(readings.reread_study(engine, find_study(engine, study), run=run, apply=apply))
+    changes = [
+        {**asdict(change), "outcome": trace.outcome, "needs_calls": trace.needs_calls}
+        for trace in rereads
+        for change in trace.changes
+    ]
+    skipped = [
+        {"trace_id": t.trace_id, "run": t.run, "item": t.item, "why": t.needs_calls} for t in rereads if t.needs_calls
+    ]
+    columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
+    applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
+    verb = "Stored" if apply else "Would change; add --apply to store"
+    parts = [format_table(applicable, "Every reply is read as before.")]
+    parts += [f"{verb}: {len(applicable)} readings."] if applicable else []
+    parts += ["Left alone, since the verdict would need new calls:", format_table(skipped, "")] if skipped else []
+    print_result({"applied": apply, "changes": changes, "left_alone": skipped}, "\n\n".join(parts), as_json)
+
+
+@app.command()
 def export(
     study: StudyName,
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
@@ -253,13 +329,16 @@ def export(
     instructions: Annotated[
         Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
     ] = None,
+    turns: Annotated[
+        Path | None, typer.Option(help="Write every reply with its reading to this CSV file, or .jsonl file.")
+    ] = None,
     every_sample: Annotated[
         bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
     ] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Export gold labels or a whole study. Area chairs' analyses are exported for instruction tuning."""
+    """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
     from core.formats import gold as gold_file
     from core.formats import instruction_tuning, tiebreak
     from core.formats.output import open_output
@@ -274,8 +353,9 @@ def export(
         verdict_runs,
     )
 
-    if gold is None and everything is None and instructions is None:
-        raise Problem("Name a file to write: --gold FILE.csv, --everything FILE.jsonl, --instructions FILE.jsonl.")
+    written = [str(path) for path in (gold, everything, instructions, turns) if path is not None]
+    if not written:
+        raise Problem("Name a file to write: --gold, --turns FILE.csv, --everything or --instructions FILE.jsonl.")
     engine = open_database(database)
     source = find_study(engine, study)
     if gold is not None:
@@ -294,8 +374,20 @@ def export(
         first = next(examples, None)  # raises Problem, where there are none, before a file is created
         with open_output(instructions) as stream:
             instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
-    written = [str(path) for path in (gold, everything, instructions) if path is not None]
+    if turns is not None:
+        export_turns(engine, source, turns)
     print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+def export_turns(engine: "Engine", study: "Study", path: Path) -> None:
+    """Write every turn of a study, as JSON lines where the file's name ends so, else as CSV."""
+    from core.formats import turns as turn_file
+    from core.formats.output import open_output
+    from storage.transfer import turn_rows
+
+    write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
+    with open_output(path) as stream:
+        write(turn_rows(engine, study), stream)
 
 
 @app.command()

@@ -15,7 +15,7 @@ One file holds one ask. Its first template has the file's name; variants and par
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -87,6 +87,18 @@ def render(templates: Templates, name: str, **values: object) -> str:
 def has_blank(templates: Templates, name: str, blank: str) -> bool:
     """Return whether the template `name` has the blank `$blank`."""
     return blank in _parsed(name, templates[name])[1]
+
+
+def blanks(text: str) -> frozenset[str]:
+    """Return the names of the blanks in a template's text."""
+    return frozenset(Template(text).get_identifiers())
+
+
+def check_template(name: str, text: str, allowed: Collection[str]) -> None:
+    """Raise Problem for a template that is empty, or has a blank that is not one of `allowed`."""
+    render({name: text}, name, **dict.fromkeys(allowed, ""))
+    if not text.strip():
+        raise Problem(f'The prompt "{name}" is empty.')
 
 
 def fence(material: Material, suffix: str = "") -> str:

@@ -83,6 +83,21 @@ class UnreadReply:
     turn: Turn
     """With its current reading, and without its prompt."""
 
+    def summary(self) -> dict[str, Any]:
+        """Return the reply with its place as a flat mapping."""
+        turn = self.turn
+        return {
+            "trace": self.trace_id,
+            "run": self.run,
+            "item": self.item,
+            "judge": turn.speaker,
+            "step": turn.step,
+            "round": turn.round,
+            "model": turn.model,
+            "problem": turn.problem,
+            "reply": turn.reply,
+        }
+
 
 def reason_without_details(problem: str) -> str:
     """Return a problem with "…" for quoted text and numbers, so that equal causes have equal reasons."""

@@ -277,3 +277,103 @@ def test_progress_on_a_terminal_is_a_bar(tmp_path):
     assert output.startswith("tour: added 32 items")
     assert b"Importing" in drawn and "━".encode() in drawn
     assert re.search(rb"(\d+)/\1", drawn)
+
+
+UNREADABLE_STUDY = [
+    {"type": "study"},
+    {"type": "criterion", "criterion": {"name": "helpfulness"}},
+    {"type": "item", "item": {"id": "one", "prompt": "Which?", "responses": [{"text": "this"}, {"text": "that"}]}},
+    {
+        "type": "run",
+        "name": "pairs",
+        "protocol": "single-judge",
+        "criterion": "helpfulness",
+        "settings": {
+            "judge": {"name": "=judge", "spec": {"model": "m"}},
+            "criterion": {"name": "helpfulness"},
+            "shuffle_responses": False,
+        },
+    },
+    {
+        "type": "trace",
+        "run": "pairs",
+        "item": "one",
+        "events": [
+            {
+                "type": "turn",
+                "ask": 0,
+                "turn": {
+                    "speaker": "=judge",
+                    "step": "choice",
+                    "round": 0,
+                    "model": "m",
+                    "reply": "\x1b[31mClear.\nFinal answer: 2",
+                    "problem": 'no number in "Clear."',
+                },
+            },
+            {
+                "type": "verdict",
+                "verdict": {
+                    "outcome": "no_verdict",
+                    "opinions": [
+                        {
+                            "kind": "preference",
+                            "judge": "=judge",
+                            "stage": "verdict",
+                            "value": None,
+                            "criterion": "helpfulness",
+                        }
+                    ],
+                },
+            },
+        ],
+    },
+]
+
+
+@pytest.fixture
+def run_with_unreadable(run, tmp_path):
+    """Return a function that runs a command on a study with one reply that an earlier version could not read."""
+    file = tmp_path / "unreadable.jsonl"
+    file.write_text("\n".join(map(json.dumps, UNREADABLE_STUDY)))
+    assert run("import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
+    return run
+
+
+def test_unreadable_replies_are_listed_with_their_counts_and_texts(run_with_unreadable):
+    found = json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)
+    assert found["counts"] == [{"judge": "=judge", "step": "choice", "reason": "no number in …", "replies": 1, "of": 1}]
+    assert found["replies"][0]["reply"].endswith("Final answer: 2")
+    text = run_with_unreadable("unread", "--study", "s").stdout
+    assert "Final answer: 2" in text
+    assert "\x1b" not in text, "a reply cannot control the terminal"
+    other = json.loads(run_with_unreadable("unread", "--study", "s", "--judge", "other", "--json").stdout)
+    assert other == {"counts": [], "replies": []}
+
+
+def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):
+    listed = json.loads(run_with_unreadable("reread", "--study", "s", "--json").stdout)
+    (change,) = listed["changes"]
+    assert (change["old"], change["new"], change["rule"]) == (None, 2, "labelled")
+    assert change["outcome"] == "no_verdict → agreed"
+    assert "add --apply" in run_with_unreadable("reread", "--study", "s").stdout
+    assert json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)["counts"]
+    applied = run_with_unreadable("reread", "--study", "s", "--apply")
+    assert applied.exit_code == 0 and "Stored: 1 readings" in applied.stdout
+    assert json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)["counts"] == []
+    assert "read as before" in run_with_unreadable("reread", "--study", "s").stdout
+
+
+def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):
+    run_with_unreadable("reread", "--study", "s", "--apply")
+    table, lines = tmp_path / "turns.csv", tmp_path / "turns.jsonl"
+    for file in (table, lines):
+        assert run_with_unreadable("export", "--study", "s", "--turns", str(file)).exit_code == 0
+    with table.open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["reading"], row["reading_rule"], row["read_by"], row["format"]) == ("2", "labelled", "", "text")
+    assert row["speaker"] == "'=judge", "a spreadsheet would execute a formula"
+    turn = json.loads(lines.read_text())
+    start, end = turn["reading_span"]
+    assert turn["reply"][start:end] == "Final answer: 2"
+    assert turn["speaker"] == "=judge"

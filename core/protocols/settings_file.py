@@ -3,34 +3,67 @@
 Two short forms are accepted in addition to the complete one. A criterion may be given by its name, alone or in a list,
 where the study has a criterion of that name; and the fields of a judge's `spec` may be given beside its name:
 `{name: ann, model: gpt-5.4-mini, temperature: 0.7}`. Which fields hold criteria or judges follows from their types.
+
+Two fields concern the run instead of the protocol: `prompts`, texts that replace templates by name, and `extractor`, a
+model that is asked about unreadable replies.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from core.frozen import Frozen
 from core.items import Criterion
 from core.llm.secrets import find_problems
-from core.problems import FileRefused
+from core.problems import FileRefused, Problem
 from core.protocols import Protocol
+from core.templates import blanks, check_template
 from core.trace import Spec
 
 
-def load_settings(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
-    """Return the settings in a file; `criteria` are the study's. Raises FileRefused."""
+@dataclass(frozen=True)
+class RunFile:
+    """What a settings file says about a run."""
+
+    settings: Frozen
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Template name -> the text that this run uses instead of the study's, under `prompts:`."""
+    extractor: Spec | None = None
+    """The model that is asked which value an unreadable reply states, under `extractor:`."""
+
+
+class _RunFields(Frozen):
+    """The fields of a settings file that concern the run and not the protocol."""
+
+    prompts: dict[str, str] = Field(default_factory=dict)
+    extractor: Spec | None = None
+
+
+def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
+    """Return what a settings file says; `criteria` are the study's. Raises FileRefused."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise FileRefused(f"{path} cannot be read as a text file.") from None
-    return parse_settings(text, protocol, criteria)
+    return parse_run_file(text, protocol, criteria)
+
+
+def load_settings(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
+    """Return the settings of the protocol in a file; see `load_run_file`."""
+    return load_run_file(path, protocol, criteria).settings
 
 
 def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
-    """Return the settings in a YAML or JSON text; raises FileRefused.
+    """Return the settings of the protocol in a text; see `parse_run_file`."""
+    return parse_run_file(text, protocol, criteria).settings
+
+
+def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
+    """Return what a YAML or JSON text says about a run; raises FileRefused.
 
     A text that contains an API key is refused, because settings are stored and shown.
     """
@@ -41,21 +74,45 @@ def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion])
         raise FileRefused("this is not YAML.", line=mark.line + 1 if mark else None) from None
     if not isinstance(fields, Mapping):
         raise FileRefused("the settings should be a list of names and values, such as `rounds: 3`.")
-    settings = validate_settings(_expand_short_forms(fields, protocol.settings, criteria), protocol)
-    for field, problem in find_problems(settings):
-        raise FileRefused(problem, field=field)
-    return settings
+    of_run = _RunFields.model_fields.keys() - protocol.settings.model_fields.keys()
+    own = _validate({name: value for name, value in fields.items() if name in of_run}, _RunFields)
+    others = {name: value for name, value in fields.items() if name not in of_run}
+    settings = validate_settings(_expand_short_forms(others, protocol.settings, criteria), protocol)
+    for checked in (settings, own):
+        for name, problem in find_problems(checked):
+            raise FileRefused(problem, field=name)
+    check_prompts(protocol, own.prompts)
+    return RunFile(settings, own.prompts, own.extractor)
+
+
+def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:
+    """Raise FileRefused for a prompt that the protocol does not have, or that cannot be filled."""
+    try:
+        protocol.prompts_with(prompts)
+        for name, text in prompts.items():
+            check_template(name, text, [*blanks(protocol.prompts[name]), *protocol.optional_blanks])
+    except FileRefused:
+        raise
+    except Problem as problem:
+        raise FileRefused(str(problem), field="prompts") from None
 
 
 def validate_settings(fields: Mapping[str, Any], protocol: Protocol) -> Frozen:
     """Return the settings as a value; raises FileRefused about the first invalid field."""
+    return _validate(fields, protocol.settings)
+
+
+Fields = TypeVar("Fields", bound=Frozen)
+
+
+def _validate(fields: Mapping[str, Any], model: type[Fields]) -> Fields:
     try:
-        return protocol.settings.model_validate(dict(fields))
+        return model.model_validate(dict(fields))
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the settings"
+        name = ".".join(str(part) for part in first["loc"]) or "the settings"
         reason = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
-        raise FileRefused(f"{reason[0].lower()}{reason[1:]}.".replace("..", "."), field=field) from None
+        raise FileRefused(f"{reason[0].lower()}{reason[1:]}.".replace("..", "."), field=name) from None
 
 
 def _expand_short_forms(

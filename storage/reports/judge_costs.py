@@ -65,7 +65,7 @@ def _calls(study_id: int) -> Any:
             col(EventRow.trace_id).label("trace"),
         )
         .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(("turn", "unreadable")))
+        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(("turn", "unreadable", "extracted")))
         .subquery()
     )
 

@@ -1,9 +1,10 @@
-"""Import and export: records into and out of a study, examples for instruction tuning, and the sample studies."""
+"""Import and export: records, turns, examples for instruction tuning, and the sample studies."""
 
 from storage.transfer.exports import count_records, export_records
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from storage.transfer.imports import ImportCounts, import_records
 from storage.transfer.instructions import instruction_examples
+from storage.transfer.turn_rows import turn_rows
 
 __all__ = [
     "GoldOptions",
@@ -13,5 +14,6 @@ __all__ = [
     "gold_rows",
     "import_records",
     "instruction_examples",
+    "turn_rows",
     "verdict_runs",
 ]

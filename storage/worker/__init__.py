@@ -6,6 +6,8 @@ from storage.worker.launch import (
     create_run,
     estimate_run,
     execute_here,
+    find_run,
+    receivers_sentence,
     request_from_file,
     resume_run,
 )
@@ -19,6 +21,8 @@ __all__ = [
     "estimate_run",
     "execute_here",
     "execute_run",
+    "find_run",
+    "receivers_sentence",
     "request_from_file",
     "resume_run",
     "worker_name",

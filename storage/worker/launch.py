@@ -11,14 +11,14 @@ from sqlalchemy import Engine
 
 from core.frozen import Frozen
 from core.items import Item
-from core.llm import costs, images
+from core.llm import costs, images, receivers
 from core.llm.client import Model
 from core.llm.costs import CostEstimate
 from core.llm.router import Router
 from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
 from core.templates import replace_templates
-from core.trace import Spec
+from core.trace import Spec, model_specs
 from storage import runs, studies
 from storage.database import reading, writing
 from storage.runs import Progress, Run
@@ -72,8 +72,10 @@ def request_from_file(
         raise Problem(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)
-    settings = settings_file.load_settings(file, installed, criteria)
-    return RunRequest(study, installed, settings, name or file.stem, **options)
+    run = settings_file.load_run_file(file, installed, criteria)
+    return RunRequest(
+        study, installed, run.settings, name or file.stem, own_prompts=run.prompts, extractor=run.extractor, **options
+    )
 
 
 def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
@@ -90,6 +92,15 @@ def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:
     if request.ceiling is None or estimate.dollars is not None:
         return ""
     return "The ceiling counts only calls whose price is known; the price of at least one of these models is not."
+
+
+def receivers_sentence(request: RunRequest) -> str:
+    """Return one sentence about who will receive texts of the study."""
+    specs = [spec for _, spec in model_specs(request.settings)]
+    named = receivers.receivers([*specs, *filter(None, [request.extractor])])
+    if not named:
+        return "Texts stay on this machine: every model is local."
+    return f"Texts of the study will be sent to: {', '.join(named)}."
 
 
 def create_run(engine: Engine, request: RunRequest) -> int:

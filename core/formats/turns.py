@@ -1,0 +1,81 @@
+"""The turns of traces as CSV or JSON lines, one turn a row: each reply with its reading, and how it was read."""
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TextIO
+
+from core.formats.gold import FORMULA_STARTS
+from core.trace import Turn
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """One turn of a trace with its current reading."""
+
+    run: str
+    protocol: str
+    item: str
+    scenario: str | None
+    criterion: str
+    outcome: str
+    """The trace's: agreed, disputed, no_verdict, failed or waiting."""
+    contention: float | None
+    """The trace's, from 0 to 1; empty where it is not known."""
+    ask: int
+    """The number of the ask in the trace, from 0."""
+    speaker: str
+    step: str
+    round: int
+    model: str
+    shown: tuple[int, ...]
+    """The responses in the order in which they were shown; empty where that does not apply."""
+    reading: Any
+    """The value in the item's own terms; empty where there is none."""
+    reading_rule: str
+    """The parser's rule, "extracted" or "stated"; empty for replies of earlier versions."""
+    reading_span: tuple[int, int] | None
+    """The first character of the reply that the reading rests on, and the one after the last."""
+    read_by: str
+    """Empty for the parser; "extractor: MODEL" or "person: NAME"."""
+    format: str
+    """The format in which the answer was requested: "text" or "json"."""
+    problem: str
+    """Why there is no reading."""
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    seconds: float | None
+    dollars: float | None
+    reply: str
+
+
+def turn_row(turn: Turn, ask: int, **trace: Any) -> TurnRow:
+    """Return the row of a turn; `trace` has the fields that concern its trace."""
+    names = ("speaker", "step", "round", "model", "shown", "reading", "reading_rule", "reading_span", "read_by")
+    named = {name: getattr(turn, name) for name in (*names, "format", "problem", "reply")}
+    criterion = turn.criterion or trace.pop("criterion", "")
+    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, criterion=criterion, **trace)
+
+
+def write_csv(rows: Iterable[TurnRow], stream: TextIO) -> None:
+    """Write a header and one line a turn. Structured values are JSON; text that would be a formula is escaped."""
+    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow([field.name for field in fields(TurnRow)])
+    writer.writerows([_cell(value) for value in asdict(row).values()] for row in rows)
+
+
+def write_jsonl(rows: Iterable[TurnRow], stream: TextIO) -> None:
+    """Write one JSON object a line."""
+    stream.writelines(json.dumps(asdict(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+def _cell(value: object) -> object:
+    match value:
+        case str():
+            return f"'{value}" if value.startswith(FORMULA_STARTS) else value
+        case None | ():
+            return ""
+        case bool() | dict() | tuple():
+            return json.dumps(value, ensure_ascii=False)
+    return value
