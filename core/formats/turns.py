@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TextIO
 
-from core.formats.gold import FORMULA_STARTS
+from core.formats.spreadsheet import escape_formula
 from core.trace import Turn
 
 
@@ -73,7 +73,7 @@ def write_jsonl(rows: Iterable[TurnRow], stream: TextIO) -> None:
 def _cell(value: object) -> object:
     match value:
         case str():
-            return f"'{value}" if value.startswith(FORMULA_STARTS) else value
+            return escape_formula(value)
         case None | ():
             return ""
         case bool() | dict() | tuple():
