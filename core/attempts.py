@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.answers import Format
+from core.answers.statements import spoken_text
 from core.llm.client import Reply
 from core.problems import Unreadable
 from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
@@ -29,7 +30,7 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
             first_request(ask, format), spec=ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
         )
     if ask.answer is None:
-        return replace(ask, prompt=ask.retry_prompt or ask.prompt)
+        return replace(ask, prompt=ask.retry_prompt or ask.request())
     first = unreadable.turn
     history = (first.prompt or ask.request(first.format), first.reply.strip() or _EMPTY_REPLY)
     return replace(ask, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
@@ -45,7 +46,7 @@ def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> Repl
     if reply.finish == "stop":
         return ReplyUnreadable(ask=number, turn=turn)
     larger = min(2 * ask.spec.max_tokens, ask.spec.max_tokens_ceiling)
-    if ask.answer is None or larger <= ask.spec.max_tokens:
+    if ask.read is not None or larger <= ask.spec.max_tokens:
         return None
     return ReplyUnreadable(ask=number, turn=turn, max_tokens=larger)
 
@@ -92,8 +93,12 @@ def read_again(ask: Ask, turn: Turn) -> Turn:
 
 def _reading(ask: Ask, text: str) -> dict[str, Any]:
     """Return the fields of a turn that say what was read, and where; raises Unreadable."""
+    if ask.answer is None and ask.read is not None:
+        return {"reading": ask.read(text)}
     if ask.answer is None:
-        return {"reading": ask.read(text) if ask.read else None}
+        if not spoken_text(text):
+            raise Unreadable("the reply is empty")
+        return {}
     reading = ask.answer.parse(text)
     return {"reading": ask.value(reading.value), "reading_rule": reading.rule, "reading_span": reading.span}
 

@@ -10,6 +10,10 @@ UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "ai
 """Kinds of opinions whose contention needs no scale."""
 DISPUTED_FROM = 0.5
 """The default from which a verdict counts as disputed: half of the scale, or two of three judges against one."""
+DISPUTE_THRESHOLD = 0.5
+"""The default above which a verdict counts as disputed: scores that differ by more than half of the scale, or votes of
+which none has a majority. An odd number of votes with a bare majority, such as two against one, has exactly 0.5."""
+ROUNDING = 1e-9
 
 
 def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, flipped: bool = False) -> float | None:
@@ -46,6 +50,11 @@ def verdict_contention(verdict: Verdict) -> float | None:
             by_target[opinion.kind, opinion.criterion, opinion.part].append(opinion.value)
     values = [contention(opinions) for opinions in by_target.values() if len(opinions) > 1]
     return max((value for value in values if value is not None), default=None)
+
+
+def is_disputed(contention: float | None, threshold: float) -> bool:
+    """Return whether the contention is above the threshold."""
+    return contention is not None and contention > threshold + ROUNDING
 
 
 def scale_length(scale: Scale | None) -> float | None:

@@ -2,7 +2,8 @@
 
 A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and not
 parsed again, so a "$" in a response stays a dollar sign. A blank may be left out, unless its value is what is judged.
-The blank `$answer` is available in every template and stands for the instruction that says how to answer.
+The blank `$answer` is available in every template and stands for the instruction that says how to answer. A paragraph
+that consists of one blank is left out where the value is empty.
 
 Text that a prompt is about (`Material`) is fenced by tags that it does not contain:
 
@@ -31,6 +32,7 @@ ANSWER = "\ufdd0"
 from everything that is inserted."""
 
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.M)
+_BLANK_PARAGRAPH = re.compile(r"^\$(?:(\w+)|\{(\w+)\})\n\n", re.M)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,10 @@ def render(templates: Templates, name: str, **values: object) -> str:
         raise Problem(f'The prompt "{name}" leaves out ${left_out[0]}, which it has to contain.')
     suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
-    return template.substitute({"answer": ANSWER} | filled)
+    lines = _BLANK_PARAGRAPH.sub(
+        lambda line: "" if filled.get(line[1] or line[2]) == "" else line[0], template.template
+    )
+    return Template(lines).substitute({"answer": ANSWER} | filled)
 
 
 def has_blank(templates: Templates, name: str, blank: str) -> bool:

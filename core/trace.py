@@ -4,6 +4,7 @@ A protocol is a generator without I/O (like httpx's `auth_flow`): it yields a ro
 returns a verdict. Asks of one yield may run in parallel; whatever depends on their replies is a later yield.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,8 @@ class Ask:
     criterion: str = ""
     """The name of the criterion that the reply judges, where a run has several."""
     answer: Answer[Any] | None = None
-    """What the judge is asked for: the instruction, the JSON schema, the second request and the parser."""
+    """What the judge is asked for: the instruction, the JSON schema, the second request and the parser. None asks for a
+    contribution in which nothing is read."""
     value: Callable[[Any], Value] = unchanged
     """Maps what a reply states to the item's own terms, such as its own order of responses; may raise Unreadable."""
     format: Format = "text"
@@ -102,7 +104,7 @@ class Ask:
     def request(self, format: Format = "text") -> str:
         """Return the prompt with the instruction for the answer: in place of the marker, or at the end."""
         if self.answer is None:
-            return self.prompt
+            return re.sub(f"{ANSWER}\n*", "", self.prompt).rstrip() if ANSWER in self.prompt else self.prompt
         instruction = self.answer.instruction(format)
         if ANSWER in self.prompt:
             return self.prompt.replace(ANSWER, instruction)

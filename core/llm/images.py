@@ -168,6 +168,13 @@ def supports_images(spec: Spec) -> bool | None:
     return None if info is None else bool(info.get("supports_vision"))
 
 
+def refuse_images(protocol: str, items: Iterable[Item]) -> None:
+    """Raise Problem for an item with an image, which a protocol that sends none would judge without seeing it."""
+    for item in items:
+        if next(item_images(item), None):
+            raise Problem(f"Item {item.id} has an image, and {protocol} sends none.")
+
+
 def check_images(settings: Any, items: Iterable[Item], folder: Path) -> None:
     """Raise Problem, before anything is paid for, when a model cannot see images or an image cannot be read."""
     text_only = [spec.model for _, spec in model_specs(settings) if supports_images(spec) is False]

@@ -5,7 +5,7 @@ criterion. Each format is a function of a text and of a seeded generator, so tha
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Literal, get_args
 
@@ -47,6 +47,26 @@ def refuse_images(item: Item, protocol: str) -> None:
     """Raise Problem for an item with an image, in a protocol that sends none."""
     if item.image or any(response.image for response in item.responses):
         raise Problem(f"Item {item.id} has an image; {protocol} sends none, so its judges would not see it.")
+
+
+def number_images(item: Item, shown: Sequence[int] = ()) -> tuple[Item, tuple[str, ...]]:
+    """Return the item with a note where each image belongs, and the images in the order of the notes.
+
+    The first is the prompt's; those of the responses follow in the order in which they are shown.
+    """
+    images: list[str] = []
+
+    def with_note(text: str, image: str | None) -> str:
+        if not image:
+            return text
+        images.append(image)
+        return f"{text}\n(Image {len(images)} is attached.)".strip()
+
+    prompt, responses = with_note(item.prompt, item.image), list(item.responses)
+    for number in shown or range(1, len(responses) + 1):
+        response = responses[number - 1]
+        responses[number - 1] = response.model_copy(update={"text": with_note(response.text, response.image)})
+    return item.model_copy(update={"prompt": prompt, "responses": tuple(responses)}), tuple(images)
 
 
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:

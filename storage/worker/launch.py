@@ -106,12 +106,12 @@ def receivers_sentence(request: RunRequest) -> str:
 def create_run(engine: Engine, request: RunRequest) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
-    Raises Problem for images that cannot be read, and for models that do not accept images.
+    Raises Problem for images that cannot be read, for models that do not accept images, and for items with an image
+    where the protocol sends none.
     """
-    if request.protocol.sends_images:
-        count, _ = _sample_items(engine, request, 1)
-        _, every_item = _sample_items(engine, request, count)
-        _check_images(request, every_item)
+    count, _ = _sample_items(engine, request, 1)
+    _, every_item = _sample_items(engine, request, count)
+    _check_images(request, every_item)
     with writing(engine) as session:
         return runs.create(
             session,
@@ -146,6 +146,8 @@ def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, 
 def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:
     if request.protocol.sends_images:
         images.check_images(request.settings, sample, images.media_folder(request.study.name))
+    else:
+        images.refuse_images(request.protocol.title, sample)
 
 
 def find_run(engine: Engine, study: Study, name: str) -> Run:

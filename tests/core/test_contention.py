@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.contention import contention
+from core.contention import DISPUTE_THRESHOLD, contention, is_disputed
 from core.labels import Scale
 
 LEVELS = Scale(level="ordinal", categories=(1, 2, 3))
@@ -39,3 +39,16 @@ def test_a_choice_that_changes_with_the_order_of_responses_is_fully_contended():
 
 def test_a_scale_without_numbers_is_measured_as_choices():
     assert contention(["A", "B"], Scale(level="nominal", categories=("A", "B", "C"))) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("votes", "disputed"),
+    [([1, 1, 2], False), ([1, 1, 1, 2, 2, 0, 0], True), ([1, 1, 1, 1, 2, 2, 2], False), ([1, 2], True)],
+)
+def test_votes_without_a_majority_are_above_the_default_threshold(votes: list[int], disputed: bool) -> None:
+    assert is_disputed(contention(votes), DISPUTE_THRESHOLD) is disputed
+
+
+def test_nothing_is_above_a_threshold_of_1_and_no_contention_is_not_disputed() -> None:
+    assert not is_disputed(contention([1, 2, 0]), 1)
+    assert not is_disputed(None, 0)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.answers import Choice
 from core.formats.published.chateval_files import (
     SYSTEMS,
     FinalMessage,
@@ -36,10 +37,9 @@ from core.formats.records import (
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target, Value
 from core.problems import FileRefused, Unreadable
-from core.protocols import ratings
-from core.protocols.chateval.readings import read_vote
 from core.protocols.chateval.settings import Persona, Settings
 from core.protocols.chateval.verdicts import NAME, conclude
+from core.protocols.score_scales import rating_answer
 from core.trace import Event, Spec, Turn, TurnCompleted, VerdictReached
 
 ANNOTATOR = "majority of three"
@@ -60,6 +60,7 @@ SUMMARY_CRITERIA = {
 NUMBERS = {"two": 2, "three": 3, "four": 4}
 TURNS = re.compile(r"(\d+|two|three|four)[ _]?(?:turns?|rounds?)", re.I)
 SILENCE = "[Silence]"
+VOTE = Choice(noun="Assistant")
 MODEL = re.compile(r"gpt-?\d+(?:\.\d+)?", re.I)
 UNKNOWN = "unknown"
 
@@ -255,12 +256,13 @@ def _read_vote(message: FinalMessage) -> tuple[int | None, str]:
     if answer == "Same":
         return 0, ""
     try:
-        return read_vote(answer), ""
+        # The last line alone: a message that was cut off in its answer has none, whatever it says before.
+        return VOTE.parse(answer).value, ""
     except Unreadable as error:
         return None, str(error)
 
 
-def _read_score(message: FinalMessage, criterion: str) -> tuple[int | float | None, str]:
+def _read_score(message: FinalMessage, criterion: str) -> tuple[Value | None, str]:
     """Return (1 to 5, "") from the line of that criterion, or (None, reason)."""
     if message.evaluation.strip() == SILENCE:
         return None, "it kept silent"
@@ -268,6 +270,6 @@ def _read_score(message: FinalMessage, criterion: str) -> tuple[int | float | No
     if not lines:
         return None, f'no "{criterion.capitalize()}: …" line'
     try:
-        return ratings.read_rating("\n".join(lines), FIVE_POINT_SCALE, (criterion,)), ""
+        return rating_answer(FIVE_POINT_SCALE, criterion).parse("\n".join(lines)).value, ""
     except Unreadable as error:
         return None, str(error)

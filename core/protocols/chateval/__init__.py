@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.chateval.protocol import any_reading, flow
+from core.protocols.chateval.protocol import flow
 from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import NAME
 
@@ -15,12 +15,12 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    most_calls_reading=any_reading,
-    fewest_calls_reading=any_reading,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("chateval", "chateval-local"),
     sample=True,
+    sends_images=True,
+    optional_blanks=("context", "reference"),
     view="pages.watch.parts.persona_talk",
     form="pages.setup.parts.chateval_form:render",
 )

@@ -2,23 +2,27 @@
 
 The three communication strategies are Algorithms 1 to 3. The personas are not asked to agree: the verdict is formed
 from the last turn of each, by average or by majority vote (Appendix B). With position calibration the discussion is run
-once in each order of the responses.
+once in each order of the responses. Scores or votes are requested in the last turn, as in the released code.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
+from core.answers import Answer, Choice, Scores
 from core.items import Item
 from core.labels import Value
-from core.problems import Problem, Unreadable
-from core.protocols import ratings
-from core.protocols.chateval import readings
+from core.problems import Problem
 from core.protocols.chateval.settings import Persona, Settings, Strategy
 from core.protocols.chateval.verdicts import conclude
-from core.protocols.prompt_parts import criterion_text, question_text
-from core.templates import Templates, render
-from core.trace import Ask, Flow, Turn
+from core.protocols.choices import in_item_order
+from core.protocols.prompt_parts import criterion_text, item_material, number_images
+from core.protocols.score_scales import rating_answer
+from core.templates import Material, Templates, render
+from core.trace import Ask, Flow, Turn, unchanged
+
+ASSISTANTS = ("Assistant 1", "Assistant 2")
 
 DiscussionFlow = Generator[Sequence[Ask], list[Turn], None]
 """One discussion in one order of the responses."""
@@ -38,9 +42,11 @@ class Discussion:
 
     settings: Settings
     templates: Templates
-    material: Mapping[str, str]
-    form: Mapping[str, object]
-    """Values of the form's blanks."""
+    item: Item
+    """The item, with a note where each image belongs."""
+    images: tuple[str, ...]
+    material: Mapping[str, Material]
+    """Values of the blanks for the responses and the criteria."""
     shown: tuple[int, ...]
 
 
@@ -49,7 +55,7 @@ def one_by_one(discussion: Discussion) -> DiscussionFlow:
     turns: list[Turn] = []
     for number in range(discussion.settings.turns):
         for persona in discussion.settings.personas:
-            history = history_text(discussion, visible_turns(discussion.settings, persona, turns))
+            history = contributions(discussion, visible_turns(discussion.settings, persona, turns))
             turns += yield [ask_contribution(discussion, persona, number, history)]
 
 
@@ -60,7 +66,7 @@ def simultaneous(discussion: Discussion) -> DiscussionFlow:
     """
     turns: list[Turn] = []
     for number in range(discussion.settings.turns):
-        history = history_text(discussion, turns)
+        history = contributions(discussion, turns)
         turns += yield [
             ask_contribution(discussion, persona, number, history) for persona in discussion.settings.personas
         ]
@@ -73,15 +79,14 @@ def with_summary(discussion: Discussion) -> DiscussionFlow:
     contributions themselves are the history.
     """
     turns: list[Turn] = []
-    history = history_text(discussion, turns)
+    history = contributions(discussion, turns)
     for number in range(discussion.settings.turns):
         turns += yield [
             ask_contribution(discussion, persona, number, history) for persona in discussion.settings.personas
         ]
         if number + 1 < discussion.settings.turns:
             (summary,) = yield [ask_summary(discussion, number, turns)]
-            is_readable = summary.reading is not None
-            history = summary_text(discussion, summary) if is_readable else history_text(discussion, turns)
+            history = contributions(discussion, turns) if summary.problem else [_quote_summary(summary)]
 
 
 def alone(discussion: Discussion) -> DiscussionFlow:
@@ -134,7 +139,7 @@ def turns_in_history(settings: Settings, turn: Turn, turns: Sequence[Turn]) -> l
             return of_earlier_rounds
         case "simultaneous with summary":
             summaries = [other for other in earlier if other.step == "summary" and other.round == turn.round - 1]
-            is_replaced = turn.step == "talk" and summaries and summaries[0].reading is not None
+            is_replaced = turn.step == "talk" and summaries and not summaries[0].problem
             return summaries if is_replaced else of_earlier_rounds
         case "alone":
             return []
@@ -148,141 +153,104 @@ def start_discussion(
     if len(item.responses) != expected:
         purpose = "rates one" if settings.outcome == "rating" else "compares two"
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; this discussion {purpose}.")
-    material = {"question": question_text(item), "criteria": criteria_text(settings, rng, templates)}
-    material |= {f"answer_{place}": item.responses[number - 1].text for place, number in enumerate(shown, start=1)}
-    material |= {} if shown else {"answer": item.responses[0].text}
-    return Discussion(settings, templates, material, form_values(settings), shown)
+    item, images = number_images(item, shown)
+    if shown:
+        texts = {f"answer_{place}": item.responses[number - 1].text for place, number in enumerate(shown, start=1)}
+        material = {
+            blank: Material(blank.replace("answer", "Answer of assistant"), text) for blank, text in texts.items()
+        }
+    else:
+        material = {"response": Material("Response", item.responses[0].text)}
+    criteria = Material("Criteria", criteria_text(settings, rng, templates), required=False)
+    return Discussion(settings, templates, item, images, material | {"criteria": criteria}, shown)
 
 
 def criteria_text(settings: Settings, rng: Random, templates: Templates) -> str:
     """Return the study's criterion, or the paper's four qualities."""
     if settings.criterion is None:
         return render(templates, "qualities")
-    definition = criterion_text(settings.criterion, "general", rng)
-    return render(templates, "criterion", criterion=settings.criterion.name, definition=definition).strip()
+    return f"{settings.criterion.name}\n{criterion_text(settings.criterion, 'general', rng)}"
 
 
-def form_values(settings: Settings) -> Mapping[str, object]:
-    """Return the values of the form's blanks."""
-    match settings.outcome:
-        case "scores":
-            return {"lowest": settings.lowest, "highest": settings.highest}
-        case "vote":
-            return {}
-        case "rating":
-            return {"values": ratings.describe_scale(settings.scale)}
-
-
-def ask_contribution(discussion: Discussion, persona: Persona, number: int, history: str | None) -> Ask:
+def ask_contribution(
+    discussion: Discussion, persona: Persona, number: int, history: Sequence[Material] | str | None
+) -> Ask:
     """Ask a persona for its contribution in turn `number` (Table 4); `history` is None where there is no discussion."""
     settings, templates = discussion.settings, discussion.templates
-    role = render(templates, "role", persona=persona.name, role=persona.role) if persona.role else ""
-    values: dict[str, object] = {"role": role, "words": settings.words}
+    name = "rate" if settings.outcome == "rating" else "compare"
+    values: dict[str, object] = {"persona": persona.name, "words": settings.words}
+    role = render(templates, "role", persona=persona.name, role=persona.role).strip() if persona.role else ""
     if history is None:
-        talk = render(templates, "alone", **values).strip()
+        name = f"{name}_alone"
     else:
-        talk = render(templates, "talk", **values, persona=persona.name, history=history)
-    prompt = render(
-        templates,
-        "rate" if settings.outcome == "rating" else "compare",
-        **discussion.material,
-        talk=talk,
-        form=render(templates, f"form_{settings.outcome}", **discussion.form),
-    )
+        values |= {"turn": number + 1, "turns": settings.rounds, "history": history}
+        values["task"] = render(templates, "judge" if settings.is_scored(number) else "discuss", **values)
+    material = item_material(discussion.item, templates, name) | dict(discussion.material)
     return Ask(
         speaker=persona.name,
         step="talk",
         round=number,
         spec=persona.spec,
-        prompt=prompt,
-        read=reply_reader(settings, discussion.shown),
+        prompt=render(templates, name, **material, **values, role=role),
+        answer=judgement(settings) if settings.is_scored(number) else None,
+        value=in_own_order(settings, discussion.shown),
         shown=discussion.shown,
-        retry_prompt=render(templates, f"again_{settings.outcome}", prompt=prompt),
-        grammar=reply_grammar(settings),
+        images=discussion.images,
     )
 
 
 def ask_summary(discussion: Discussion, number: int, turns: Sequence[Turn]) -> Ask:
     """Ask for the summary at the end of turn `number`."""
-    summariser, history = discussion.settings.effective_summariser, history_text(discussion, turns)
-    prompt = render(discussion.templates, "summarise", history=history, words=2 * discussion.settings.words)
+    settings, history = discussion.settings, contributions(discussion, turns)
     return Ask(
-        speaker=summariser.name,
+        speaker=settings.effective_summariser.name,
         step="summary",
         round=number,
-        spec=summariser.spec,
-        prompt=prompt,
-        read=_read_summary,
+        spec=settings.effective_summariser.spec,
+        prompt=render(discussion.templates, "summarise", history=history, words=2 * settings.words),
         shown=discussion.shown,
     )
 
 
-def history_text(discussion: Discussion, turns: Sequence[Turn]) -> str:
+def contributions(discussion: Discussion, turns: Sequence[Turn]) -> Sequence[Material] | str:
     """Return a history as the prompts quote it."""
-    templates = discussion.templates
     if not turns:
-        return render(templates, "silence")
-    return "\n\n".join(
-        render(templates, "said", persona=turn.speaker, turn=turn.round + 1, text=turn.reply.strip() or "(no answer)")
+        return render(discussion.templates, "no_history")
+    return [
+        Material(f"{turn.speaker}, turn {turn.round + 1}", turn.statement or "(no answer)", required=False)
         for turn in turns
-    )
+    ]
 
 
-def summary_text(discussion: Discussion, summary: Turn) -> str:
-    """Return a history that consists of a summary."""
-    return render(discussion.templates, "summary", text=summary.reply.strip())
-
-
-def reply_reader(settings: Settings, shown: tuple[int, ...]) -> Callable[[str], Value]:
-    """Return a reader of scores by response, of a vote, or of a rating, in the item's own order of responses."""
+def judgement(settings: Settings) -> Answer[Any]:
+    """Return what the personas are asked for: two scores, a vote or a rating."""
     match settings.outcome:
         case "scores":
-            low, high = settings.lowest, settings.highest
-            return lambda reply: _scores_in_item_order(readings.read_scores(reply, low, high), shown)
+            return Scores(names=ASSISTANTS, low=settings.lowest, high=settings.highest)
         case "vote":
-            return lambda reply: (0, *shown)[readings.read_vote(reply)]
+            return Choice(noun="Assistant")
         case "rating":
-            names = (settings.criterion.name,) if settings.criterion else ()
-            return lambda reply: ratings.read_rating(reply, settings.scale, names)
+            return rating_answer(settings.scale, settings.criterion_name)
 
 
-def reply_grammar(settings: Settings) -> str:
-    """Return the grammar of a contribution for the local model: some text, then the requested lines."""
-    text = r'root ::= [^\n]{40,300} "\n\n" '
+def in_own_order(settings: Settings, shown: tuple[int, ...]) -> Callable[[Any], Value]:
+    """Return a function that maps a judgement of "Assistant 1" and "Assistant 2" to the item's order of responses."""
     match settings.outcome:
         case "scores":
-            numbers = range(settings.highest, settings.lowest - 1, -1)
-            score = " | ".join(f'"{number}"' for number in numbers)
-            return rf'{text}"Score of Assistant 1: " score "\nScore of Assistant 2: " score' + f"\nscore ::= {score}"
+            return lambda scores: _scores_in_item_order([scores[name] for name in ASSISTANTS], shown)
         case "vote":
-            return text + "[012]"
+            return in_item_order(shown)
         case "rating":
-            values = " | ".join(f'"{value}"' for value in settings.scale.categories) or "[0-9]+"
-            return rf'{text}"Rating: " value' + f"\nvalue ::= {values}"
+            return unchanged
 
 
-def any_reading(settings: Settings, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    if ask.step == "summary":
-        return "a summary"
-    match settings.outcome:
-        case "scores":
-            return {"1": float(settings.highest), "2": float(settings.lowest)}
-        case "vote":
-            return 1
-        case "rating":
-            return ratings.lowest_value(settings.scale)
+def _quote_summary(summary: Turn) -> Material:
+    return Material("Summary of the discussion", summary.statement, required=False)
 
 
 def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:
     by_response = dict(zip(map(str, shown), scores, strict=True))
     return {number: by_response[number] for number in sorted(by_response)}
-
-
-def _read_summary(reply: str) -> str:
-    if not reply.strip():
-        raise Unreadable("the summary is empty")
-    return reply.strip()
 
 
 def _advance(flow: DiscussionFlow, turns: list[Turn]) -> Sequence[Ask]:

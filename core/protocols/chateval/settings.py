@@ -4,27 +4,28 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
-from core.protocols.ratings import is_numeric
+from core.protocols.score_scales import is_numeric
 from core.trace import Spec
 
 Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "alone"]
 VerdictForm = Literal["scores", "vote", "rating"]
 
 ROLES = {
-    "General Public": "You stand for the general public: no expert, but curious, and reading because you want to know "
-    "how things are. Think critically and for yourself, and be the one who puts a first judgement on the table.",
-    "Critic": "You look at the writing: does it flow, are the sentences clear, are the words well chosen? Question "
-    "what the others judge, so that nothing is hasty, and where all seems level show another way to see it.",
-    "News Author": "You write for a newspaper, and you check whether what is said agrees with what was asked for. "
-    "Help the others to come to a sound judgement.",
-    "Psychologist": "You study how people behave and think, and explain why they do. Ask what an answer does to the "
-    "person who reads it. Help the others to come to a sound judgement.",
+    "General Public": "You represent the general public: you are no expert, but interested and informed. Think "
+    "critically and for yourself, and be the first to state a judgement.",
+    "Critic": "You check the writing: is it fluent, are the sentences clear, are the words well chosen? Question the "
+    "judgements of the others, so that they are well considered, and offer another view where the quality seems equal.",
+    "News Author": "You write for a newspaper, and check whether what is said is consistent with its source and with "
+    "what was asked for. Help the others to reach a sound judgement.",
+    "Psychologist": "You study how people think and behave, and can explain why. Consider how a text affects the "
+    "person who reads it. Help the others to reach a sound judgement.",
     "Scientist": "You do research: you know the scientific method, think critically and solve problems step by step. "
-    "Ask what holds up. Help the others to come to a sound judgement.",
+    "Check which claims hold. Help the others to reach a sound judgement.",
 }
 """Role prompts for the paper's five personas (Appendix A), reworded. They are part of the prompts."""
 
@@ -59,7 +60,7 @@ class Settings(Frozen):
     """The N personas, in speaking order. The paper uses two by default and finds that more help as long as their roles
     differ (Sections 4.1 and 4.3). They may share one model or have one each."""
     outcome: VerdictForm = "scores"
-    """What each turn ends with. "scores": a score from lowest to highest for each of two responses, averaged over the
+    """What the personas state. "scores": a score from lowest to highest for each of two responses, averaged over the
     personas (Table 4). "vote": which of two responses is better, by majority. "rating": a score for one response on the
     criterion's own scale, averaged (Topical-Chat)."""
     strategy: Strategy = "one by one"
@@ -73,6 +74,9 @@ class Settings(Frozen):
     both_orders: bool = True
     """Position calibration: the discussion is run twice, once in each order of the responses, and the scores or votes
     of both count together. It doubles the calls; it has no effect on the rating of one response."""
+    scored_turns: Literal["last", "every"] = "last"
+    """The turns in which the personas state scores or votes. "last", as in the released code: the earlier turns are
+    discussion alone. "every": each turn, which shows how the opinions change; only the last one counts."""
     criterion: Criterion | None = None
     """What is judged. Empty: helpfulness, relevance, accuracy and level of detail together, as in the paper."""
     lowest: int = Field(default=1, ge=0, le=100)
@@ -86,7 +90,12 @@ class Settings(Frozen):
     summariser: Summariser | None = None
     """The model that summarises. Empty: the first persona's model."""
     words: int = Field(default=120, ge=20, le=2000)
-    """Maximum number of words of each contribution, as stated in the prompts ("short and clear")."""
+    """Maximum number of words of each contribution, as stated in the prompts."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """A verdict whose contention is above this is disputed: people are asked, and the value stays what the paper's rule
+    gives. 0.5: scores that differ by more than half of the scale, or no majority. Personas that prefer opposite
+    responses, and a preference that changes with the order of the responses, have a contention of 1. 1: a verdict with
+    a value is never disputed."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -119,6 +128,10 @@ class Settings(Frozen):
     def rounds(self) -> int:
         """The number of turns per persona; one where the personas see no other contribution."""
         return 1 if self.strategy == "alone" else self.turns
+
+    def is_scored(self, number: int) -> bool:
+        """Return whether the personas state scores or votes in turn `number`, counted from 0."""
+        return self.scored_turns == "every" or number == self.rounds - 1
 
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:

@@ -1,6 +1,7 @@
 """ChatEval's verdicts: the last turn of each persona, by average or majority (Appendix B), over both orders.
 
-The flow, the readers of released discussions and the view call the same functions on recorded turns.
+The verdict is disputed where its contention is above the threshold in the settings; it keeps its value. The flow, the
+reader of released discussions and the view call the same functions on recorded turns.
 """
 
 from collections import Counter
@@ -9,7 +10,8 @@ from math import isclose
 from statistics import fmean
 from typing import Literal
 
-from core.labels import Opinion, Value
+from core.contention import contention, is_disputed
+from core.labels import Opinion, Scale, Value
 from core.protocols.chateval.settings import Settings
 from core.protocols.choices import describe_choice
 from core.trace import Turn, Verdict
@@ -20,18 +22,20 @@ TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
 
 
 def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
-    """Agreed where there is a value; disputed where readable votes have no majority; else no verdict."""
+    """Agreed where there is a value and little contention; disputed where opinions differ; else no verdict.
+
+    A verdict needs a readable reply in each order of the responses, and readable replies of at least two personas where
+    there are several: one persona is no consensus.
+    """
     last = turns_by_persona(turns)
-    match settings.outcome:
-        case "scores":
-            value, reason = _conclude_scores(last, settings)
-        case "vote":
-            value, reason = _conclude_votes(last, settings)
-        case "rating":
-            value, reason = _conclude_ratings(last)
-    is_split = settings.outcome == "vote" and len({turn.reading for turn in last.values()} - {None}) > 1
+    apart = measure_contention(last, settings)
+    missing = _describe_missing(last, settings)
+    value, reason = (None, missing) if missing else _conclude_readable(last, settings)
+    has_split = value is None and not missing
     outcome: Literal["agreed", "disputed", "no_verdict"]
-    outcome = "agreed" if value is not None else "disputed" if is_split else "no_verdict"
+    outcome = "no_verdict" if missing else "agreed"
+    if has_split or (value is not None and is_disputed(apart, settings.dispute_threshold)):
+        outcome = "disputed"
     conclusion = Opinion(
         kind=settings.kind,
         judge=NAME,
@@ -41,7 +45,47 @@ def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
         problem="" if value is not None else reason,
     )
     opinions = (*persona_opinions(turns, settings), conclusion)
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=opinions)
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=opinions, contention=apart)
+
+
+def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None:
+    """Return the contention of the last turns; None where none is readable.
+
+    Ratings: their range, as a share of the scale. Votes: how they are divided. Scores: the larger of how the personas'
+    preferences are divided and the range of a response's mean scores by persona, as a share of the scale. 1 for a
+    persona that votes for, or prefers by its scores, another response when the order changes.
+    """
+    readings = [turn.reading for turn in last.values()]
+    match settings.outcome:
+        case "rating":
+            return contention(readings, settings.scale)
+        case "vote":
+            return contention(readings, flipped=any(_flips(last, persona.name) for persona in settings.personas))
+        case "scores":
+            return _contention_of_scores(last, settings)
+
+
+def _contention_of_scores(last: TurnsByPersona, settings: Settings) -> float | None:
+    scale = Scale(level="interval", low=settings.lowest, high=settings.highest)
+    flipped = any(_flips(last, persona.name) for persona in settings.personas)
+    means = [mean for persona in settings.personas if (mean := _mean_of_persona(last, persona.name))]
+    preferences = contention([preferred_response(*mean) for mean in means], flipped=flipped)
+    ranges = [contention([mean[side] for mean in means], scale) for side in (0, 1)]
+    return max((one for one in (preferences, *ranges) if one is not None), default=None)
+
+
+def _flips(last: TurnsByPersona, name: str) -> bool:
+    """Return whether a persona's votes differ between the orders, or its scores prefer opposite responses."""
+    turns = [turn for (speaker, _), turn in last.items() if speaker == name]
+    values = {value for turn in turns if (value := turn_value(turn)) is not None}
+    has_scores = any(isinstance(turn.reading, dict) for turn in turns)
+    return values >= {1, 2} if has_scores else len(values) > 1
+
+
+def _mean_of_persona(last: TurnsByPersona, name: str) -> tuple[float, float] | None:
+    """Return a persona's mean score of each response over the orders that are readable."""
+    scores = [turn.reading for (speaker, _), turn in last.items() if speaker == name and isinstance(turn.reading, dict)]
+    return (fmean(one["1"] for one in scores), fmean(one["2"] for one in scores)) if scores else None
 
 
 def turns_by_persona(turns: Sequence[Turn], number: int | None = None) -> TurnsByPersona:
@@ -50,11 +94,14 @@ def turns_by_persona(turns: Sequence[Turn], number: int | None = None) -> TurnsB
 
 
 def persona_opinions(turns: Sequence[Turn], settings: Settings) -> list[Opinion]:
-    """Return each persona's last opinion, and its first where it had more than one turn."""
+    """Return each persona's last opinion, and its first where it stated one in an earlier turn."""
     names = [persona.name for persona in settings.personas]
     opinions: list[Opinion] = []
-    if settings.rounds > 1 and any(turn.round == 0 for turn in turns):
-        opinions += [_opinion(name, "first", turns_by_persona(turns, 0), settings) for name in names]
+    first = turns_by_persona(turns, 0)
+    # Runs of version 0.1 scored every turn and have no setting for it.
+    is_scored = settings.is_scored(0) or any(turn_value(turn) is not None for turn in first.values())
+    if settings.rounds > 1 and first and is_scored:
+        opinions += [_opinion(name, "first", first, settings) for name in names]
     return opinions + [_opinion(name, "last", turns_by_persona(turns), settings) for name in names]
 
 
@@ -104,37 +151,59 @@ def mean_scores(turns: TurnsByPersona, settings: Settings) -> tuple[float, float
     return fmean(first for first, _ in by_order), fmean(second for _, second in by_order)
 
 
+def _describe_missing(last: TurnsByPersona, settings: Settings) -> str:
+    """Return why the readable turns are too few for a verdict; empty where they are enough."""
+    readable = [turn for turn in last.values() if turn.reading is not None]
+    personas = len({turn.speaker for turn in readable})
+    if len({turn.shown for turn in readable}) < len(settings.orders):
+        return (
+            f"only {_describe_count(len(readable), settings)} could be read" if readable else _NOTHING[settings.outcome]
+        )
+    if personas < min(2, len(settings.personas)):
+        return f"only {personas} of {len(settings.personas)} personas gave a readable {_NOUNS[settings.outcome]}"
+    return ""
+
+
+def _conclude_readable(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
+    value, reason = _CONCLUSIONS[settings.outcome](last, settings)
+    unread = len(settings.personas) * len(settings.orders) - _count_readable(last)
+    return value, f"{reason}; {_describe_count(unread, settings)} could not be read" if unread else reason
+
+
 def _conclude_scores(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
-    read, expected = _count_readable(last), len(settings.personas) * len(settings.orders)
     means = mean_scores(last, settings)
     if means is None:
-        return None, f"only {read} of {expected} scorings could be read" if read else "no scores could be read"
-    unread = f"; {expected - read} of {expected} scorings could not be read" if read < expected else ""
+        return None, _NOTHING["scores"]
     value = preferred_response(*means)
     if value == 0:
-        return 0, f"both responses have {means[0]:.2f} on average{unread}"
-    return value, f"{means[0]:.2f} for response 1 and {means[1]:.2f} for response 2 on average{unread}"
+        return 0, f"both responses have {means[0]:.2f} on average"
+    return value, f"{means[0]:.2f} for response 1 and {means[1]:.2f} for response 2 on average"
 
 
 def _conclude_votes(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
-    """More than half of all votes that were asked for, the unreadable ones included."""
-    expected = len(settings.personas) * len(settings.orders)
+    """More than half of the readable votes."""
     counts = Counter(turn.reading for turn in last.values() if turn.reading is not None)
-    unread = f"; {expected - counts.total()} of {expected} could not be read" if counts.total() < expected else ""
-    if counts:
-        value, count = counts.most_common(1)[0]
-        if count * 2 > expected:
-            return value, f"{count} of {expected} votes for {describe_choice(value)}{unread}"
-    split = ", ".join(f"{count} for {describe_choice(value)}" for value, count in counts.most_common()) or "none"
-    return None, f"no majority of the {expected} votes: {split}{unread}"
+    total = counts.total()
+    value, count = counts.most_common(1)[0]
+    if count * 2 > total:
+        return value, f"{count} of {total} votes for {describe_choice(value)}"
+    split = ", ".join(f"{count} for {describe_choice(value)}" for value, count in counts.most_common())
+    return None, f"no majority of the {total} votes: {split}"
 
 
-def _conclude_ratings(last: TurnsByPersona) -> tuple[Value | None, str]:
+def _conclude_ratings(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
     readings = [turn.reading for turn in last.values() if isinstance(turn.reading, int | float)]
-    if not readings:
-        return None, "no rating could be read"
-    unread = f"; {len(last) - len(readings)} more could not be read" if len(readings) < len(last) else ""
-    return fmean(readings), f"the mean of {len(readings)} ratings{unread}"
+    return fmean(readings), f"the mean of {len(readings)} ratings" if len(readings) > 1 else "one rating"
+
+
+_CONCLUSIONS = {"scores": _conclude_scores, "vote": _conclude_votes, "rating": _conclude_ratings}
+_NOUNS = {"scores": "scoring", "vote": "vote", "rating": "rating"}
+_NOTHING = {"scores": "no scores could be read", "vote": "no vote could be read", "rating": "no rating could be read"}
+
+
+def _describe_count(count: int, settings: Settings) -> str:
+    """Return `2 of 4 scorings`."""
+    return f"{count} of {len(settings.personas) * len(settings.orders)} {_NOUNS[settings.outcome]}s"
 
 
 def _opinion(name: str, stage: Literal["first", "last"], turns: TurnsByPersona, settings: Settings) -> Opinion:

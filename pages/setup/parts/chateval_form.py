@@ -1,4 +1,4 @@
-"""The settings form of ChatEval: the personas, what each of them reads, and what each turn asks for."""
+"""The settings form of ChatEval: the personas, what each of them reads, and what they are asked for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +20,7 @@ STRATEGY_NAMES = {
     "simultaneous with summary": "simultaneous, with a summariser",
     "alone": "independent: no discussion (ensemble)",
 }
+SCORED_NAMES = {"last": "in the last turn", "every": "in every turn"}
 HEARING_NAMES = {"everybody": "all earlier contributions", "speakers before": "only personas before it in the order"}
 DEFAULT_PERSONAS = ("General Public", "Critic")
 
@@ -29,11 +30,12 @@ def render(form: SettingsForm) -> Draft:
     form = replace(form, start={"personas": _default_personas(), "criterion": _only_criterion(form), **form.start})
     left, right = st.columns([2, 3], gap="large")
     with left:
-        draft: Draft = {"outcome": form.setting("outcome", "Each turn asks for", OUTCOME_NAMES)}
+        draft: Draft = {"outcome": form.setting("outcome", "Personas are asked for", OUTCOME_NAMES)}
         draft["criterion"] = form.criterion(required=draft["outcome"] == "rating")
         draft["strategy"] = form.setting("strategy", "Discussion", STRATEGY_NAMES)
         if draft["strategy"] != "alone":
             draft["turns"] = form.setting("turns", "Turns")
+            draft["scored_turns"] = form.setting("scored_turns", "Asked for it", SCORED_NAMES)
         if draft["outcome"] != "rating":
             draft["both_orders"] = form.setting("both_orders", "Use both orders of the responses")
     with right:
@@ -51,6 +53,7 @@ def render(form: SettingsForm) -> Draft:
             if draft["strategy"] == "one by one":
                 draft["hearing"] = form.setting("hearing", "A persona reads", HEARING_NAMES)
             draft["words"] = form.setting("words", "Maximum words in a contribution")
+            draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:
             shared = panel_form.draw_shared_settings(form)
     draft["personas"] = panel_form.add_shared_settings(personas, shared)

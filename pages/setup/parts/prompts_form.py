@@ -44,7 +44,8 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
         key=f"{key}_{replacement is None}",
         label_visibility="collapsed",
     )
-    blanks = {*Template(default).get_identifiers(), *optional}
+    blanks = set(Template(default).get_identifiers())
+    blanks |= set(optional) if "question" in blanks else set()
     listed = ", ".join(f"`${blank}`" for blank in sorted(blanks))
     st.caption(f"Placeholders: {listed}. Each may be left out. Write `$$` for a dollar sign.")
     with st.container(horizontal=True):

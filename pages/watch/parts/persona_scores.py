@@ -38,7 +38,11 @@ def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: S
             "noun": "discussion",
             "judges": [_row_name(name, order, settings) for name, order in rows],
             "rounds": [f"turn {number}" for number in range(1, settings.rounds + 1)],
-            "stances": [_cell_data(stance, index, dict(numbered_turns)[stance.seq]) for index, stance in stances],
+            "stances": [
+                _cell_data(stance, index, dict(numbered_turns)[stance.seq])
+                for index, stance in stances
+                if stance.value is not None or stance.problem  # turns that were only discussion have neither
+            ],
             "pending": pending,
             "disputes": [
                 seq for order in settings.orders for seq in find_disagreements(_stances_in_order(stances, rows, order))

@@ -159,10 +159,9 @@ def _page_size(speakers: int) -> int:
 
 def _reading(turn: Turn) -> str:
     if turn.step == "summary":
-        missing = f"no summary: {escape_markdown(turn.problem)}; {SUMMARY_FALLBACK}"
-        return missing if turn.reading is None else "summary"
+        return f"no summary: {escape_markdown(turn.problem)}; {SUMMARY_FALLBACK}" if turn.problem else "summary"
     if turn.reading is None:
-        return f"no verdict: {escape_markdown(turn.problem)}"
+        return f"no verdict: {escape_markdown(turn.problem)}" if turn.problem else "discussion"
     return f"**{persona_scores.format_reading(turn)}**"
 
 

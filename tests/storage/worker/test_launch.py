@@ -6,10 +6,13 @@ import pytest
 from sqlalchemy import update
 
 from core.formats.records import ItemRecord, RunRecord
-from core.items import Response
+from core.items import Criterion, Response
 from core.llm.client import ScriptedModel
 from core.problems import Problem
+from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
+from core.protocols.single_judge.settings import PairSettings
+from core.trace import Spec
 from storage import runs, studies
 from storage.database import reading, writing
 from storage.tables import RunRow
@@ -39,6 +42,14 @@ def study_with_an_image(engine):
     import_records(engine, "s", [ItemRecord(item=item)])
     with reading(engine) as session:
         return studies.get(session, "s")
+
+
+def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none(engine):
+    study = study_with_an_image(engine)
+    settings = PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x"))
+    for start in (create_run, estimate_run):
+        with pytest.raises(Problem, match="has an image, and Single judge, pair sends none"):
+            start(engine, RunRequest(study, PROTOCOLS["single-judge"], settings, "run"))
 
 
 def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):

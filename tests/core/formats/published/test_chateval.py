@@ -104,9 +104,12 @@ def test_the_final_messages_of_a_discussion_are_votes(tmp_path: Path) -> None:
     ("message", "problem"),
     [
         ("[Silence]", "it kept silent"),
-        ("It is close.\n\nAnswer: Assistant", "the last line is not one of 1, 2 or 0"),
-        ("Answer: Assistant 3", "it ends with 3, which is not one of 1, 2 or 0"),
-        ("", "the reply is empty"),
+        (
+            "It is close.\n\nAnswer: Assistant",
+            "it does not say which one is better: Assistant 1, Assistant 2 or neither",
+        ),
+        ("Answer: Assistant 3", "3 is not one of 1, 2 or 0"),
+        ("", "it is empty"),
     ],
 )
 def test_silence_and_a_cut_off_message_are_not_counted_as_ties(tmp_path: Path, message: str, problem: str) -> None:
@@ -172,12 +175,12 @@ def test_discussions_of_summaries_are_one_run_per_criterion(tmp_path: Path) -> N
     ]
     assert records_of(records, RunRecord)[0].settings["personas"][0]["spec"]["model"] == "gpt4"
     relevance, consistency, fluency, _ = [verdict(trace) for trace in records_of(records, TraceRecord)]
-    assert (consistency.value, fluency.value) == (1, 4)
+    assert (consistency.value, fluency.value) == (None, None), "one persona is no consensus"
     assert [opinion.problem for opinion in consistency.opinions if opinion.judge == "B"] == ['no "Consistency: …" line']
     assert [opinion.problem for opinion in fluency.opinions if opinion.judge == "B"] == [
-        "9 is not on the scale: 1, 2, 3, 4 or 5"
+        "9 is not one of 1, 2, 3, 4 or 5"
     ]
-    assert relevance.value == 2 and len(records_of(records, ScaleRecord)) == 4
+    assert relevance.value == 3 and len(records_of(records, ScaleRecord)) == 4
 
 
 @pytest.mark.parametrize(

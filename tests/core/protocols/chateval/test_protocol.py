@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from core.items import Criterion
+from core.items import Criterion, Response
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
 from core.problems import Problem
@@ -114,19 +114,89 @@ def test_discussions_in_both_orders_are_parallel_and_independent() -> None:
 
 
 def test_scores_are_averaged_over_the_last_turn_of_every_persona() -> None:
-    trace = run_scripted(scores_script(a=[(1, 9), (8, 6)], b=[(9, 1), (7, 8)], c=[(5, 5)]), make_settings())
+    script = scores_script(a=[(1, 9), (8, 6)], b=[(9, 1), (8, 7)], c=[(5, 5)])
+    trace = run_scripted(script, make_settings(scored_turns="every"))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 1)
-    assert trace.verdict.reason == "6.67 for response 1 and 6.33 for response 2 on average"
+    assert trace.verdict.reason == "7.00 for response 1 and 6.00 for response 2 on average"
     assert trace.opinions() == {
         **{("a", "first"): 2, ("b", "first"): 1, ("c", "first"): 0},
-        **{("a", "last"): 1, ("b", "last"): 2, ("c", "last"): 0, ("chateval", "verdict"): 1},
+        **{("a", "last"): 1, ("b", "last"): 1, ("c", "last"): 0, ("chateval", "verdict"): 1},
     }
 
 
-def test_position_calibration_removes_a_preference_for_the_first_response() -> None:
-    trace = run_scripted(scores_script(a=[(9, 7)], b=[(9, 7)]), make_settings("ab", both_orders=True))
-    assert trace.turns[0].reading == {"1": 9, "2": 7} and trace.turns[1].reading == {"1": 7, "2": 9}
+def test_scores_are_requested_in_the_last_turn_only() -> None:
+    trace = run_scripted(lambda ask: scores_reply(8, 6) if ask.round else "The first is clearer.", make_settings())
+    assert [ask.answer is not None for ask in trace.asked] == [False] * 3 + [True] * 3
+    assert [(turn.reading, turn.problem) for turn in trace.turns[:3]] == [(None, "")] * 3
+    assert all("Assistant 1: (score)" in ask.prompt for ask in trace.asked[3:])
+    assert not any("(score)" in ask.prompt for ask in trace.asked[:3])
+    assert trace.opinions() == {("a", "last"): 1, ("b", "last"): 1, ("c", "last"): 1, ("chateval", "verdict"): 1}
+
+
+@pytest.mark.parametrize("scored", ["last", "every"])
+@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary"])
+def test_every_turn_is_scored_where_the_setting_says_so(strategy: str, scored: str) -> None:
+    asked = run_scripted(marked_reply, make_settings("ab", strategy=strategy, scored_turns=scored)).asked
+    rounds = {ask.round for ask in asked if ask.step == "talk" and ask.answer is not None}
+    assert rounds == ({0, 1} if scored == "every" else {1})
+
+
+def test_an_empty_contribution_is_requested_once_more() -> None:
+    trace = run_scripted(lambda ask: scores_reply(8, 6) if ask.round else " ", make_settings("ab"))
+    assert trace.turns[0].problem == "the reply is empty" and len(trace.asked) == 2 * 2 + 2
+
+
+def opposite_scores(ask: Ask) -> str:
+    return scores_reply(9, 2) if ask.speaker == "a" else scores_reply(2, 9)
+
+
+def test_opposite_scores_that_average_to_a_tie_are_disputed() -> None:
+    trace = run_scripted(opposite_scores, make_settings("ab"))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 0)
+    assert trace.verdict.contention == 1 and trace.verdict.reason == "both responses have 5.50 on average"
+
+
+def test_a_pure_position_bias_is_disputed() -> None:
+    trace = run_scripted(scores_script(a=[(9, 2)], b=[(9, 2)]), make_settings("ab", both_orders=True))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 0)
+    assert trace.verdict.contention == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "contention", "outcome"),
+    [
+        ([(9, 2), (9, 3)], 1 / 9, "agreed"),
+        ([(10, 9), (2, 1)], 8 / 9, "disputed"),
+        ([(9, 7), (8, 7), (7, 7)], 0.5, "agreed"),
+        ([(8, 7), (7, 7)], 1, "disputed"),
+        ([(6, 5), (5, 6)], 1, "disputed"),
+    ],
+)
+def test_the_contention_of_scores(scores: list[tuple[int, int]], contention: float, outcome: str) -> None:
+    names = "abc"[: len(scores)]
+    script = scores_script(**{name: [pair] for name, pair in zip(names, scores, strict=True)})
+    trace = run_scripted(script, make_settings(names))
+    assert trace.verdict and trace.verdict.contention == pytest.approx(contention)
+    assert trace.verdict.outcome == outcome
+
+
+def test_with_a_threshold_of_1_the_average_alone_decides() -> None:
+    trace = run_scripted(opposite_scores, make_settings("ab", dispute_threshold=1))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
+
+
+def test_ratings_at_both_ends_of_the_scale_are_disputed_and_averaged() -> None:
+    settings = make_settings("ab", outcome="rating", criterion=NATURAL)
+    trace = run_scripted(lambda ask: f"Rating: {'31'['ab'.index(ask.speaker)]}", settings, make_single_response_item())
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 2)
+    assert trace.verdict.contention == 1
+
+
+def test_position_calibration_removes_a_preference_for_the_first_response() -> None:
+    settings = make_settings("ab", both_orders=True, scored_turns="every")
+    trace = run_scripted(scores_script(a=[(9, 7)], b=[(9, 7)]), settings)
+    assert trace.turns[0].reading == {"1": 9, "2": 7} and trace.turns[1].reading == {"1": 7, "2": 9}
+    assert trace.verdict and trace.verdict.value == 0
     assert trace.verdict.reason == "both responses have 8.00 on average"
 
 
@@ -139,10 +209,10 @@ def test_a_response_preferred_in_both_orders_wins() -> None:
     assert trace.verdict.reason == "5.50 for response 1 and 8.50 for response 2 on average"
 
 
-def test_a_majority_is_counted_over_all_requested_votes() -> None:
-    trace = run_scripted(votes_script(a="12", b="2", c="1"), make_settings(outcome="vote"))
+def test_two_of_three_votes_are_a_majority() -> None:
+    trace = run_scripted(votes_script(a="12", b="2", c="1"), make_settings(outcome="vote", scored_turns="every"))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 2)
-    assert trace.verdict.reason == "2 of 3 votes for response 2"
+    assert trace.verdict.reason == "2 of 3 votes for response 2" and trace.verdict.contention == 0.5
     assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, 2)
 
 
@@ -180,7 +250,8 @@ def test_one_response_is_rated_on_the_criterions_scale_and_ratings_are_averaged(
 
 @pytest.mark.parametrize("outcome", ["scores", "vote"])
 def test_a_refusal_is_no_verdict_and_not_a_tie(outcome: str) -> None:
-    trace = run_scripted(lambda ask: Reply(text="", finish="refused"), make_settings("ab", outcome=outcome))
+    settings = make_settings("ab", outcome=outcome, scored_turns="every")
+    trace = run_scripted(lambda ask: Reply(text="", finish="refused"), settings)
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
     assert trace.opinions() == {
         ("chateval", "verdict"): None,
@@ -189,19 +260,30 @@ def test_a_refusal_is_no_verdict_and_not_a_tie(outcome: str) -> None:
     assert trace.problems()["a", "last"] == "the model refused to answer"
 
 
-def test_an_unreadable_vote_counts_in_the_total_of_a_majority() -> None:
+def test_a_majority_is_of_readable_votes_and_says_of_how_many() -> None:
     trace = run_scripted(votes_script(a="1", b="1", c="?"), make_settings(outcome="vote"))
     assert trace.verdict and trace.verdict.value == 1
-    assert trace.verdict.reason == "2 of 3 votes for response 1; 1 of 3 could not be read"
-    unreadable = run_scripted(votes_script(a="1", b="?", c="?"), make_settings(outcome="vote"))
-    assert unreadable.verdict and (unreadable.verdict.outcome, unreadable.verdict.value) == ("no_verdict", None)
+    assert trace.verdict.reason == "2 of 2 votes for response 1; 1 of 3 votes could not be read"
+    split = run_scripted(votes_script(a="1", b="2", c="?"), make_settings(outcome="vote"))
+    assert split.verdict and (split.verdict.outcome, split.verdict.value) == ("disputed", None)
+
+
+@pytest.mark.parametrize("outcome", ["scores", "vote", "rating"])
+def test_one_persona_with_a_readable_reply_is_no_consensus(outcome: str) -> None:
+    replies = {"scores": scores_reply(9, 2), "vote": "1", "rating": "Rating: 3"}
+    item = make_single_response_item() if outcome == "rating" else None
+    settings = make_settings(outcome=outcome, criterion=NATURAL)
+    trace = run_scripted(lambda ask: replies[outcome] if ask.speaker == "a" else "Hm.", settings, item)
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
+    noun = {"scores": "scoring"}.get(outcome, outcome)
+    assert trace.verdict.reason == f"only 1 of 3 personas gave a readable {noun}"
 
 
 def test_unreadable_scores_are_left_out_and_reported() -> None:
-    trace = run_scripted(scores_script(a=[(8, 6)], b=["Both are fine."]), make_settings("ab"))
-    assert trace.verdict and trace.verdict.value == 1
+    trace = run_scripted(scores_script(a=[(8, 6)], b=["Both are fine."], c=[(8, 6)]), make_settings())
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 1)
     assert trace.verdict.reason == (
-        "8.00 for response 1 and 6.00 for response 2 on average; 1 of 2 scorings could not be read"
+        "8.00 for response 1 and 6.00 for response 2 on average; 1 of 3 scorings could not be read"
     )
 
 
@@ -212,6 +294,10 @@ def test_an_order_without_a_readable_reply_leaves_no_verdict() -> None:
     trace = run_scripted(unreadable_second_order, make_settings("ab", both_orders=True))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
     assert trace.verdict.reason == "only 2 of 4 scorings could be read"
+    votes = run_scripted(
+        lambda ask: "1" if ask.shown == (1, 2) else "Hm.", make_settings("ab", outcome="vote", both_orders=True)
+    )
+    assert votes.verdict and (votes.verdict.outcome, votes.verdict.value) == ("no_verdict", None)
 
 
 def test_an_unreadable_reply_in_one_order_does_not_shift_the_mean() -> None:
@@ -223,7 +309,8 @@ def test_an_unreadable_reply_in_one_order_does_not_shift_the_mean() -> None:
 
 
 def test_the_last_turn_counts_even_if_unreadable() -> None:
-    trace = run_scripted(scores_script(a=[(9, 1), "Hm."], b=[(5, 6)]), make_settings("ab"))
+    script = scores_script(a=[(9, 1), "Hm."], b=[(5, 6)], c=[(5, 6)])
+    trace = run_scripted(script, make_settings(scored_turns="every"))
     assert trace.verdict and trace.verdict.value == 2
     assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, None)
 
@@ -250,6 +337,27 @@ def test_a_persona_of_the_paper_has_a_default_role() -> None:
     assert critic.role == ROLES["Critic"] and len(ROLES) == 5
     assert Persona(name="Guido", role="You made Python.", spec=Spec(model="m")).role == "You made Python."
     assert Persona(name="Critic", role="", spec=Spec(model="m")).role == ""
+
+
+def test_images_are_sent_and_numbered_where_they_belong() -> None:
+    moon = Response(text="Because of the moon.", image="moon.png")
+    item = make_item(image="beach.png", responses=(Response(text="", image="sun.png"), moon))
+    first, second, *_ = run_scripted(marked_reply, make_settings("a", both_orders=True), item).asked
+    assert first.images == ("beach.png", "sun.png", "moon.png") and second.images == (
+        "beach.png",
+        "moon.png",
+        "sun.png",
+    )
+    assert "<answer_of_assistant_1>\n(Image 2 is attached.)\n</answer_of_assistant_1>" in first.prompt
+    assert "Because of the moon.\n(Image 2 is attached.)\n</answer_of_assistant_1>" in second.prompt
+    assert "(Image 1 is attached.)\n</question>" in first.prompt
+
+
+def test_settings_of_version_0_1_are_valid() -> None:
+    stored = make_settings().model_dump(mode="json")
+    for name in ("scored_turns", "dispute_threshold"):
+        del stored[name]
+    assert Settings.model_validate(stored) == make_settings()
 
 
 def test_prompts_name_no_model() -> None:

@@ -33,6 +33,7 @@ def test_the_sample_has_content_for_every_part_of_the_page() -> None:
         ("agreed", 0),
         ("agreed", 1),
         ("agreed", 2),
+        ("disputed", 1),
         ("disputed", None),
     }
     turns = [turn for trace in TRACES for turn in replies(trace)]
