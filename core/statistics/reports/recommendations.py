@@ -1,0 +1,306 @@
+"""Which judges can replace annotators: every judge on the same targets against one reference, with a recommendation.
+
+A judge that abstains on difficult targets is not better than one that answers them. So a target without a verdict
+counts as an error by default, and all judges are compared on the targets that every one of them was asked about.
+
+    use                the coverage is high, the judge wins the alternative-annotator test, and it is at most a margin
+                       below the human ceiling: the lower end of (judge - ceiling) is above -margin
+    use with review    the upper end of (judge - ceiling) is above -margin
+    do not use         it is below the human ceiling by more than the margin
+    not enough data    the test needs two annotators and 30 targets
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from core.statistics import notes
+from core.statistics.data.arrays import Bools, Codes
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.estimate import Estimate
+from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
+from core.statistics.data.patterns import category_counts
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, run_alternative_annotator_test
+from core.statistics.measures.ceiling import human_ceiling
+from core.statistics.measures.intervals import bootstrap
+from core.statistics.measures.means import mean_estimate, wilson_proportion
+from core.statistics.measures.statistic import match_rate, stack_statistics
+
+Abstentions = Literal["error", "excluded", "tie"]
+"""What a missing verdict counts as: an error, nothing (the target is left out for that judge), or the verdict 0."""
+Decision = Literal["use", "use with review", "do not use", "not enough data"]
+TIE = 0
+MIN_ANNOTATORS = 2
+"""The ceiling leaves one annotator out, so that another has to remain."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The parameters of the recommendation."""
+
+    min_coverage: float = 0.95
+    min_winning_rate: float = 0.5
+    """Of the alternative-annotator test: omega."""
+    margin: float = 0.05
+    """How far below the human ceiling a judge may be."""
+    epsilon: float = EPSILON
+    """What the alternative-annotator test concedes to a judge for being cheap."""
+
+
+@dataclass(frozen=True)
+class JudgeEvaluation:
+    """One judge on the targets that all judges were asked about."""
+
+    judge: str
+    accuracy: Estimate
+    """Share of the targets with a reference on which the verdict equals it."""
+    coverage: Estimate
+    """Share of those targets with a verdict."""
+    less_ceiling: Estimate
+    """Accuracy against the other annotators' majority, minus the annotators' own: negative is below the ceiling."""
+    winning_rate: float | None
+    """omega; None where the test could not be made."""
+    decision: Decision
+    reason: str
+    """The decision in one sentence, with its numbers."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What an answer that ignores the target would score."""
+
+    name: str
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Judges by accuracy, the most accurate first, with what to compare them with."""
+
+    targets: int
+    """Targets with a reference that every judge was asked about."""
+    annotators: int
+    judges: tuple[JudgeEvaluation, ...]
+    ceiling: Estimate
+    """The annotators' accuracy against the majority of the others."""
+    baselines: tuple[Baseline, ...]
+
+
+def rank_judges(
+    dataset: Dataset,
+    *,
+    abstentions: Abstentions = "error",
+    rule: Rule | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Ranking:
+    """Evaluate every judge of a dataset with categories; raises ValueError where the scale has none."""
+    if not dataset.scale.categories:
+        raise ValueError("a scale without categories has no verdicts that are right or wrong")
+    common = dataset.subset(dataset.group, common_targets(dataset))
+    if not isinstance(common.ratings, Ratings):
+        raise ValueError("the labels have no categories")
+    rule = rule or Rule()
+    evaluations = [evaluate_judge(common, judge, abstentions, rule, resamples, seed) for judge in common.judges]
+    evaluations.sort(
+        key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
+    )
+    return Ranking(
+        common.gold.size,
+        int((common.ratings.codes >= 0).any(axis=0).sum()),
+        tuple(evaluations),
+        annotator_ceiling(common, resamples, seed),
+        tuple(baselines(common, resamples, seed)),
+    )
+
+
+def accuracy_or_lowest(evaluation: JudgeEvaluation) -> float:
+    """Return the accuracy; -1, below every accuracy, where it is undefined."""
+    return -1.0 if evaluation.accuracy.value is None else evaluation.accuracy.value
+
+
+def common_targets(dataset: Dataset) -> Bools:
+    """Return the targets with a reference that every judge was asked about, (N,)."""
+    mask = ~np.isnan(dataset.gold)
+    for opinions in dataset.judges.values():
+        mask &= opinions.asked
+    return mask
+
+
+def evaluate_judge(
+    dataset: Dataset, judge: str, abstentions: Abstentions, rule: Rule, resamples: int, seed: int
+) -> JudgeEvaluation:
+    """Evaluate one judge on every target of the dataset."""
+    verdicts = verdict_codes(dataset, judge, abstentions)
+    patterns = patterns_of(dataset, verdicts)
+    coverage = share(~np.isnan(dataset.judges[judge].values))
+    accuracy = accuracy_estimate(patterns, resamples, seed)
+    less_ceiling = ceiling_difference(patterns, resamples, seed)
+    test = run_alternative_annotator_test(
+        np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
+        np.where(patterns.judge >= 0, patterns.judge, np.nan),
+        patterns.names,
+        numeric=False,
+        units=patterns.units,
+        epsilon=rule.epsilon,
+    )
+    decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule)
+    return JudgeEvaluation(judge, accuracy, coverage, less_ceiling, test.winning_rate, decision, reason)
+
+
+def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Codes:
+    """Return the judge's codes (N,); a missing verdict is -1, a tie, or K, a code that no annotator has."""
+    missing = {"excluded": -1, "error": len(dataset.scale.categories)}
+    if abstentions == "tie" and TIE in dataset.scale.categories:
+        missing["tie"] = dataset.scale.categories.index(TIE)
+    values = dataset.judges[judge].values
+    return np.where(np.isnan(values), missing.get(abstentions, missing["error"]), values).astype(np.int16)
+
+
+def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
+    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category."""
+    assert isinstance(dataset.ratings, Ratings)
+    ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
+    return judged_patterns(ratings, verdicts, dataset.gold.astype(np.int16))
+
+
+def accuracy_estimate(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
+    """Estimate the share of targets on which the verdict equals the reference; Wilson's interval without variation."""
+    used = patterns.judge >= 0
+    statistic = match_rate(patterns.judge, patterns.gold, used)
+    (result,) = bootstrap(stack_statistics([statistic]), patterns.units, resamples, seed)
+    items = patterns.count_items(used)
+    low, high = result.low, result.high
+    if result.value is not None and low is None and patterns.units.clusters is None:
+        _, low, high = wilson_proportion(round(result.value * items), items)
+    reason = notes.judge_caveats("accuracy", result, low is not None, items, "")
+    total = int(patterns.units.frequencies.sum())
+    return Estimate(result.value, low, high, items, total, patterns.annotators.shape[1], items, result.dropped, reason)
+
+
+def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
+    """Estimate the judge's accuracy against the other annotators minus the annotators' own."""
+    total = int(patterns.units.frequencies.sum())
+    ceiling = human_ceiling(patterns)
+    if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
+        reason = "two annotators with the same targets are needed for the human ceiling"
+        return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
+    (result,) = bootstrap(stack_statistics([ceiling.difference]), patterns.units, resamples, seed)
+    items = patterns.count_items(ceiling.used)
+    low, high = result.low, result.high
+    if result.value is not None and low is None and not result.value:
+        low = high = 0.0  # equal on every target
+    return Estimate(
+        result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, result.problem
+    )
+
+
+def decide(coverage: Estimate, less_ceiling: Estimate, winning_rate: float | None, rule: Rule) -> tuple[Decision, str]:
+    """Return the recommendation and its reason, by the rule in the module's description."""
+    low, high = less_ceiling.low, less_ceiling.high
+    if less_ceiling.items < MIN_ITEMS or low is None or high is None or winning_rate is None:
+        return "not enough data", why_undecided(less_ceiling, winning_rate)
+    facts = (
+        f"coverage {coverage.value or 0:.2f}, winning rate {winning_rate:.2f}, "
+        f"{less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling, {less_ceiling.items} targets"
+    )
+    if high <= -rule.margin:
+        return "do not use", f"more than {rule.margin:g} below the human ceiling: {facts}"
+    failed = []
+    if (coverage.value or 0) < rule.min_coverage:
+        failed.append(f"coverage under {rule.min_coverage:g}")
+    if winning_rate < rule.min_winning_rate:
+        failed.append(f"winning rate under {rule.min_winning_rate:g}")
+    if low <= -rule.margin:
+        failed.append(f"possibly more than {rule.margin:g} below the human ceiling")
+    return ("use with review", f"{', '.join(failed)}: {facts}") if failed else ("use", facts)
+
+
+def why_undecided(less_ceiling: Estimate, winning_rate: float | None) -> str:
+    """Return in one sentence what the recommendation lacks."""
+    if less_ceiling.value is None:
+        return less_ceiling.reason
+    if less_ceiling.items < MIN_ITEMS or winning_rate is None:
+        return (
+            f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
+            f"there are {less_ceiling.items}"
+        )
+    return less_ceiling.reason
+
+
+def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
+    """Estimate the annotators' accuracy against the majority of the others, on all targets of the dataset."""
+    # A judge with a verdict on every target leaves none out.
+    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16))
+    total = int(patterns.units.frequencies.sum())
+    ceiling = human_ceiling(patterns)
+    if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
+        reason = "two annotators with the same targets are needed for the human ceiling"
+        return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
+    (result,) = bootstrap(stack_statistics([ceiling.annotators]), patterns.units, resamples, seed)
+    items = patterns.count_items(ceiling.used)
+    return Estimate(
+        result.value, result.low, result.high, items, total, ceiling.raters, ceiling.comparisons, result.dropped,
+        result.problem,
+    )  # fmt: skip
+
+
+def baselines(dataset: Dataset, resamples: int, seed: int) -> list[Baseline]:
+    """Return the accuracy of the most frequent answer, of every constant answer of a preference, and of chance."""
+    gold = dataset.gold.astype(int)
+    categories = dataset.scale.categories
+    counts = category_counts(dataset.gold.astype(np.int16)[:, None], len(categories)).sum(axis=0)
+    groups = dataset.ratings.groups
+
+    def constant(code: int) -> Estimate:
+        return mean_estimate((gold == code).astype(float), groups=groups, resamples=resamples, seed=seed)
+
+    if not gold.size:
+        return []
+    most_frequent = int(np.argmax(counts))
+    found = [
+        Baseline(f"most frequent answer: {describe(dataset.kind, categories[most_frequent])}", constant(most_frequent))
+    ]
+    if dataset.kind == "preference":
+        found += [
+            Baseline(f"always {describe(dataset.kind, category)}", constant(code))
+            for code, category in enumerate(categories)
+            if code != most_frequent and counts[code]
+        ]
+    chance = Estimate(
+        1 / len(categories), None, None, gold.size, gold.size, 0, 0, 0, "by definition, without an interval"
+    )
+    return [*found, Baseline(f"random choice among {len(categories)} answers", chance)]
+
+
+def describe(kind: str, category: object) -> str:
+    """Return a category's name for a sentence."""
+    if kind == "preference":
+        return "neither response" if category == TIE else f"response {category}"
+    return str(category).lower() if isinstance(category, bool) else str(category)
+
+
+def share(mask: Bools) -> Estimate:
+    """Estimate the share of targets in a mask, with Wilson's interval."""
+    n = mask.size
+    value, low, high = wilson_proportion(int(mask.sum()), n)
+    return Estimate(value, low, high, n, n, 0, 0, 0, "" if n else "no target was judged by every judge")
+
+
+def summarize(ranking: Ranking) -> str:
+    """Return the recommendations as one line: "Use a. Use b and c with review. Do not use d."."""
+    sentences: Mapping[Decision, str] = {
+        "use": "Use {}.",
+        "use with review": "Use {} with review.",
+        "do not use": "Do not use {}.",
+        "not enough data": "Not enough data for {}.",
+    }
+    parts = []
+    for decision, sentence in sentences.items():
+        names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision == decision]
+        if names:
+            parts.append(sentence.format(" and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))))
+    return " ".join(parts)

@@ -1,0 +1,141 @@
+"""Recommendations: planted judges are ranked and recommended as they were planted."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.labels import PREFERENCE, Scale
+from core.statistics.data.dataset import Dataset, build_dataset
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports.recommendations import Rule, decide, rank_judges, summarize
+
+Verdict = int | None
+Answer = Callable[[int, np.random.Generator], Verdict]
+
+
+def noisy(accuracy: float) -> Answer:
+    """Return a judge that states the truth with this probability, else the other response."""
+    return lambda truth, rng: truth if rng.random() < accuracy else 3 - truth
+
+
+def abstaining(share: float, answer: Answer) -> Answer:
+    return lambda truth, rng: None if rng.random() < share else answer(truth, rng)
+
+
+PLANTED: dict[str, Answer] = {
+    "strong": noisy(0.95),
+    "middle": noisy(0.75),
+    "silent": abstaining(0.62, noisy(1.0)),
+    "constant": lambda truth, rng: 1,
+    "random": lambda truth, rng: int(rng.integers(1, 3)),
+}
+
+
+def planted_dataset(judges: dict[str, Answer], seed: int, items: int = 300, annotators: int = 3) -> Dataset:
+    rng = np.random.default_rng(seed)
+    truths = rng.integers(1, 3, items)
+    people = {f"annotator {number}": noisy(0.92) for number in range(1, annotators + 1)}
+    frames = [
+        pd.DataFrame(
+            [
+                {"item": f"i{number}", "kind": "preference", "criterion": "c", "part": "", column: name, "value": value}
+                for name, answer in answers.items()
+                for number, truth in enumerate(truths)
+                for value in [answer(int(truth), rng)]
+            ]
+        )
+        for column, answers in (("rater", people), ("judge", judges))
+    ]
+    return build_dataset("preference", "c", PREFERENCE, frames[0], frames[1], None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_planted_judges_are_ranked_and_recommended_as_planted(seed: int) -> None:
+    ranking = rank_judges(planted_dataset(PLANTED, seed), resamples=300)
+    names = [evaluation.judge for evaluation in ranking.judges]
+    assert names[:2] == ["strong", "middle"] and names[-1] == "silent"
+    decisions = {evaluation.judge: evaluation.decision for evaluation in ranking.judges}
+    assert decisions["strong"] == "use"
+    assert all(decisions[name] == "do not use" for name in ("middle", "silent", "constant", "random"))
+
+
+def test_a_judge_that_abstains_is_not_ranked_above_one_that_answers() -> None:
+    judges = {"answers": noisy(0.8), "abstains": PLANTED["silent"]}
+    dataset = planted_dataset(judges, 1)
+    assert [evaluation.judge for evaluation in rank_judges(dataset).judges] == ["answers", "abstains"]
+    excluded = rank_judges(dataset, abstentions="excluded")
+    assert [evaluation.judge for evaluation in excluded.judges] == ["abstains", "answers"]
+    coverage = excluded.judges[0].coverage
+    assert coverage.value is not None and 0.3 < coverage.value < 0.46 and coverage.items == ranking_targets(dataset)
+    assert excluded.judges[0].decision == "use with review" and "coverage under 0.95" in excluded.judges[0].reason
+
+
+def ranking_targets(dataset: Dataset) -> int:
+    return int((~np.isnan(dataset.gold)).sum())
+
+
+def test_an_abstention_can_be_a_tie() -> None:
+    dataset = planted_dataset({"silent": abstaining(1.0, noisy(1.0))}, 1)
+    (judge,) = rank_judges(dataset, abstentions="tie").judges
+    assert judge.accuracy.value == 0.0 and judge.coverage.value == 0.0
+
+
+def test_all_judges_are_compared_on_the_targets_that_each_was_asked_about() -> None:
+    dataset = planted_dataset({"strong": noisy(0.95), "middle": noisy(0.75)}, 2)
+    dataset.judges["middle"].asked[:100] = False
+    ranking = rank_judges(dataset)
+    assert ranking.targets == int((~np.isnan(dataset.gold[100:])).sum())
+    assert {evaluation.accuracy.items for evaluation in ranking.judges} == {ranking.targets}
+
+
+def test_the_baselines_are_the_constant_answers_and_chance() -> None:
+    dataset = planted_dataset({"strong": noisy(0.95)}, 3)
+    ranking = rank_judges(dataset)
+    values = [baseline.accuracy.value or 0 for baseline in ranking.baselines]
+    assert ranking.baselines[-1].name == "random choice among 3 answers" and values[-1] == pytest.approx(1 / 3)
+    assert values[0] >= values[1] and values[0] + values[1] == pytest.approx(1)
+    assert ranking.ceiling.value is not None and 0.8 < ranking.ceiling.value < 0.95
+
+
+def test_one_annotator_is_not_enough() -> None:
+    ranking = rank_judges(planted_dataset({"strong": noisy(0.95)}, 4, annotators=1))
+    (judge,) = ranking.judges
+    assert judge.decision == "not enough data"
+    assert judge.reason == "two annotators with the same targets are needed for the human ceiling"
+    assert summarize(ranking) == "Not enough data for strong."
+
+
+def test_few_targets_are_not_enough() -> None:
+    (judge,) = rank_judges(planted_dataset({"strong": noisy(0.95)}, 4, items=20)).judges
+    assert judge.decision == "not enough data" and "30 targets" in judge.reason
+
+
+def estimate(value: float, low: float, high: float) -> Estimate:
+    return Estimate(value, low, high, 200, 200, 3, 600)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "winning_rate", "interval", "decision"),
+    [
+        (0.99, 0.7, (0.0, -0.04, 0.04), "use"),
+        (0.90, 0.7, (0.0, -0.04, 0.04), "use with review"),
+        (0.99, 0.4, (0.0, -0.04, 0.04), "use with review"),
+        (0.99, 0.7, (-0.04, -0.10, 0.02), "use with review"),
+        (0.99, 0.7, (-0.12, -0.20, -0.05), "do not use"),
+        (0.99, 0.7, (-0.05, -0.05, 0.00), "use with review"),
+    ],
+)
+def test_the_rule_at_its_boundaries(
+    coverage: float, winning_rate: float, interval: tuple[float, float, float], decision: str
+) -> None:
+    assert decide(estimate(coverage, 0, 1), estimate(*interval), winning_rate, Rule())[0] == decision
+
+
+def test_a_scale_without_categories_is_refused() -> None:
+    labels = pd.DataFrame([{"item": "i", "kind": "score", "criterion": "c", "part": "", "rater": "a", "value": 0.5}])
+    opinions = labels.rename(columns={"rater": "judge"})
+    dataset = build_dataset("score", "c", Scale(level="interval", low=0, high=1), labels, opinions, None)
+    with pytest.raises(ValueError, match="without categories"):
+        rank_judges(dataset)
