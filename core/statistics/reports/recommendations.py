@@ -25,6 +25,7 @@ from core.statistics.data.patterns import category_counts
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, run_alternative_annotator_test
 from core.statistics.measures.ceiling import human_ceiling
+from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.means import mean_estimate, wilson_proportion
 from core.statistics.measures.statistic import match_rate, stack_statistics
@@ -115,6 +116,35 @@ def rank_judges(
         annotator_ceiling(common, resamples, seed),
         tuple(baselines(common, resamples, seed)),
     )
+
+
+def comparable_judges(dataset: Dataset, min_share: float = 0.8) -> tuple[str, ...]:
+    """Return the judges that were asked about at least this share of the targets that the widest judge was asked about.
+
+    A judge of few targets would leave only those for the comparison of all.
+    """
+    referenced = ~np.isnan(dataset.gold)
+    counts = {judge: int((opinions.asked & referenced).sum()) for judge, opinions in dataset.judges.items()}
+    widest = max(counts.values(), default=0)
+    return tuple(judge for judge, count in counts.items() if count and count >= min_share * widest)
+
+
+def compare_judges(
+    dataset: Dataset,
+    *,
+    abstentions: Abstentions = "error",
+    correction: Correction = "holm",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[Comparison]:
+    """Return the paired difference in accuracy of every two judges, on the targets that all were asked about."""
+    common = dataset.subset(dataset.group, common_targets(dataset))
+    scores = {}
+    for judge in common.judges:
+        verdicts = verdict_codes(common, judge, abstentions)
+        scores[judge] = np.where(verdicts < 0, np.nan, verdicts == common.gold)
+    groups = common.ratings.groups
+    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
 
 
 def accuracy_or_lowest(evaluation: JudgeEvaluation) -> float:

@@ -1,0 +1,94 @@
+"""Every judge of a study on the same targets against a reference, and every two judges compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from core.labels import Scale
+from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.frames import ALL, By
+from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.recommendations import (
+    Abstentions,
+    Ranking,
+    Rule,
+    comparable_judges,
+    compare_judges,
+    rank_judges,
+)
+from storage.reports.alignment import FIRST_OPINION, AlignmentData
+
+
+@dataclass(frozen=True)
+class RankingQuery:
+    """What is ranked, and how."""
+
+    kind: str
+    criterion: str
+    """A criterion, or "all" for all criteria that share a scale."""
+    scenario: str | None = None
+    judges: tuple[str, ...] = ()
+    """Empty for every judge that was asked about most of the targets."""
+    abstentions: Abstentions = "error"
+    rule: Rule = field(default_factory=Rule)
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """The ranking of judges, and the differences between them."""
+
+    ranking: Ranking
+    comparisons: tuple[Comparison, ...]
+    left_out: tuple[str, ...]
+    """Judges that were asked about too few of the targets."""
+
+
+def rankable(data: AlignmentData) -> list[tuple[str, str]]:
+    """Return the (kind, criterion) whose verdicts are right or wrong against the reference, the largest first.
+
+    Where several criteria of a kind share a scale, "all" of them together come first.
+    """
+    sizes = {
+        (dataset.kind, dataset.criterion): int((dataset.gold == dataset.gold).sum())
+        for dataset in _datasets(data, by_scenario=False)
+    }
+    return sorted((key for key, size in sizes.items() if size), key=lambda key: (-sizes[key], key))
+
+
+def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
+    """Return the scenarios of the targets of a kind and criterion, in the order of their names."""
+    datasets = _datasets(data, by_scenario=True)
+    return sorted(dataset.group for dataset in datasets if (dataset.kind, dataset.criterion) == (kind, criterion))
+
+
+def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
+    """Rank the judges of a query and compare them; None where nothing can be ranked."""
+    dataset = _find(data, query)
+    if dataset is None:
+        return None
+    names = query.judges or comparable_judges(dataset)
+    chosen = replace(dataset, judges={name: dataset.judges[name] for name in names if name in dataset.judges})
+    if not chosen.judges:
+        return None
+    ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
+    comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
+    left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
+    return JudgeReport(ranking, tuple(comparisons), left_out)
+
+
+def _find(data: AlignmentData, query: RankingQuery) -> Dataset | None:
+    wanted = (query.kind, query.criterion, query.scenario or ALL)
+    for dataset in _datasets(data, by_scenario=query.scenario is not None):
+        if (dataset.kind, dataset.criterion, dataset.group) == wanted:
+            return dataset
+    return None
+
+
+def _datasets(data: AlignmentData, *, by_scenario: bool) -> Sequence[Dataset]:
+    """Return the datasets whose scale has categories, of verdicts and last opinions."""
+    if data.opinions.empty:
+        return []
+    opinions = data.opinions[~data.opinions["judge"].str.endswith(FIRST_OPINION)]
+    scales: dict[tuple[str, str], Scale] = {key: scale for key, scale in data.scales.items() if scale.categories}
+    opinions = opinions[[key in scales for key in zip(opinions["kind"], opinions["criterion"], strict=True)]]
+    by: By = "scenario" if by_scenario else "all"
+    return [] if opinions.empty else list(build_datasets(data.labels, opinions, data.gold, scales, by))

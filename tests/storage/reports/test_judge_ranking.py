@@ -1,0 +1,81 @@
+"""Judges are ranked on the same targets, and each is compared with each."""
+
+import random
+
+import pytest
+from sqlalchemy import Engine
+
+from core.formats.records import ItemRecord, Record
+from storage.reports import alignment, judge_ranking
+from storage.reports.judge_ranking import RankingQuery
+from tests.conftest import make_item, make_label
+from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.shared import RUN
+
+ITEMS = 60
+
+
+def planted_records() -> list[Record]:
+    """Return pairs with three annotators who agree, a good judge, one that abstains on most, and one of few items."""
+    rng = random.Random(3)
+    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
+    for number in range(ITEMS):
+        item, truth = f"i{number}", rng.choice((1, 2))
+        scenario = "math" if number % 2 else "code"
+        records.append(ItemRecord(item=make_item(item, scenario=scenario)))
+        records += [make_label(truth, name, item) for name in ("ann", "ben", "cat")]
+        opinions = [
+            ("good", "verdict", truth if rng.random() < 0.9 else 3 - truth),
+            ("silent", "verdict", truth if number % 3 == 0 else None),
+        ]
+        if number < 5:
+            opinions.append(("rare", "verdict", truth))
+        records.append(make_trace(item, *opinions))
+    return records
+
+
+@pytest.fixture
+def data(engine: Engine) -> alignment.AlignmentData:
+    return alignment.load_data(engine, import_study(engine, planted_records()))
+
+
+def test_kinds_and_scenarios_are_listed(data: alignment.AlignmentData) -> None:
+    ((kind, criterion),) = judge_ranking.rankable(data)
+    assert kind == "preference"
+    assert judge_ranking.scenarios(data, kind, criterion) == ["code", "math"]
+
+
+def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(data: alignment.AlignmentData) -> None:
+    ((kind, criterion),) = judge_ranking.rankable(data)
+    report = judge_ranking.report(data, RankingQuery(kind, criterion), resamples=200)
+    assert report is not None
+    assert [judge.judge for judge in report.ranking.judges] == ["good", "silent"]
+    assert report.ranking.targets == ITEMS and report.left_out == ("rare",)
+    assert report.ranking.judges[1].accuracy.value == pytest.approx(20 / ITEMS)
+    (comparison,) = report.comparisons
+    assert (comparison.judge, comparison.other_judge, comparison.items) == ("good", "silent", ITEMS)
+    assert comparison.difference == pytest.approx((report.ranking.judges[0].accuracy.value or 0) - 20 / ITEMS)
+    assert comparison.p_corrected is not None and comparison.p_corrected < 0.01
+
+
+def test_chosen_judges_are_compared_on_their_common_targets(data: alignment.AlignmentData) -> None:
+    ((kind, criterion),) = judge_ranking.rankable(data)
+    report = judge_ranking.report(data, RankingQuery(kind, criterion, judges=("good", "rare")), resamples=50)
+    assert report is not None and report.ranking.targets == 5 and report.left_out == ("silent",)
+    assert all(judge.decision == "not enough data" for judge in report.ranking.judges)
+
+
+def test_a_scenario_has_its_own_ranking(data: alignment.AlignmentData) -> None:
+    ((kind, criterion),) = judge_ranking.rankable(data)
+    report = judge_ranking.report(data, RankingQuery(kind, criterion, scenario="math"), resamples=50)
+    assert report is not None and report.ranking.targets == ITEMS // 2
+
+
+def test_nothing_can_be_ranked_in_an_unknown_scenario(data: alignment.AlignmentData) -> None:
+    ((kind, criterion),) = judge_ranking.rankable(data)
+    assert judge_ranking.report(data, RankingQuery(kind, criterion, scenario="none")) is None
+
+
+def test_a_study_without_opinions_has_nothing_to_rank(engine: Engine) -> None:
+    data = alignment.load_data(engine, import_study(engine, [ItemRecord(item=make_item("i"))], "empty"))
+    assert judge_ranking.rankable(data) == []
