@@ -75,6 +75,7 @@ def draw_app() -> None:
         {
             "Watch": [
                 st.Page(PAGES / "watch" / "traces.py", title="Traces", icon=":material/forum:", default=True),
+                st.Page(PAGES / "watch" / "unread.py", title="Unreadable replies", icon=":material/help:"),
             ],
             "Label": [
                 st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),

@@ -73,10 +73,22 @@ class Filter:
     """Part of the item's name; case is ignored."""
 
 
-def find(session: Session, filter: Filter, *, offset: int = 0, limit: int = 50) -> list[Trace]:
-    """Return the matching traces, the newest run first, in the order of the items."""
+def find(
+    session: Session,
+    filter: Filter,
+    *,
+    offset: int = 0,
+    limit: int = 50,
+    order: Literal["run", "contention"] = "run",
+) -> list[Trace]:
+    """Return the matching traces: the newest run first, in the order of the items, or the most disputed first.
+
+    In the order of contention, traces without a known contention come last.
+    """
+    by_run = (col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id))
+    by_contention = (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc())
     query = _traces().where(*_conditions(filter))
-    query = query.order_by(col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id)).offset(offset).limit(limit)
+    query = query.order_by(*(by_contention if order == "contention" else ()), *by_run).offset(offset).limit(limit)
     return [_trace(row) for row in session.execute(query)]
 
 

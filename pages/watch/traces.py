@@ -11,7 +11,7 @@ from core.llm import images
 from core.problems import Problem
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
-from core.trace import Event, TraceRestarted
+from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
 from pages.parts import colours, items, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
@@ -22,8 +22,10 @@ from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
 
 TRACES_PER_PAGE = 50
+BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
 ACTIVE = ("running", "waiting")
 UNDECIDED = ("disputed", "no_verdict")
+CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
 
 def draw_list(study: Study) -> None:
@@ -32,12 +34,28 @@ def draw_list(study: Study) -> None:
     with database.reading(resources.engine()) as session:
         total = traces.count(session, trace_filter)
         page = paging.current_page("page", total, TRACES_PER_PAGE)
-        matches = traces.find(session, trace_filter, offset=(page - 1) * TRACES_PER_PAGE, limit=TRACES_PER_PAGE)
+        matches = traces.find(
+            session,
+            trace_filter,
+            offset=(page - 1) * TRACES_PER_PAGE,
+            limit=TRACES_PER_PAGE,
+            order="contention" if st.session_state.get("order") == MOST_DISPUTED else "run",
+        )
         opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
         verdicts = traces.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if not total:
         return empty_state(study, trace_filter)
-    st.caption(numbers.format_count(total, "trace"))
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(numbers.format_count(total, "trace"), width="content")
+        st.segmented_control(
+            "Order",
+            (BY_RUN, MOST_DISPUTED),
+            default=BY_RUN,
+            required=True,
+            key="order",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
     draw_table(matches, opinions, verdicts)
     paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
 
@@ -107,6 +125,7 @@ def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapp
             "Scenario": trace.scenario or "",
             "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
+            "Contention": trace.contention,
             "Last opinions": opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {})),
             "Run": trace.run,
         }
@@ -120,9 +139,13 @@ def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapp
         hide_index=True,
         height=min(38 + 35 * len(rows), 740),
         column_config={
+            "Contention": st.column_config.NumberColumn(
+                format="%.2f",
+                help="How far the opinions are apart, from 0 (none) to 1. Empty where it is not known.",
+            ),
             "Last opinions": st.column_config.TextColumn(
                 help="One a judge, in the order of the settings; the verdicts by criterion where there are none"
-            )
+            ),
         },
     )
     if table.selection.cells:
@@ -262,8 +285,11 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
         events = loaded
     with database.reading(resources.engine()) as session:
         added = traces.events(session, trace_id, after=events[-1][0] if events else -1)
-    restarted = bool(added) and isinstance(added[0][1], TraceRestarted)
-    events = added if restarted else events + added
+    if events and any(isinstance(event, CHANGES_EARLIER_EVENTS) for _, event in added):
+        with database.reading(resources.engine()) as session:
+            events = traces.events(session, trace_id)
+    else:
+        events = events + added
     st.session_state["events"] = (trace_id, events)
     return events
 

@@ -11,13 +11,14 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
 from core.problems import Problem
+from core.trace import TraceRestarted
 from storage import aius, labels, runs, studies
 from storage.database import alembic_config, connect, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
 from storage.transfer import import_records
 from tests.conftest import make_item, make_target
-from tests.storage.shared import RUN, a_trace
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 
 @pytest.fixture
@@ -197,3 +198,27 @@ def test_keys_constraints_and_indexes_are_those_of_the_models(fresh):
 
 def is_unique(constraint):
     return isinstance(constraint, UniqueConstraint)
+
+
+def test_the_fifth_migration_computes_contention_and_lists_unreadable_replies(engine, a_study):
+    """Revision 0005 derives both from the stored events; the result is what new events are stored with."""
+    unreadable = a_turn(1, reading=None, problem='no number in "hm 12"', reply="hm 12")
+    records = [
+        RUN,
+        a_trace("item 0", a_turn(), unreadable, a_verdict()),
+        a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2))),
+        a_trace("item 2", unreadable, TraceRestarted(reason="new prompts"), a_turn(), a_verdict("agreed", (1, 1, 1))),
+    ]
+    import_records(engine, "s", records)
+    stored = read_tables(engine)
+    assert sorted(row["contention"] for row in stored["trace"]) == [0.0, 0.5, 1.0]
+    (row,) = stored["unread_reply"]
+    assert (row["judge"], row["step"], row["reason"], row["ask"], row["read_by"]) == (
+        *("j1", "opinion", "no number in …", 1, ""),
+    )
+    migrate(engine, command.downgrade, "0004")
+    assert "unread_reply" not in read_tables(engine)
+    migrate(engine, command.upgrade, "head")
+    migrated = read_tables(engine)
+    for name in ("trace", "unread_reply"):
+        assert [{**row, "id": 0} for row in migrated[name]] == [{**row, "id": 0} for row in stored[name]]

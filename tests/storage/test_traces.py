@@ -2,8 +2,9 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from core.formats.records import ItemRecord
+from core.labels import Opinion
 from core.problems import Problem
-from core.trace import CallFailed, TraceFailed
+from core.trace import CallFailed, TraceFailed, Verdict, VerdictReached
 from storage import labels, runs, studies, traces
 from storage.database import reading, writing
 from storage.traces import Filter, NewEvent, Totals
@@ -184,3 +185,24 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
             matches = traces.find(session, Filter(study_id, criterion=criterion))
             assert [trace.item for trace in matches] == names
             assert traces.count(session, Filter(study_id, criterion=criterion)) == len(names)
+
+
+def test_the_most_disputed_traces_come_first_and_unknown_contention_last(engine, a_study):
+    scores = Verdict(
+        outcome="no_verdict",
+        opinions=(Opinion(kind="score", judge="j", stage="verdict", value=None, criterion="helpfulness"),),
+    )
+    records = [
+        RUN,
+        a_trace("item 0", a_turn(), VerdictReached(verdict=scores)),
+        a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2))),
+        a_trace("item 2", a_turn(), a_verdict(last=(1, 2, 0))),
+    ]
+    imports.import_records(engine, "s", records)
+    with reading(engine) as session:
+        by_contention = traces.find(session, Filter(a_study.id), order="contention")
+        by_run = traces.find(session, Filter(a_study.id))
+    assert [(trace.item, trace.contention) for trace in by_contention] == [
+        *(("item 2", 1.0), ("item 1", 0.5), ("item 0", None)),
+    ]
+    assert [trace.item for trace in by_run] == ["item 0", "item 1", "item 2"]

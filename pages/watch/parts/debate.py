@@ -13,7 +13,18 @@ from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols.registry import PROTOCOLS
 from core.stances import Stance, find_disagreements, list_stances
-from core.trace import CallFailed, Event, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached
+from core.trace import (
+    CallFailed,
+    Event,
+    ReadingReplaced,
+    ReadingWithdrawn,
+    ReplyExtracted,
+    ReplyUnreadable,
+    Turn,
+    TurnCompleted,
+    Verdict,
+    VerdictReached,
+)
 from pages.parts import assets, colours, paging
 from pages.parts.text import escape_markdown
 from pages.parts.values import RESPONSE_NAMES, format_value
@@ -97,7 +108,7 @@ def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[Numbe
         seq, event = numbered
         if isinstance(event, TurnCompleted):
             return positions[seq], 1
-        if isinstance(event, ReplyUnreadable | CallFailed):
+        if isinstance(event, ReplyUnreadable | CallFailed | ReplyExtracted | ReadingReplaced | ReadingWithdrawn):
             return asks.get(event.ask, len(stances)), 0
         return len(stances) + 1, seq
 

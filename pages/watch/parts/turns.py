@@ -2,9 +2,21 @@
 
 import streamlit as st
 
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, TraceRestarted, Turn, Usage
+from core.trace import (
+    CallFailed,
+    Event,
+    ReadingReplaced,
+    ReadingWithdrawn,
+    ReplyExtracted,
+    ReplyUnreadable,
+    TraceFailed,
+    TraceRestarted,
+    Turn,
+    Usage,
+)
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.watch.parts import readings
 from storage import database, traces
 
 NOT_BLIND = (
@@ -34,7 +46,8 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
         if note:
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            st.markdown(sanitize_markdown(turn.reply) if turn.reply.strip() else "*(empty reply)*")
+            readings.draw_reply(turn)
+        readings.draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))
         draw_prompt(trace_id, seq)
@@ -60,6 +73,16 @@ def draw_problem(event: Event, name: str) -> None:
         case CallFailed(speaker=speaker, problem=problem, wait=wait):
             outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
             st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
+        case ReplyExtracted(turn=turn):
+            result = "the extractor states no value" if turn.reading is None else "read by the extractor"
+            with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
+                st.markdown(sanitize_markdown(turn.reply))
+                st.caption(format_usage(turn.usage))
+        case ReadingReplaced(read_by=read_by):
+            reader = escape_markdown(read_by.replace(": ", " ")) or "the parsers of a later version"
+            st.caption(f":material/edit: A reply was read again by {reader}. The earlier reading is stored.")
+        case ReadingWithdrawn(by=by):
+            st.caption(f":material/undo: {escape_markdown(by)} withdrew a reading.")
         case TraceRestarted(reason=reason):
             st.caption(f":material/restart_alt: {escape_markdown(reason)}")
         case TraceFailed(problem=problem):

@@ -23,7 +23,7 @@ from storage.labelling.queue import (
 from storage.tables import LeaseRow
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
-from tests.storage.shared import RUN, a_trace, a_verdict, debates
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
 
 
 def claim(engine, queue, annotator, overlap=3, after=None):
@@ -287,3 +287,16 @@ def test_there_is_nothing_to_claim_when_all_is_labelled(engine):
     queue = debates(engine, 1)
     label(engine, queue, "ann", make_target("item 0"))
     assert claim(engine, queue, "ann") is None
+
+
+def test_the_most_disputed_target_is_labelled_first(engine, a_study):
+    records = [
+        RUN,
+        a_trace("item 0", a_turn(), a_verdict("no_verdict", (None, None, None))),
+        a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2))),
+        a_trace("item 2", a_turn(), a_verdict(last=(2, 1, 0))),
+    ]
+    imports.import_records(engine, "s", records)
+    with reading(engine) as session:
+        queued = entries(session, Queue(a_study.id), "ann", 3)
+    assert [entry.target.item for entry in queued] == ["item 2", "item 1", "item 0"]

@@ -1,0 +1,114 @@
+"""How a reply was read: its value, the rule, and the passage that the reading rests on, marked."""
+
+import re
+from html import escape
+
+import streamlit as st
+
+from core.trace import Turn
+from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.values import format_value
+
+CONTEXT = 60
+"""Characters of the reply that are shown before and after the marked passage."""
+LONGEST = 300
+"""A longer passage, such as a whole list, is shown with its beginning and its end."""
+RULES = {
+    "json": "the field of the structured answer",
+    "marked": "marks around the answer",
+    "labelled": "a labelled answer",
+    "line": "the last line",
+    "sentence": "a plain sentence",
+    "named": "numbers beside names",
+    "row": "a row of numbers",
+    "list": "a list",
+    "extracted": "read by a model",
+    "stated": "stated by a person",
+}
+"""The parsers' rules in words."""
+_PLAIN = re.compile(r"[^\n`$|]+")
+"""A passage that can be highlighted inside Markdown: on one line, without code, formulas and cells of a table."""
+
+
+def draw_reply(turn: Turn) -> None:
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then folded."""
+    if not turn.reply.strip():
+        st.markdown("*(empty reply)*")
+        return
+    statement = turn.statement
+    if turn.format == "json" and statement and statement != turn.reply.strip():
+        st.markdown(sanitize_markdown(statement))
+        with st.expander("Structured output"):
+            st.html(f'<pre class="reading" dir="auto">{marked_html(turn.reply, turn.reading_span)}</pre>')
+        return
+    st.markdown(marked_markdown(turn.reply, turn.reading_span))
+
+
+def draw_reading(turn: Turn) -> None:
+    """Draw the value, the rule and the marked passage with its context; nothing where no value was asked for."""
+    if turn.reading is None:
+        if turn.problem:
+            st.caption(f":material/help: Unreadable: {escape_markdown(turn.problem)}")
+        return
+    parts = [f"Read as **{escape_markdown(format_value(turn.reading))}**"]
+    if turn.shown and list(turn.shown) != sorted(turn.shown):
+        parts[0] += " in the item's own order"
+    if turn.reading_rule:
+        parts.append(escape_markdown(RULES.get(turn.reading_rule, turn.reading_rule)))
+    if turn.read_by:
+        parts.append(f":orange[by {escape_markdown(turn.read_by.replace(': ', ' '))}]")
+    st.caption(":material/find_in_page: " + " · ".join(parts))
+    if turn.reading_span is not None:
+        st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, turn.reading_span)}</div>')
+
+
+def passage_html(reply: str, span: tuple[int, int]) -> str:
+    """Return the passage in a <mark> with some context, as HTML; the reply is text only."""
+    start, end = _within(reply, span)
+    before, after = max(0, start - CONTEXT), min(len(reply), end + CONTEXT)
+    passage = reply[start:end]
+    if len(passage) > LONGEST:
+        passage = f"{passage[: LONGEST // 2]} … {passage[-LONGEST // 2 :]}"
+    return (
+        f"{'… ' if before else ''}{_html(reply[before:start])}<mark>{_html(passage)}</mark>"
+        f"{_html(reply[end:after])}{' …' if after < len(reply) else ''}"
+    )
+
+
+def marked_html(reply: str, span: tuple[int, int] | None) -> str:
+    """Return the whole reply as HTML with the passage in a <mark>; the reply is text only."""
+    if span is None:
+        return _html(reply)
+    start, end = _within(reply, span)
+    return f"{_html(reply[:start])}<mark>{_html(reply[start:end])}</mark>{_html(reply[end:])}"
+
+
+def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
+    """Return the reply as sanitized Markdown, with the passage highlighted where that breaks no block around it."""
+    if span is None:
+        return sanitize_markdown(reply)
+    start, end = _within(reply, span)
+    before, passage, after = reply[:start], reply[start:end], reply[end:]
+    stripped = passage.strip()
+    is_whole = before.count("`") % 2 == 0 and before.count("$") % 2 == 0
+    if not stripped or not is_whole or not _PLAIN.fullmatch(stripped) or _opens_block(before, stripped):
+        return sanitize_markdown(reply)
+    lead, trail = passage[: len(passage) - len(passage.lstrip())], passage[len(passage.rstrip()) :]
+    highlighted = f":orange-background[{escape_markdown(stripped)}]"
+    return sanitize_markdown(before + lead) + highlighted + sanitize_markdown(trail + after)
+
+
+def _opens_block(before: str, passage: str) -> bool:
+    """Whether the passage begins with the marker of a list, heading or quotation, which escaping would undo."""
+    at_line_start = not before or before.rstrip(" \t").endswith("\n")
+    return at_line_start and re.match(r"(?:[-*+>#]|\d{1,9}[.)])\s", passage) is not None
+
+
+def _within(reply: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return the span inside the reply: an imported trace may have any numbers."""
+    start = min(max(span[0], 0), len(reply))
+    return start, min(max(span[1], start), len(reply))
+
+
+def _html(text: str) -> str:
+    return escape(text).replace("\n", "<br>")

@@ -1,0 +1,248 @@
+"""Replies that could not be read: how many of which judge and why, their texts, and a person's reading of them."""
+
+import streamlit as st
+
+from core.problems import Problem
+from core.replay import NeedsCalls
+from pages.parts import numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.parts.values import format_value
+from pages.watch.parts import answer_control, readings, turns
+from storage import database, labels, runs, traces, unread
+from storage import readings as stored_readings
+from storage.studies import Study
+from storage.unread import UnreadCount, UnreadFilter, UnreadReply
+
+UNREADABLE, READ_SINCE = "Unreadable", "Read since"
+FILTERS = ("judge", "step", "reason")
+
+
+def draw_page(study: Study) -> None:
+    """Draw the filters, the counts and one page of the replies."""
+    filter = choose_filter(study)
+    with database.reading(resources.engine()) as session:
+        counts = unread.counts(session, filter)
+    draw_undo()
+    if not counts:
+        return empty_state(filter)
+    draw_counts(counts, filter)
+    draw_replies(study, filter, sum(count.replies for count in counts))
+    shell.fold_long_texts()
+
+
+def choose_filter(study: Study) -> UnreadFilter:
+    """Draw the filters and return what they select; every choice is in the address."""
+    columns = st.columns([1.4, 1, 1, 1, 1.4], vertical_alignment="bottom")
+    with columns[0]:
+        shown = st.segmented_control(
+            "Show", (UNREADABLE, READ_SINCE), default=UNREADABLE, required=True, key="show", bind="query-params",
+            on_change=go_to_first,
+        )  # fmt: skip
+    with database.reading(resources.engine()) as session:
+        run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
+        everything = UnreadFilter(study.id, read=shown == READ_SINCE)
+        counts = unread.counts(session, everything)
+    options = {name: sorted({getattr(count, name) for count in counts}) for name in FILTERS}
+    run = _choose(columns[1], "run", list(run_ids))
+    judge, step, reason = (
+        _choose(column, name, options[name]) for column, name in zip(columns[2:], FILTERS, strict=True)
+    )
+    return UnreadFilter(study.id, run_ids.get(run or ""), judge, step, reason, read=shown == READ_SINCE)
+
+
+def _choose(column: st.delta_generator.DeltaGenerator, name: str, options: list[str]) -> str | None:
+    return column.selectbox(
+        name.capitalize(),
+        options,
+        index=None,
+        placeholder="all",
+        key=name,
+        bind="query-params",
+        on_change=go_to_first,
+    )
+
+
+def go_to_first() -> None:
+    """Open the first page of the list."""
+    st.query_params.pop("after", None)
+
+
+def empty_state(filter: UnreadFilter) -> None:
+    """Draw what it means that no reply matches."""
+    if filter.read:
+        st.info("No unreadable reply was read since by a person, an extractor or newer parsers.")
+    elif filter != UnreadFilter(filter.study_id):
+        st.info("No unreadable reply matches. Clear a filter to see more.")
+    else:
+        st.success("Every reply of the judges could be read, or there are none yet.", icon=":material/check:")
+        st.page_link(shell.page_path("watch/traces.py"), label="Open the traces", icon=":material/forum:")
+
+
+def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
+    """Draw the number of replies by judge, step and reason."""
+    total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
+    st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
+    st.dataframe(
+        [
+            {
+                "Judge": count.judge,
+                "Step": count.step,
+                "Reason": count.reason,
+                "Replies": count.replies,
+                "Of": count.of,
+                "Share": count.replies / count.of if count.of else None,
+            }
+            for count in counts
+        ],
+        hide_index=True,
+        height=min(38 + 35 * len(counts), 320),
+        column_config={
+            "Of": st.column_config.NumberColumn(help="All replies of the judge in this step"),
+            "Share": st.column_config.NumberColumn(format="percent"),
+            "Reason": st.column_config.TextColumn(width="large"),
+        },
+        key="counts",
+    )
+
+
+def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
+    """Draw one page of the replies; the address has the key of the last reply before it."""
+    after = shell.number_parameter("after") or 0
+    with database.reading(resources.engine()) as session:
+        replies = unread.find(session, filter, after=after, limit=unread.PAGE + 1)
+    shown = replies[: unread.PAGE]
+    if shown:
+        record_views(study, shown)
+    for reply in shown:
+        draw_reply(reply)
+    with st.container(horizontal=True):
+        if after and st.button("First page", icon=":material/first_page:", key="first"):
+            go_to_first()
+            st.rerun()
+        if len(replies) > len(shown) and st.button("Next page", icon=":material/chevron_right:", key="next"):
+            st.query_params["after"] = str(shown[-1].id)
+            st.rerun()
+        if after and not shown:
+            st.caption(f"There are no more: {numbers.format_count(total, 'reply', 'replies')} before this page.")
+
+
+def record_views(study: Study, replies: list[UnreadReply]) -> None:
+    """Record that the annotator has seen judges' replies about these targets: later labels are not blind."""
+    annotator = shell.current_annotator()
+    if annotator is None:
+        return
+    with database.writing(resources.engine()) as session:
+        targets = {
+            target for trace_id in {reply.trace_id for reply in replies}
+            for target in traces.judged_targets(session, trace_id)
+        }  # fmt: skip
+        unlabelled = [target for target in targets if labels.current(session, study.id, target, annotator) is None]
+        for target in unlabelled:
+            labels.record_view(session, study.id, target, annotator)
+    if unlabelled:
+        st.caption(turns.NOT_BLIND)
+
+
+def draw_reply(reply: UnreadReply) -> None:
+    """Draw a reply with its place, its text, and the control that states its value."""
+    turn = reply.turn
+    with st.container(border=True, key=f"unread-{reply.id}"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            place = [turn.speaker, turn.criterion, f"{turn.step}, round {turn.round}", reply.item, reply.run]
+            name, *others = (escape_markdown(part) for part in place if part)
+            st.markdown(" · ".join([f"**{name}**", *others]), width="stretch")
+            st.page_link(
+                shell.page_path("watch/traces.py"),
+                label="Trace",
+                icon=":material/forum:",
+                query_params={"trace": str(reply.trace_id)},
+            )
+        with st.container(key=f"fold-unread-{reply.id}"):
+            readings.draw_reply(turn)
+        readings.draw_reading(turn)
+        if turn.is_unreadable:
+            draw_control(reply)
+        elif turn.read_by.startswith(stored_readings.PERSON):
+            draw_withdraw(reply)
+
+
+def draw_control(reply: UnreadReply) -> None:
+    """Draw the control by which a person states the value, or why none can be stated."""
+    annotator = shell.current_annotator()
+    if annotator is None:
+        st.caption("Sign in on a label page to state what this reply says.")
+        return
+    try:
+        with database.reading(resources.engine()) as session:
+            ask = stored_readings.find_ask(session, reply.trace_id, reply.ask)
+    except Problem as problem:
+        st.caption(f":material/block: No value can be stated: {escape_markdown(str(problem))}")
+        return
+    if ask.answer is None:
+        st.caption(":material/block: This protocol does not declare what its replies contain.")
+        return
+    st.caption("What does the reply state, in its own terms? Leave it unread where it states no value.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        value = answer_control.draw(ask.answer, f"value_{reply.id}")
+        if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):
+            save(reply, value, annotator)
+
+
+def save(reply: UnreadReply, value: object, annotator: str) -> None:
+    """Store a person's reading, and offer to undo it."""
+    try:
+        with database.writing(resources.engine()) as session:
+            stored_readings.state(session, reply.trace_id, reply.ask, value, annotator)
+    except NeedsCalls as problem:
+        st.warning(
+            f"The value was not saved, since the verdict would need new calls. {problem}", icon=":material/block:"
+        )
+        return
+    st.session_state["stated"] = (reply, value)
+    st.rerun()
+
+
+def draw_undo() -> None:
+    """Draw what was saved last, with a button that withdraws it."""
+    if "stated" not in st.session_state:
+        return
+    reply, value = st.session_state["stated"]
+    with st.container(horizontal=True, vertical_alignment="center", key="stated_last"):
+        text = value if isinstance(value, bool | int | float | str) else format_text(value)
+        st.markdown(
+            f":material/check: Saved for {escape_markdown(reply.turn.speaker)}, item {escape_markdown(reply.item)}: "
+            f"{escape_markdown(str(text))}",
+            width="content",
+        )
+        if st.button("Undo", key="undo", icon=":material/undo:"):
+            withdraw(reply)
+
+
+def format_text(value: object) -> str:
+    """Return a structured value as text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number}" for name, number in value.items())
+    return "; ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def draw_withdraw(reply: UnreadReply) -> None:
+    """Draw the button that withdraws a person's reading."""
+    if st.button(f"Withdraw {format_value(reply.turn.reading)}", key=f"withdraw_{reply.id}", icon=":material/undo:"):
+        withdraw(reply)
+
+
+def withdraw(reply: UnreadReply) -> None:
+    """Withdraw the last reading of a reply."""
+    annotator = shell.require_annotator()
+    st.session_state.pop("stated", None)
+    with database.writing(resources.engine()) as session:
+        stored_readings.withdraw(session, reply.trace_id, reply.ask, annotator)
+    st.rerun()
+
+
+draw_page(
+    shell.draw_header(
+        "Unreadable replies",
+        "Replies of judges that count as no verdict, since no value could be read: why, and what they say.",
+    )
+)

@@ -1,0 +1,173 @@
+"""The page of unreadable replies: counts, texts, a person's reading, undo, and the end of blindness."""
+
+import pytest
+
+from core.formats.records import CriterionRecord, ItemRecord, RunRecord, TraceRecord
+from core.items import Criterion
+from core.labels import Opinion, Target
+from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from pages.parts import resources
+from storage import database, labels, studies, traces, unread
+from storage.traces import Filter
+from storage.unread import UnreadFilter
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit, visit_trace
+
+SETTINGS = {
+    "judge": {"name": "judge", "spec": {"model": "m"}},
+    "criterion": {"name": "helpfulness"},
+    "shuffle_responses": False,
+}
+REPLY = "Both are fine. <script>alert(1)</script>"
+
+
+def a_trace(item, reply=REPLY, reading=None, **fields):
+    problem = "" if reading is not None else "it does not say which one is better"
+    turn = Turn(
+        speaker="judge", step="choice", round=0, model="m", reply=reply, reading=reading, problem=problem, **fields
+    )
+    opinion = Opinion(kind="preference", judge="judge", stage="verdict", value=reading, criterion="helpfulness")
+    outcome = "agreed" if reading is not None else "no_verdict"
+    verdict = Verdict(outcome=outcome, value=reading, opinions=(opinion,))
+    return TraceRecord(run="r", item=item, events=(TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict)))
+
+
+def prepare(count=2):
+    names = [f"item {number}" for number in range(count)]
+    readable = a_trace(
+        "readable",
+        "It is clear.\nFinal answer: 2",
+        2,
+        reading_rule="labelled",
+        reading_span=(13, 28),
+        notes=("A note.",),
+    )
+    prepare_study(
+        [
+            CriterionRecord(criterion=Criterion(name="helpfulness")),
+            *(ItemRecord(item=make_item(name)) for name in [*names, "readable"]),
+            RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS),
+            *(a_trace(name) for name in names),
+            readable,
+        ]
+    )
+
+
+def study_id():
+    with database.reading(resources.engine()) as session:
+        return studies.get(session, "s").id
+
+
+def list_unread(**conditions):
+    with database.reading(resources.engine()) as session:
+        return unread.find(session, UnreadFilter(study_id(), **conditions))
+
+
+def trace_of(item):
+    with database.reading(resources.engine()) as session:
+        return next(trace for trace in traces.find(session, Filter(study_id())) if trace.item == item)
+
+
+def is_blind_after_label(item, annotator="zoe"):
+    target = Target(item=item, kind="preference", criterion="helpfulness")
+    with database.writing(resources.engine()) as session:
+        labels.save(session, study_id(), target, annotator, 1)
+    with database.reading(resources.engine()) as session:
+        return labels.current(session, study_id(), target, annotator).blind
+
+
+def test_counts_and_texts_are_shown_without_running_their_markup():
+    prepare()
+    page = visit("watch/unread", "zoe")
+    assert not page.exception and not page.error
+    shown = page_text(page)
+    assert "2 replies" in shown and "it does not say which one is better" in shown
+    assert "Both are fine." in shown
+    assert r"\<script>" in shown
+    assert page.dataframe[0].value[["Judge", "Step", "Replies", "Of"]].values.tolist() == [["judge", "choice", 2, 3]]
+
+
+def test_a_person_states_a_value_and_can_undo_it():
+    prepare()
+    (first, second) = list_unread()
+    page = visit("watch/unread", "zoe")
+    page.button_group(key=f"value_{first.id}").set_value(2).run()
+    page.button(key=f"save_{first.id}").click().run()
+    assert not page.exception and not page.error
+    assert trace_of(first.item).status == "agreed"
+    assert [reply.id for reply in list_unread()] == [second.id]
+    assert "1 reply" in page_text(page)
+    page.button(key="undo").click().run()
+    assert not page.exception
+    assert trace_of(first.item).status == "no_verdict"
+    assert "2 replies" in page_text(page)
+
+
+def test_what_was_read_since_is_listed_and_can_be_withdrawn():
+    prepare()
+    first = list_unread()[0]
+    page = visit("watch/unread", "zoe")
+    page.button_group(key=f"value_{first.id}").set_value(0).run()
+    page.button(key=f"save_{first.id}").click().run()
+    since = visit("watch/unread", "ben", show="Read since")
+    assert "by person zoe" in page_text(since)
+    since.button(key=f"withdraw_{first.id}").click().run()
+    assert not since.exception and len(list_unread()) == 2
+
+
+def test_nobody_can_state_a_value_without_a_name():
+    prepare()
+    page = visit("watch/unread")
+    assert "Sign in" in page_text(page)
+    assert not [button for button in page.button if str(button.key).startswith("save_")]
+
+
+def test_the_page_ends_blindness_for_the_replies_it_shows():
+    prepare()
+    page = visit("watch/unread", "zoe")
+    assert "not blind" in page_text(page)
+    assert not is_blind_after_label("item 0")
+    assert is_blind_after_label("readable"), "its reply was not shown"
+    assert is_blind_after_label("item 0", "another annotator")
+
+
+def test_replies_are_paged_by_key(monkeypatch):
+    monkeypatch.setattr("storage.unread.PAGE", 2)
+    prepare(5)
+    page = visit("watch/unread", "zoe")
+    ids = [reply.id for reply in list_unread()]
+    assert {f"save_{id}" for id in ids[:2]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
+    page.button(key="next").click().run()
+    assert {f"save_{id}" for id in ids[2:4]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
+    assert str(ids[1]) in page.query_params["after"]
+
+
+def test_an_unknown_judge_in_the_address_shows_all():
+    prepare()
+    page = visit("watch/unread", "zoe", judge="nobody")
+    assert not page.exception
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "1e9"])
+def test_a_wrong_key_in_the_address_is_one_sentence(after):
+    prepare()
+    page = visit("watch/unread", "zoe", after=after)
+    assert not page.exception
+    assert "should be a number" in page.error[0].value
+
+
+def test_where_every_reply_was_read_the_page_says_so():
+    prepare(0)
+    assert "could be read" in page_text(visit("watch/unread", "zoe"))
+
+
+def test_a_trace_page_marks_the_passage_and_shows_the_notes():
+    prepare()
+    page = visit_trace("readable")
+    shown = page_text(page)
+    assert "Read as **2**" in shown and "a labelled answer" in shown
+    assert ":orange-background[Final answer\\: 2]" in shown
+    assert "A note." in shown
+    (html,) = [element.value for element in page.get("html") if "<mark>" in str(element.value)] or [""]
+    assert html == "" or "<mark>Final answer: 2</mark>" in html
+    assert "Unreadable: it does not say which one is better" in page_text(visit_trace("item 0"))
