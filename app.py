@@ -87,6 +87,7 @@ def draw_app() -> None:
                     icon=":material/tune:",
                     url_path="aspect_weights",
                 ),
+                st.Page(PAGES / "label" / "adjudication.py", title="Adjudication", icon=":material/gavel:"),
             ],
             "Results": [
                 st.Page(

@@ -124,11 +124,19 @@ def record_view(session: Session, study_id: int, target: Target, annotator: str)
 def adjudicate(
     session: Session, study_id: int, target: Target, value: Value, *, rule: str, reason: str, adjudicator: str
 ) -> Adjudication:
-    """Add an adjudication, which takes precedence over all labels; raises Problem without a reason."""
-    if not reason.strip():
-        raise Problem("An adjudication needs a reason.")
-    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    """Add an adjudication, which takes precedence over all labels.
+
+    Raises Problem without a reason where no annotator chose the value, and for an adjudicator who ever labelled the
+    target, unless the study allows it.
+    """
     name = annotators.normalize_name(adjudicator)
+    given = history(session, study_id, target)
+    newest = {label.annotator: label.value for label in given}
+    if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
+        raise Problem("You labelled this item yourself: another person has to decide it.")
+    if not reason.strip() and value not in newest.values():
+        raise Problem("An adjudication needs a reason where no annotator chose the value.")
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
     row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
     insert_missing(session, AdjudicationRow, [with_fingerprint(row)])

@@ -17,6 +17,8 @@ from core.items import Criterion, Item
 from core.labels import Adjudication, Kind, Label, Scale, Target
 from core.trace import Event
 
+ADJUDICATION_REASONS = ("Guidelines", "Factual error", "Overlooked detail", "Ambiguous item", "Discussion")
+
 
 class StudyRules(Frozen):
     """How labels are collected."""
@@ -30,6 +32,22 @@ class StudyRules(Frozen):
     """Whether annotators can select passages for a label. Serialised where it differs from the default, as `reason`."""
     reason: Literal["optional", "required", "none"] = Field(default="optional", exclude_if=lambda r: r == "optional")
     """Whether a label has a reason."""
+    order: Literal["shuffled", "fixed", "informative"] = Field(
+        default="shuffled", exclude_if=lambda order: order == "shuffled"
+    )
+    """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
+    annotators: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The annotators who label; empty for everybody."""
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
+    """Scenario -> the annotators who label its items; everybody for a scenario that is not listed."""
+    adjudication_reasons: tuple[str, ...] = Field(
+        default=ADJUDICATION_REASONS, exclude_if=lambda reasons: reasons == ADJUDICATION_REASONS
+    )
+    """The reasons that an adjudicator can select."""
+    adjudicate_own: bool = Field(default=False, exclude_if=lambda own: not own)
+    """Whether an adjudicator can decide on targets that the adjudicator has labelled."""
+    own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
+    """Whether annotators see their own pace, agreement and anchoring."""
 
 
 class StudyRecord(Frozen):

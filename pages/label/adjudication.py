@@ -1,0 +1,174 @@
+"""Adjudicate: decide targets on which annotators disagree, or annotators and judges do."""
+
+import streamlit as st
+
+from core.problems import Problem
+from pages.label.parts import adjudication_panel, adjudication_texts
+from pages.parts import numbers, paging, resources, shell
+from pages.parts.text import escape_markdown
+from storage import database
+from storage.labelling import adjudication, adjudication_case
+from storage.labelling.adjudication import Case, State
+from storage.studies import Study
+
+STATES: dict[State, str] = {"open": "To decide", "new_labels": "New labels since", "decided": "Decided"}
+KINDS = {
+    "preference": "preference",
+    "score": "score",
+    "answer": "answer",
+    "aiu_precision": "AIU: true?",
+    "aiu_recall": "AIU: covered?",
+    "likert": "rating",
+    "aspect_quality": "aspects",
+}
+CASES_PER_PAGE = 50
+
+
+def draw_list(study: Study, cases: list[Case], state: State) -> None:
+    """Draw the cases in one state without labels or verdicts: to see them is to be no longer blind."""
+    if not cases:
+        return draw_empty(study, state)
+    decided = len(all_cases) - len(adjudication.select_state(all_cases, "open"))
+    st.caption(f"{numbers.format_count(len(cases), 'case')} here · {decided:,} of {len(all_cases):,} decided")
+    page = paging.current_page("page", len(cases), CASES_PER_PAGE)
+    shown = cases[(page - 1) * CASES_PER_PAGE : page * CASES_PER_PAGE]
+    first = next((case for case in cases if can_decide(study, case)), None)
+    if first is None and state == "open":
+        st.info("You labelled every item here yourself: another person has to decide them.")
+    elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
+        open_case((first or cases[0]).id)
+    st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
+    table = st.dataframe(
+        [_row(study, case) for case in shown],
+        key=f"cases_{state}_{page}",
+        on_select="rerun",
+        selection_mode="single-cell",
+        hide_index=True,
+        height=min(38 + 35 * len(shown), 740),
+        column_config={
+            "Split": st.column_config.NumberColumn(
+                format="%.2f", help="How far the annotators are apart, from 0 to 1; with Judges the order of the list"
+            ),
+            "Judges": st.column_config.NumberColumn(
+                format="%.2f", help="How far the judges are apart from each other or from the annotators, from 0 to 1"
+            ),
+        },
+    )
+    if table.selection.cells:
+        open_case(shown[table.selection.cells[0][0]].id)
+    paging.draw_pagination("page", len(cases), CASES_PER_PAGE, bind="query-params")
+
+
+def _row(study: Study, case: Case) -> dict[str, object]:
+    return {
+        "Item": case.target.item,
+        "Kind": KINDS.get(case.target.kind, case.target.kind),
+        "Criterion": case.target.criterion,
+        "Scenario": case.scenario or "",
+        "Annotators": len(case.values),
+        "Split": case.human_split,
+        "Judges": case.contention,
+        "New labels": case.new_labels,
+        "": "" if can_decide(study, case) else "labelled by you",
+    }
+
+
+def draw_empty(study: Study, state: State) -> None:
+    """Draw what to do where there is no case."""
+    if state != "open":
+        st.info("None. A decision stays when labels are added later; its item is then listed here.")
+        return
+    st.info("Nothing to decide: nowhere do two annotators disagree, or annotators and judges.")
+    with st.container(horizontal=True):
+        address = {"study": study.name}
+        st.page_link(
+            shell.page_path("label/disagreements.py"),
+            label="Label disagreements",
+            icon=":material/balance:",
+            query_params=address,
+        )
+        st.page_link(
+            shell.page_path("results/agreement.py"),
+            label="Agreement",
+            icon=":material/monitoring:",
+            query_params=address,
+        )
+
+
+def can_decide(study: Study, case: Case) -> bool:
+    """Return whether this adjudicator may decide a case; storage checks it again."""
+    return study.rules.adjudicate_own or not case.own
+
+
+def open_case(case_id: int) -> None:
+    """Put a case into the address, and draw the page again."""
+    st.query_params["case"] = str(case_id)
+    st.rerun()
+
+
+def close_case() -> None:
+    """Return to the list."""
+    st.query_params.pop("case", None)
+    st.rerun()
+
+
+def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> None:
+    """Draw one case; `queue` is the list that it was opened from."""
+    with database.writing(resources.engine()) as session:
+        content = adjudication_case.open_case(session, study, case, annotator)
+    places = [other.id for other in queue]
+    place = places.index(case.id) if case.id in places else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Cases", icon=":material/arrow_back:", type="tertiary", key="back"):
+            close_case()
+        names = filter(None, (f"Item {case.target.item}", case.scenario or "", case.target.criterion))
+        st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
+        if place is not None:
+            st.caption(f"{place + 1} of {numbers.format_count(len(places), 'case')}", width="content")
+    left, right = st.columns([2.6, 1], gap="medium")
+    with left:
+        adjudication_texts.draw_case(study, case, content)
+    with right, st.container(key="answer"):
+        after = next_case(study, queue, place)
+        if adjudication_panel.draw_panel(study, annotator, case, content, can_decide(study, case)):
+            close_case() if after is None else open_case(after)
+
+
+def next_case(study: Study, queue: list[Case], place: int | None) -> int | None:
+    """Return the next case of the list that the adjudicator may decide; None behind the last one."""
+    later = queue if place is None else queue[place + 1 :]
+    return next((case.id for case in later if can_decide(study, case)), None)
+
+
+def requested_case(study: Study, annotator: str) -> Case | None:
+    """Return the case that the address names, if any."""
+    case_id = shell.number_parameter("case")
+    if case_id is None:
+        return None
+    with database.reading(resources.engine()) as session:
+        case = adjudication.find_case(session, study, annotator, case_id)
+    if case is None:
+        st.query_params.pop("case")
+        raise Problem("There is no such case in this study. It may have been opened from another study.")
+    return case
+
+
+study = shell.draw_header("Adjudication", "Decide what annotators, or annotators and judges, disagree about.")
+annotator = shell.require_annotator()
+with database.reading(resources.engine()) as session:
+    all_cases = adjudication.cases(session, study, annotator)
+chosen = st.segmented_control(
+    "Cases",
+    list(STATES.values()),
+    default=STATES["open"],
+    required=True,
+    key="state",
+    bind="query-params",
+    label_visibility="collapsed",
+)
+state: State = next(state for state, name in STATES.items() if name == chosen)
+requested = requested_case(study, annotator)
+if requested is None:
+    draw_list(study, adjudication.select_state(all_cases, state), state)
+else:
+    draw_case(study, annotator, requested, adjudication.select_state(all_cases, state))

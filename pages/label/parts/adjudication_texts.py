@@ -1,0 +1,108 @@
+"""Draws the texts of a case, the annotators' labels side by side, and the judges' opinions."""
+
+from html import escape
+
+import streamlit as st
+
+from pages.label.parts import evidence
+from pages.parts import shell
+from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.values import format_value
+from storage.labelling.adjudication import Case
+from storage.labelling.adjudication_case import CaseContent, JudgeRow, Passage, Person
+from storage.studies import Study
+
+PEOPLE_PER_ROW = 4
+FOLDED = ("context", "reference")
+ABOVE = ("context", "question", "reference")
+
+
+def draw_case(study: Study, case: Case, content: CaseContent) -> None:
+    """Draw what is decided, who chose what, and the texts with the evidence."""
+    st.subheader(escape_markdown(content.question), anchor=False)
+    if content.criterion is not None and content.criterion.definition:
+        st.caption(sanitize_markdown(content.criterion.definition))
+    _draw_people(content)
+    _draw_judges(study, case, content)
+    above = [passage for passage in content.passages if passage.id in ABOVE]
+    texts = [passage for passage in content.passages if passage.id not in ABOVE]
+    for passage in above:
+        _draw_passage(passage, content.people)
+    for start in range(0, len(texts), 2):
+        for column, passage in zip(st.columns(min(2, len(texts))), texts[start : start + 2], strict=False):
+            with column:
+                _draw_passage(passage, content.people)
+
+
+def _draw_people(content: CaseContent) -> None:
+    names = {repr(choice.value): choice.name for choice in content.choices}
+    texts = {passage.id: passage for passage in content.passages}
+    for start in range(0, len(content.people), PEOPLE_PER_ROW):
+        row = content.people[start : start + PEOPLE_PER_ROW]
+        for column, person in zip(st.columns(len(row)), row, strict=True):
+            with column, st.container(border=True, key=f"person-{person.letter}", height="stretch"):
+                st.html(_person_html(person, names.get(repr(person.value), format_value(person.value)), texts))
+
+
+def _person_html(person: Person, name: str, texts: dict[str, Passage]) -> str:
+    """Return an annotator's label as HTML: letter, value, reason, evidence and note."""
+    lines = [f'<div class="person"><b class="letter">{person.letter}</b> {escape(name)}</div>']
+    remarks = [] if person.blind else ["after seeing the judges"]
+    remarks += ["newer than the decision"] * person.new + ["flagged"] * person.flagged
+    if remarks:
+        lines.append(f'<div class="remark">{escape(" · ".join(remarks))}</div>')
+    if person.reason:
+        lines.append(f'<div class="plain-text" dir="auto">{escape(person.reason)}</div>')
+    for passage in person.evidence:
+        text = texts[passage.block].text[passage.start : passage.end] if passage.block in texts else ""
+        if text:
+            title = escape(texts[passage.block].title)
+            lines.append(f'<blockquote class="quoted" dir="auto" title="{title}">{escape(text)}</blockquote>')
+    if person.note:
+        lines.append(f'<div class="remark" dir="auto">Note: {escape(person.note)}</div>')
+    return "".join(lines)
+
+
+def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
+    """Draw the judges' opinions after a toggle: the people's reasons come first."""
+    if not content.judges:
+        return
+    if not st.toggle("Judges", key=f"judges_{case.id}", help="The judges' opinions and verdicts on this item"):
+        return
+    st.dataframe([_judge_row(row) for row in content.judges], hide_index=True)
+    with st.container(horizontal=True):
+        for trace, run in {row.trace: row.run for row in content.judges}.items():
+            st.page_link(
+                shell.page_path("watch/traces.py"),
+                label=f"Trace in run “{escape_markdown(run)}”",
+                icon=":material/forum:",
+                query_params={"study": study.name, "trace": str(trace)},
+            )
+
+
+def _judge_row(row: JudgeRow) -> dict[str, str]:
+    last = format_value(row.last) if row.last is not None else f"– {row.problem}".strip()
+    return {
+        "Run": row.run,
+        "Judge": "verdict" if row.verdict else row.judge,
+        "First opinion": "" if row.verdict else format_value(row.first),
+        "Last": last,
+    }
+
+
+def _draw_passage(passage: Passage, people: tuple[Person, ...]) -> None:
+    marked = [
+        (selected.start, selected.end, person.letter)
+        for person in people
+        for selected in person.evidence
+        if selected.block == passage.id
+    ]
+    html = evidence.draw_text(passage.text, marked)
+    if passage.id in FOLDED:
+        with st.expander(passage.title, expanded=bool(marked)):
+            st.html(html)
+        return
+    number = f"response-{passage.number}-case" if passage.number in (1, 2) else f"text-{passage.id}"
+    with st.container(border=True, key=number):
+        st.caption(f"**{passage.title}**")
+        st.html(html)

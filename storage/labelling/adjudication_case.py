@@ -1,0 +1,252 @@
+"""What an adjudicator sees of one target: the texts, the annotators as A, B, C, and the judges' opinions."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from string import ascii_uppercase
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from core.aius import EditedAius
+from core.critiques import RECALL_SEPARATOR
+from core.items import Criterion, Item
+from core.labels import Evidence, Scale, Target, Value
+from storage import aius, items, labels, studies
+from storage.labelling.adjudication import Case
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.studies import Study
+from storage.tables import LabelRow, MarkRow, OpinionRow, RunRow
+
+MOST_KEYS = 10
+PREFERENCE_NAMES = {1: "Response 1 is better", 2: "Response 2 is better", 0: "Neither is better"}
+PREFERENCE_KEYS = {1: "1", 2: "2", 0: "0"}
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text of the item. `id` is the block that evidence refers to."""
+
+    id: str
+    title: str
+    text: str
+    number: int | None = None
+    """The number of a response."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value that can be decided, with its key; without one where there are more values than digits."""
+
+    value: Value
+    name: str
+    key: str | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """An annotator's label, under a letter."""
+
+    letter: str
+    value: Value
+    reason: str
+    evidence: tuple[Evidence, ...]
+    note: str
+    flagged: bool
+    blind: bool
+    new: bool
+    """Whether the label is newer than the decision."""
+
+
+@dataclass(frozen=True)
+class JudgeRow:
+    """A judge's opinions in one trace."""
+
+    trace: int
+    run: str
+    judge: str
+    first: Value | None
+    last: Value | None
+    verdict: bool
+    """Whether this is what the trace concluded; `last` is then the verdict."""
+    problem: str
+
+
+@dataclass(frozen=True)
+class CaseContent:
+    """Everything about a case that the list of cases does not have."""
+
+    question: str
+    criterion: Criterion | None
+    passages: tuple[Passage, ...]
+    choices: tuple[Choice, ...]
+    """Empty where the value is typed as a number."""
+    people: tuple[Person, ...]
+    judges: tuple[JudgeRow, ...]
+
+
+def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> CaseContent:
+    """Return the content of a case, and record that the adjudicator saw it: later labels are not blind."""
+    labels.record_view(session, study.id, case.target, adjudicator)
+    item = items.get(session, study.id, case.target.item)
+    criteria = {criterion.name: criterion for criterion in studies.criteria(session, study.id)}
+    criterion = criteria.get(case.target.criterion)
+    people = _people(session, study, case)
+    return CaseContent(
+        question=question(case.target),
+        criterion=criterion,
+        passages=tuple(_passages(session, study.id, case.target, item)),
+        choices=choices(case.target, case.scale, criterion, [person.value for person in people]),
+        people=people,
+        judges=tuple(_judges(session, case.id)),
+    )
+
+
+def question(target: Target) -> str:
+    """Return what has to be decided, as a question."""
+    on = f" on {target.criterion}" if target.criterion else ""
+    match target.kind:
+        case "preference":
+            return f"Which response is better{on}?"
+        case "score":
+            return f"Which score{on}?"
+        case "answer":
+            return "What is the right answer?"
+        case "aiu_precision":
+            return "Is this claim of the critique true?"
+        case "aiu_recall":
+            return "Does the critique contain this claim of the reference critique?"
+        case _:
+            return f"Which rating{on}?"
+
+
+def choices(
+    target: Target, scale: Scale | None, criterion: Criterion | None, labelled: Sequence[Value]
+) -> tuple[Choice, ...]:
+    """Return the values that can be decided; without categories, none for numbers, else what annotators chose."""
+    if target.kind == "preference":
+        return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in PREFERENCE_NAMES.items())
+    values = list(scale.categories) if scale is not None else []
+    if not values and all(isinstance(value, str | bool) for value in labelled):
+        values = [value for value in dict.fromkeys(labelled) if isinstance(value, str | bool)]
+    if target.kind in ("aiu_precision", "aiu_recall"):
+        names = ("True", "False") if target.kind == "aiu_precision" else ("Yes", "No")
+        return tuple(Choice(value, name, key) for value, name, key in zip((True, False), names, "12", strict=True))
+    lines = criterion.rubric if criterion and len(criterion.rubric) == len(values) else ("",) * len(values)
+    keys = _keys(values)
+    return tuple(
+        Choice(value, f"{value}: {line}" if line else str(value), key)
+        for value, line, key in zip(values, lines, keys, strict=True)
+    )
+
+
+def _keys(values: Sequence[Value]) -> list[str | None]:
+    """Return the value itself where every value is a digit, else its place."""
+    if len(values) > MOST_KEYS:
+        return [None] * len(values)
+    digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
+    return [str(value) if digits else str(place % 10) for place, value in enumerate(values, 1)]
+
+
+def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
+    """Return the texts of the item that the decision needs."""
+    found = [Passage("context", "Context", item.context)] if item.context else []
+    found.append(Passage("question", "Question", item.prompt))
+    if item.reference:
+        found.append(Passage("reference", "Reference answer", item.reference))
+    one = len(item.responses) == 1
+    chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
+    found += [
+        Passage(f"response-{number}", "Response" if one else f"Response {number}", response.text, number)
+        for number, response in enumerate(item.responses, 1)
+        if chosen in (None, number)
+    ]
+    if item.critiques:
+        found += _critique_passages(aius.current_state(session, study_id, item.id), target)
+    return found
+
+
+def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
+    """Return the critiques that a target is about, and its claim."""
+    aiu_id, _, critique_id = target.part.partition(RECALL_SEPARATOR)
+    claims = {aiu.id: (aiu, critique) for critique in state.critiques for aiu in critique.aius or ()}
+    shown = {critique_id, aiu_id} | ({claims[aiu_id][1].id} if aiu_id in claims else set())
+    found = [
+        Passage(
+            f"critique-{place}", "Reference critique" if critique.role == "reference" else "Critique", critique.text
+        )
+        for place, critique in enumerate(state.critiques, 1)
+        if critique.id in shown
+    ]
+    return [*found, Passage("claim", "Claim", claims[aiu_id][0].text)] if aiu_id in claims else found
+
+
+def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
+    """Return the current labels under letters. The order of the letters is random for each target: it names nobody."""
+    ids = OpaqueIds(studies.secret(session, study.id))
+    newest: dict[int, LabelRow] = {}
+    for row in session.scalars(select(LabelRow).where(col(LabelRow.target_id) == case.id).order_by(col(LabelRow.id))):
+        newest[row.annotator_id] = row
+    current = [row for row in newest.values() if row.value is not None]
+    current.sort(key=lambda row: ids.digest("adjudication", case.id, row.annotator_id))
+    marks = _newest_marks(session, case.id)
+    decided = case.decision.at if case.decision else None
+    return tuple(
+        Person(
+            letter=_letter(place),
+            value=row.value,
+            reason=row.reason,
+            evidence=tuple(Evidence(**passage) for passage in row.evidence or ()),
+            note=marks[row.annotator_id].get("note", ""),
+            flagged="flag" in marks[row.annotator_id],
+            blind=row.blind,
+            new=_is_newer(row.at, decided),
+        )
+        for place, row in enumerate(current)
+    )
+
+
+def _is_newer(at: datetime | None, decided: datetime | None) -> bool:
+    return at is not None and decided is not None and at > decided
+
+
+def _letter(place: int) -> str:
+    """Return A to Z, then AA, AB..."""
+    first = ascii_uppercase[place // 26 - 1] if place >= 26 else ""
+    return first + ascii_uppercase[place % 26]
+
+
+def _newest_marks(session: Session, target_id: int) -> defaultdict[int, dict[str, str]]:
+    """Return annotator id -> mark -> text of the marks that are on."""
+    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    query = select(MarkRow).where(col(MarkRow.target_id) == target_id).order_by(col(MarkRow.id))
+    for row in session.scalars(query):
+        if row.on:
+            found[row.annotator_id][row.mark] = row.text
+        else:
+            found[row.annotator_id].pop(row.mark, None)
+    return found
+
+
+def _judges(session: Session, target_id: int) -> list[JudgeRow]:
+    """Return the judges' first and last opinions and the verdicts, in the order of the runs."""
+    opinion, first = aliased(OpinionRow), aliased(OpinionRow)
+    query = (
+        select(opinion, col(first.value), col(RunRow.name))
+        .join(RunRow, col(RunRow.id) == col(opinion.run_id))
+        .outerjoin(
+            first,
+            (col(first.trace_id) == col(opinion.trace_id))
+            & (col(first.target_id) == col(opinion.target_id))
+            & (col(first.judge) == col(opinion.judge))
+            & (col(first.stage) == "first"),
+        )
+        .where(col(opinion.target_id) == target_id, col(opinion.stage) != "first")
+        .order_by(col(opinion.run_id), col(opinion.id))
+    )
+    return [
+        JudgeRow(row.trace_id, run, row.judge, value, row.value, row.stage == "verdict", row.problem)
+        for row, value, run in session.execute(query)
+    ]

@@ -1,0 +1,116 @@
+"""The adjudication page: the list says nothing of labels, a case is decided by a button, and storage is asked."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database, labels, studies
+from tests.conftest import make_item, make_label, make_target
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import RUN, a_trace
+
+
+@pytest.fixture
+def contested():
+    """Three items: ann and bob disagree on the first two."""
+    items = [ItemRecord(item=make_item(f"item {number}")) for number in range(3)]
+    given = [make_label(value, who, f"item {n}") for n in (0, 1) for who, value in (("ann", 1), ("bob", 2))]
+    prepare_study([*items, RUN, a_trace("item 0"), *given])
+
+
+def gold():
+    with database.reading(resources.engine()) as session:
+        found = labels.gold_labels(session, studies.get(session, "s").id)
+        return {one.target.item: (one.value, one.source, one.reason) for one in found}
+
+
+def case_id(item):
+    with database.reading(resources.engine()) as session:
+        from storage import targets
+
+        return str(targets.find_id(session, studies.get(session, "s").id, make_target(item)))
+
+
+def opened(page):
+    """Return the case in the address; AppTest has a list where the test set it, else a text."""
+    value = page.query_params["case"]
+    return value[0] if isinstance(value, list) else value
+
+
+def buttons(page):
+    return {button.label: button for button in page.button}
+
+
+def test_the_list_has_no_label_and_start_opens_the_first_case(contested):
+    page = visit("label/adjudication", "eve")
+    assert not page.exception
+    table = page.dataframe[0].value
+    assert table["Item"].tolist() == ["item 0", "item 1"]
+    assert "Response" not in page_text(page)
+    page.button(key="start").click().run()
+    assert not page.exception
+    assert opened(page) == case_id("item 0")
+    assert "Which response is better on helpfulness?" in page_text(page)
+
+
+def test_a_decision_is_saved_with_its_reason_and_the_next_case_opens(contested):
+    page = visit("label/adjudication", "eve", case=case_id("item 0"))
+    buttons(page)["Response 2 is better · 1"].click().run()
+    page.selectbox(key=f"rule_{case_id('item 0')}").set_value("Guidelines")
+    page.text_area(key=f"reason_{case_id('item 0')}").set_value("section 3")
+    page.button(key="decide").click().run()
+    assert not page.exception
+    assert gold()["item 0"] == (2, "adjudicated", "Guidelines: section 3")
+    assert opened(page) == case_id("item 1")
+
+
+def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(contested):
+    page = visit("label/adjudication", "eve", case=case_id("item 1"))
+    buttons(page)["Neither is better"].click().run()
+    page.button(key="decide").click().run()
+    assert [error.value for error in page.error] == [
+        "An adjudication needs a reason where no annotator chose the value."
+    ]
+    page.text_area(key=f"reason_{case_id('item 1')}").set_value("the same text")
+    page.button(key="decide").click().run()
+    assert gold()["item 1"] == (0, "adjudicated", "Expert decision: the same text")
+
+
+def test_an_own_label_cannot_be_decided(contested):
+    page = visit("label/adjudication", "ann", case=case_id("item 0"))
+    assert "labelled this item yourself" in page_text(page)
+    assert "Decide" not in buttons(page)
+
+
+def test_new_labels_are_listed_and_the_decision_stays(contested):
+    with database.writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        for value, who in ((2, "eve"), (1, "fay")):
+            labels.adjudicate(
+                session, study.id, make_target("item 0"), value, rule="Guidelines", reason="so", adjudicator=who
+            )
+        labels.save(session, study.id, make_target("item 0"), "dan", 2)
+    page = visit("label/adjudication", "eve", state="New labels since")
+    assert page.dataframe[0].value["New labels"].tolist() == [1]
+    page = visit("label/adjudication", "eve", state="New labels since", case=case_id("item 0"))
+    assert "New labels since: 1" in page_text(page)
+    assert gold()["item 0"][0] == 1
+
+
+def test_an_unclear_guideline_is_a_note(contested):
+    page = visit("label/adjudication", "eve", case=case_id("item 0"))
+    page.text_area(key=f"note_{case_id('item 0')}").set_value("what of ties?")
+    page.button(key=f"send_{case_id('item 0')}").click().run()
+    with database.reading(resources.engine()) as session:
+        (mark,) = labels.marks(session, studies.get(session, "s").id)
+    assert (mark.annotator, mark.text) == ("eve", "Guideline unclear: what of ties?")
+
+
+def test_a_case_of_another_study_is_one_sentence(contested):
+    page = visit("label/adjudication", "eve", case="999")
+    assert "no such case" in page.error[0].value
+
+
+def test_without_disagreement_the_page_says_what_to_do():
+    prepare_study([ItemRecord(item=make_item("item 0")), make_label(1, "ann")])
+    assert "Nothing to decide" in page_text(visit("label/adjudication", "eve"))

@@ -1,0 +1,193 @@
+"""Which targets are to be adjudicated, in which order, by whom, and what the adjudicator sees."""
+
+import pytest
+from sqlalchemy import event
+
+from core.formats.records import ScaleRecord
+from core.labels import Evidence, Scale
+from core.problems import Problem
+from storage import labels, studies
+from storage.database import reading, writing
+from storage.labelling import adjudication, adjudication_case, queue
+from storage.transfer import imports
+from tests.conftest import make_target
+from tests.storage.labelling.workbench import set_rules
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+
+pytestmark = pytest.mark.usefixtures("a_study")
+
+
+def save(engine, item, *values, **fields):
+    """Save the labels of the annotators ann, bob, cyd... on an item."""
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        for annotator, value in zip(("ann", "bob", "cyd", "dan"), values, strict=False):
+            labels.save(session, study.id, make_target(item), annotator, value, **fields)
+
+
+def decide(engine, item, value, adjudicator="eve", reason="", rule="Guidelines"):
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        return labels.adjudicate(
+            session, study.id, make_target(item), value, rule=rule, reason=reason, adjudicator=adjudicator
+        )
+
+
+def cases(engine, adjudicator="eve"):
+    with reading(engine) as session:
+        return adjudication.cases(session, studies.get(session, "s"), adjudicator)
+
+
+def opened(engine, item="item 0", adjudicator="eve"):
+    (case,) = [case for case in cases(engine, adjudicator) if case.target.item == item]
+    with writing(engine) as session:
+        return adjudication_case.open_case(session, studies.get(session, "s"), case, adjudicator)
+
+
+def test_labels_that_agree_with_each_other_and_with_the_verdict_are_no_case(engine):
+    save(engine, "item 0", 1, 1, 1)
+    save(engine, "item 1", 1, 2)
+    imports.import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_verdict("agreed", (1, 1, 1)))])
+    assert [case.target.item for case in cases(engine)] == ["item 1"]
+
+
+def test_a_verdict_against_unanimous_annotators_is_a_case(engine):
+    save(engine, "item 0", 1, 1)
+    imports.import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_verdict("agreed", (2, 2, 2)))])
+    (case,) = cases(engine)
+    assert (case.human_split, case.judge_conflict, case.contention) == (0.0, 1.0, 1.0)
+
+
+def test_what_splits_annotators_and_judges_comes_before_what_splits_one_of_them(engine):
+    save(engine, "item 0", 1, 1, 2)
+    save(engine, "item 1", 1, 2)
+    save(engine, "item 2", 1, 2)
+    traces = [a_trace("item 2"), a_trace("item 1", a_turn(), a_verdict("agreed", (1, 1, 1)))]
+    imports.import_records(engine, "s", [RUN, *traces])
+    ordered = cases(engine)
+    assert [case.target.item for case in ordered] == ["item 2", "item 1", "item 0"]
+    assert ordered[0].priority == pytest.approx(1.1 * 1.1)
+    assert ordered[1].priority == pytest.approx(0.1 * 1.1)
+
+
+def test_scores_are_a_case_from_half_of_their_scale_on(engine):
+    scale = Scale(level="interval", categories=(1, 2, 3, 4, 5))
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        studies.declare_scale(session, study.id, ScaleRecord(kind="score", criterion="helpfulness", scale=scale))
+        for item, values in {"item 0": (3, 4), "item 1": (2, 4)}.items():
+            for annotator, value in zip(("ann", "bob"), values, strict=True):
+                labels.save(session, study.id, make_target(item, kind="score"), annotator, value)
+    assert [(case.target.item, case.human_split) for case in cases(engine)] == [("item 1", 0.5)]
+
+
+def test_a_withdrawn_label_does_not_count(engine):
+    save(engine, "item 0", 1, 2)
+    save(engine, "item 0", None)
+    assert cases(engine) == []
+
+
+def test_a_decision_is_gold_and_a_later_label_reopens_nothing(engine):
+    save(engine, "item 0", 1, 2)
+    decide(engine, "item 0", 2)
+    assert [(case.state, case.decision.value, case.new_labels) for case in cases(engine)] == [("decided", 2, 0)]
+    save(engine, "item 0", 1, 1, 1)
+    assert [(case.state, case.new_labels) for case in cases(engine)] == [("new_labels", 3)]
+    with reading(engine) as session:
+        (gold,) = labels.gold_labels(session, studies.get(session, "s").id)
+    assert (gold.value, gold.source, gold.reason) == (2, "adjudicated", "Guidelines")
+
+
+def test_the_newest_decision_counts(engine):
+    save(engine, "item 0", 1, 2)
+    decide(engine, "item 0", 2)
+    decide(engine, "item 0", 1, adjudicator="fay")
+    (case,) = cases(engine)
+    assert (case.decision.value, case.decision.adjudicator) == (1, "fay")
+
+
+def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
+    save(engine, "item 0", 1, 2)
+    with pytest.raises(Problem, match="labelled this item yourself"):
+        decide(engine, "item 0", 1, adjudicator="ann")
+    save(engine, "item 0", None)  # to withdraw the label does not help
+    with pytest.raises(Problem, match="labelled this item yourself"):
+        decide(engine, "item 0", 1, adjudicator="ann")
+    assert [case.own for case in cases(engine, "ann")] == []
+    save(engine, "item 0", 1)
+    assert [case.own for case in cases(engine, "ann")] == [True]
+    set_rules(engine, adjudicate_own=True)
+    assert decide(engine, "item 0", 1, adjudicator="ann").value == 1
+
+
+def test_a_reason_is_required_where_the_decision_overrules_everybody(engine):
+    save(engine, "item 0", 1, 2)
+    with pytest.raises(Problem, match="needs a reason"):
+        decide(engine, "item 0", 0)
+    assert decide(engine, "item 0", 0, reason="both are wrong").value == 0
+    assert decide(engine, "item 0", 1).value == 1
+
+
+def test_annotators_have_letters_with_their_reasons_passages_and_notes(engine):
+    passage = Evidence(block="response-1", start=0, end=2)
+    save(engine, "item 0", 1, 2, reason="clear", evidence=[passage])
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        for annotator, text in (("ann", "the source is old"), ("bob", "seen")):
+            queue.set_mark(session, study.id, make_target(), annotator, "note", text=text)
+        queue.set_mark(session, study.id, make_target(), "bob", "note", on=False)
+    content = opened(engine)
+    assert [person.letter for person in content.people] == ["A", "B"]
+    assert {(person.value, person.note) for person in content.people} == {(1, "the source is old"), (2, "")}
+    assert all(person.evidence == (passage,) and person.reason == "clear" for person in content.people)
+    assert [person.letter for person in opened(engine, adjudicator="fay").people] == ["A", "B"]
+    assert "ann" not in repr(content)
+
+
+def test_the_letters_of_the_same_annotators_differ_between_targets(engine):
+    for item in ("item 0", "item 1", "item 2"):
+        save(engine, item, 1, 2, 0, 2)
+    orders = {tuple(person.value for person in opened(engine, item).people) for item in ("item 0", "item 1", "item 2")}
+    assert len(orders) > 1 or len({order[0] for order in orders}) > 1
+
+
+def test_the_judges_opinions_are_by_run_with_the_verdict(engine):
+    save(engine, "item 0", 1, 2)
+    imports.import_records(engine, "s", [RUN, a_trace("item 0")])
+    judges = opened(engine).judges
+    assert [(row.judge, row.first, row.last) for row in judges if not row.verdict] == [
+        ("j0", 1, 1),
+        ("j1", 1, 2),
+        ("j2", 1, 0),
+    ]
+    assert [row.last for row in judges if row.verdict] == [None]
+
+
+def test_the_choices_of_a_preference_have_the_keys_of_the_workbench(engine):
+    save(engine, "item 0", 1, 2)
+    assert [(choice.key, choice.value) for choice in opened(engine).choices] == [("1", 1), ("2", 2), ("0", 0)]
+
+
+def test_who_has_opened_a_case_is_no_longer_blind(engine):
+    save(engine, "item 0", 1, 2)
+    opened(engine, adjudicator="dan")
+    with writing(engine) as session:
+        label = labels.save(session, studies.get(session, "s").id, make_target(), "dan", 1)
+    assert not label.blind
+
+
+def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
+    def count():
+        statements = []
+        listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
+        event.listen(engine, "before_cursor_execute", listener)
+        cases(engine)
+        event.remove(engine, "before_cursor_execute", listener)
+        return len(statements)
+
+    save(engine, "item 0", 1, 2)
+    one = count()
+    save(engine, "item 1", 1, 2)
+    save(engine, "item 2", 1, 2)
+    decide(engine, "item 2", 1)
+    assert count() == one
