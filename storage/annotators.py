@@ -3,6 +3,7 @@
 A name is enough to sign in, because the server accepts connections from its own machine only (see app.py).
 """
 
+import unicodedata
 from collections.abc import Iterable
 
 from sqlalchemy import select
@@ -17,8 +18,11 @@ MAX_NAME_LENGTH = 80
 
 
 def normalize_name(text: str) -> str:
-    """Return a name as it is stored: one line, no whitespace around it. Raises Problem for an invalid one."""
-    name = " ".join(text.split())
+    """Return a name as it is stored: one line, no whitespace around it, composed characters (NFC).
+
+    The two Unicode forms of "é" are one name. Raises Problem for an invalid name.
+    """
+    name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name:
         raise Problem("Please enter a name.")
     if len(name) > MAX_NAME_LENGTH:

@@ -121,7 +121,7 @@ def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Cases", icon=":material/arrow_back:", type="tertiary", key="back"):
             close_case()
-        names = filter(None, (f"Item {case.target.item}", case.scenario or "", case.target.criterion))
+        names = filter(None, (case.target.item, case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
             st.caption(f"{place + 1} of {numbers.format_count(len(places), 'case')}", width="content")

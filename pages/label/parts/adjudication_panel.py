@@ -5,7 +5,7 @@ import streamlit as st
 from core.labels import Scale, Value
 from core.problems import Problem
 from pages.parts import resources
-from pages.parts.text import escape_markdown
+from pages.parts.text import escape_markdown, truncate
 from pages.parts.values import format_value
 from storage import database, labels
 from storage.labelling import queue
@@ -14,6 +14,8 @@ from storage.labelling.adjudication_case import CaseContent, Choice
 from storage.studies import Study
 
 DEFAULT_RULE = "Expert decision"
+LONGEST_NAME = 70
+"""Characters of a rubric line on a button."""
 
 
 def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, allowed: bool) -> bool:
@@ -63,11 +65,14 @@ def _draw_choices(case: Case, content: CaseContent) -> Value | None:
     if not content.choices:
         return _draw_number(case, case.scale)
     key = _choice_key(case)
-    counts = [sum(repr(person.value) == repr(choice.value) for person in content.people) for choice in content.choices]
+    letters = [
+        " ".join(person.letter for person in content.people if repr(person.value) == repr(choice.value))
+        for choice in content.choices
+    ]
     chosen: int | None = st.session_state.get(key)
-    for place, (choice, count) in enumerate(zip(content.choices, counts, strict=True)):
+    for place, (choice, named) in enumerate(zip(content.choices, letters, strict=True)):
         if st.button(
-            _button_label(choice, count),
+            _button_label(choice, named),
             key=f"choice_{case.id}_{place}",
             type="primary" if place == chosen else "secondary",
             shortcut=choice.key,
@@ -78,9 +83,10 @@ def _draw_choices(case: Case, content: CaseContent) -> Value | None:
     return None if chosen is None else content.choices[chosen].value
 
 
-def _button_label(choice: Choice, count: int) -> str:
-    name = choice.name if len(choice.name) <= 70 else choice.name[:69] + "…"
-    return f"{escape_markdown(name)} · {count}" if count else escape_markdown(name)
+def _button_label(choice: Choice, letters: str) -> str:
+    """Return the name of a value, and the letters of the annotators who chose it."""
+    name = escape_markdown(truncate(choice.name, LONGEST_NAME))
+    return f"{name} · {letters}" if letters else name
 
 
 def _draw_number(case: Case, scale: Scale | None) -> float | None:

@@ -1,5 +1,6 @@
 """Draws the texts of a case, the annotators' labels side by side, and the judges' opinions."""
 
+from collections.abc import Mapping
 from html import escape
 
 import streamlit as st
@@ -52,7 +53,7 @@ def _person_html(person: Person, name: str, texts: dict[str, Passage]) -> str:
     if remarks:
         lines.append(f'<div class="remark">{escape(" · ".join(remarks))}</div>')
     if person.reason:
-        lines.append(f'<div class="plain-text" dir="auto">{escape(person.reason)}</div>')
+        lines.append(f'<div class="plain-text words" dir="auto">{escape(person.reason)}</div>')
     for passage in person.evidence:
         text = texts[passage.block].text[passage.start : passage.end] if passage.block in texts else ""
         if text:
@@ -69,7 +70,8 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
         return
     if not st.toggle("Judges", key=f"judges_{case.id}", help="The judges' opinions and verdicts on this item"):
         return
-    st.dataframe([_judge_row(row) for row in content.judges], hide_index=True)
+    names = {repr(choice.value): choice.name for choice in content.choices}
+    st.dataframe([_judge_row(row, names) for row in content.judges], hide_index=True)
     with st.container(horizontal=True):
         for trace, run in {row.trace: row.run for row in content.judges}.items():
             st.page_link(
@@ -80,13 +82,13 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
             )
 
 
-def _judge_row(row: JudgeRow) -> dict[str, str]:
-    last = format_value(row.last) if row.last is not None else f"– {row.problem}".strip()
+def _judge_row(row: JudgeRow, names: Mapping[str, str]) -> dict[str, str]:
+    last = names.get(repr(row.last), format_value(row.last)) if row.last is not None else f"– {row.problem}".strip()
     return {
         "Run": row.run,
         "Judge": "verdict" if row.verdict else row.judge,
-        "First opinion": "" if row.verdict else format_value(row.first),
-        "Last": last,
+        "First opinion": "" if row.verdict else names.get(repr(row.first), format_value(row.first)),
+        "Last opinion": last,
     }
 
 

@@ -13,7 +13,7 @@ from core.labels import Scale
 from core.problems import Problem
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import scale_form
+from pages.setup.parts import rules_form, scale_form
 from storage import database, studies
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -65,9 +65,12 @@ def _draw_rules(study: Study) -> None:
         evidence = middle.toggle(
             "Evidence", study.rules.evidence, help="Annotators can select passages, which are stored with the label."
         )
+        with st.expander("Assignment and adjudication"):
+            more = rules_form.draw_fields(study.rules)
         if not st.form_submit_button("Save", type="primary"):
             return
-    rules = StudyRules(overlap=overlap, reveal=reveal, lease_minutes=minutes, reason=reason, evidence=evidence)
+    changed = {"overlap": overlap, "reveal": reveal, "lease_minutes": minutes, "reason": reason, "evidence": evidence}
+    rules = StudyRules.model_validate(study.rules.model_dump() | changed | more.rules())
     with database.writing(resources.engine()) as session:
         studies.update(session, study.id, description=description, guidelines=guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")

@@ -1,0 +1,85 @@
+"""The fields of a study's rules about assignment, adjudication and statistics."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import streamlit as st
+
+from core.formats.records import StudyRules
+from core.problems import Problem
+from storage import annotators
+
+ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
+    "shuffled": "Another random order for each annotator",
+    "fixed": "The order of the items",
+    "informative": "Most informative first",
+}
+
+
+@dataclass(frozen=True)
+class RuleFields:
+    """What was entered; lists are one entry a line."""
+
+    order: str
+    annotators: str
+    groups: str
+    reasons: str
+    adjudicate_own: bool
+    own_statistics: bool
+
+    def rules(self) -> dict[str, Any]:
+        """Return the fields of the rules; raises Problem for an entry that cannot be read."""
+        return {
+            "order": next(order for order, name in ORDERS.items() if name == self.order),
+            "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, _lines(self.annotators)))),
+            "groups": dict(map(_group, _lines(self.groups))),
+            "adjudication_reasons": tuple(dict.fromkeys(_lines(self.reasons))),
+            "adjudicate_own": self.adjudicate_own,
+            "own_statistics": self.own_statistics,
+        }
+
+
+def draw_fields(rules: StudyRules) -> RuleFields:
+    """Draw the fields inside of the form of a study."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        order = st.selectbox("Order of a queue", list(ORDERS.values()), list(ORDERS).index(rules.order))
+        named = st.text_area(
+            "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for everybody."
+        )
+        groups = st.text_area(
+            "Annotators by scenario",
+            "\n".join(f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()),
+            height=110,
+            help="One scenario a line, such as: math: annotator 1, annotator 2. Everybody labels the other scenarios.",
+        )
+    with right:
+        reasons = st.text_area(
+            "Reasons of an adjudication",
+            "\n".join(rules.adjudication_reasons),
+            height=150,
+            help="One reason a line. Adjudicators select one, and add their own words.",
+        )
+        own = st.toggle(
+            "Adjudicate own labels",
+            rules.adjudicate_own,
+            help="Otherwise an adjudicator cannot decide on an item that the adjudicator has labelled.",
+        )
+        statistics = st.toggle(
+            "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
+        )
+    return RuleFields(order, named, groups, reasons, own, statistics)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not blank, each with single spaces."""
+    return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
+
+
+def _group(line: str) -> tuple[str, tuple[str, ...]]:
+    """Return scenario and annotators of a line such as "math: annotator 1, annotator 2"."""
+    scenario, colon, names = line.partition(":")
+    listed = [name for name in names.split(",") if name.strip()]
+    if not colon or not scenario.strip() or not listed:
+        raise Problem(f"This should be a scenario, a colon and names: {line[:60]!r}.")
+    return scenario.strip(), tuple(dict.fromkeys(map(annotators.normalize_name, listed)))
