@@ -49,7 +49,7 @@ def next_tasks(session: Session, work: Work, *, have: Collection[str], count: in
     states = ordered_states(session, work)
     drafts = drafted_targets(session, work)
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
-    wanted = [state for state in states if _is_in_tab(state, tab, drafts)]
+    wanted = [state for state in states if is_in_tab(state, tab, drafts)]
     linked = [state for state in states if _is_linked(work, state, first) and (state.labelled or not state.full)]
     open_ids = {state.id for state in wanted}
     newest_draft = [task_id for task_id in reversed(drafts) if task_id in open_ids][:1] if tab == "todo" else []
@@ -64,7 +64,8 @@ def next_tasks(session: Session, work: Work, *, have: Collection[str], count: in
     }
 
 
-def _is_in_tab(state: TargetState, tab: str, drafts: Mapping[int, None]) -> bool:
+def is_in_tab(state: TargetState, tab: str, drafts: Mapping[int, None]) -> bool:
+    """Return whether a target is in a tab of its queue; `drafts` are the targets with a draft."""
     match tab:
         case "drafts":
             return state.id in drafts

@@ -38,7 +38,7 @@ def test_an_adjudication_replaces_the_mean(engine):
     with writing(engine) as session:
         study = studies.get(session, "tour").id
         target = Target(item="octopus", kind="score", criterion="engaging")
-        labels.adjudicate(session, study, target, 1, rule="expert", reason="no question", adjudicator="annotator 1")
+        labels.adjudicate(session, study, target, 1, rule="expert", reason="no question", adjudicator="eve")
     with reading(engine) as session:
         errors = peer_reviews.load_errors(session, find_run(session, "tour"))
     assert {trace.item: trace.truth for trace in errors.reviewed}["octopus"] == 1
