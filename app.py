@@ -78,6 +78,7 @@ def draw_app() -> None:
                 st.Page(PAGES / "watch" / "unread.py", title="Unreadable replies", icon=":material/help:"),
             ],
             "Label": [
+                st.Page(PAGES / "label" / "home.py", title="Home", icon=":material/home:"),
                 st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
                 st.Page(PAGES / "label" / "aius.py", title="AIUs", icon=":material/rule:"),
                 st.Page(PAGES / "label" / "scores.py", title="Scores", icon=":material/star_half:"),

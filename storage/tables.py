@@ -122,6 +122,8 @@ class TargetRow(Table, table=True):
     kind: str
     criterion: str
     part: str
+    overlap: int | None = None
+    """Labels wanted of this target, where it differs from the study's overlap."""
 
 
 class AnnotatorRow(Table, table=True):

@@ -89,7 +89,7 @@ def session(call: Call) -> Json:
             "study": {
                 "id": work.study.id,
                 "name": work.study.name,
-                "home": f"/?{urlencode({'study': work.study.name})}",
+                "home": f"/home?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
             "title": TITLES[work.name],

@@ -1,7 +1,9 @@
 """The frame of every page: styles, header, study selection and sign-in."""
 
 from collections.abc import Sequence
+from datetime import UTC, tzinfo
 from urllib.parse import unquote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
@@ -137,6 +139,14 @@ def apply_study_from_address(names: Sequence[str]) -> None:
         st.session_state["study"] = requested
     elif st.session_state.get("study") not in names:
         st.session_state["study"] = names[0]
+
+
+def time_zone() -> tzinfo:
+    """Return the visitor's time zone; UTC where the browser does not say."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
 
 
 def page_path(script: str) -> str:

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock, upsert
 from storage.labelling.queue import ONE_EACH, Queue, entry_query, full_condition
-from storage.tables import LeaseRow, TargetRow
+from storage.tables import ItemRow, LeaseRow, TargetRow
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,25 @@ class TargetState:
     skipped: bool
     flagged: bool
     full: bool
+    scenario: str | None = None
+    position: int = 0
+    """The place of the item in the study."""
 
 
 def target_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
     """Return the whole queue by the ids of its targets."""
-    rows = session.execute(entry_query(queue), _parameters(session, annotator_id, overlap))
-    return [TargetState(row[0], row[1], *(bool(flag) for flag in row[5:])) for row in rows]
+    rows = session.execute(_state_query(queue), _parameters(session, annotator_id, overlap))
+    return [
+        TargetState(id, item, bool(labelled), bool(skipped), bool(flagged), bool(full), scenario, position)
+        for id, item, _, _, _, labelled, skipped, flagged, full, scenario, position in rows
+    ]
+
+
+@lru_cache(maxsize=256)  # as `entry_query`
+def _state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
+    """Select what `entry_query` does, then scenario and position."""
+    columns = (col(ItemRow.scenario), col(ItemRow.position))
+    return entry_query(queue).add_columns(*columns).group_by(*columns)
 
 
 def is_full(session: Session, target_id: int, annotator_id: int, overlap: int) -> bool:

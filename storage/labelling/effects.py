@@ -13,7 +13,7 @@ from core.frozen import Frozen
 from core.labels import Evidence, Target
 from core.problems import Problem
 from storage import guidelines, labels, targets
-from storage.labelling import action_log, claims, entered, panels, queue, undo
+from storage.labelling import action_log, assignment, claims, entered, panels, queue, undo
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
 from storage.labelling.work import Json, Refused, Task, Work, find_task, find_tasks, part_of
@@ -85,6 +85,7 @@ def _label(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = _place(transaction)
     _check_base(transaction, place.standing)
+    _check_assignment(transaction, place)
     content = {**action.content, "value": panels.checked_value(session, work, place.target, action.value)}
     if work.study.rules.reason == "required" and place.part == 0 and not action.reason.strip():
         raise Refused("rejected", "This study asks for a reason.")
@@ -134,6 +135,7 @@ def _draft(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = _place(transaction)
     _check_base(transaction, place.standing)
+    _check_assignment(transaction, place)
     if action.content == place.standing.content:
         _delete_draft(session, work, place.target_id)
     else:
@@ -239,6 +241,13 @@ def _check_base(transaction: Transaction, standing: Standing) -> None:
     base = _own_result(transaction, transaction.action.base).get("version")
     if base != str(standing.version):
         raise Refused("stale", ANSWERED_ELSEWHERE)
+
+
+def _check_assignment(transaction: Transaction, place: Place) -> None:
+    """Raise Refused where the target is assigned to others; an own label can be changed."""
+    is_new = place.standing.version == 0
+    if is_new and not assignment.may_label(transaction.session, transaction.work, place.task):
+        raise Refused("rejected", assignment.NOT_ASSIGNED)
 
 
 def _own_result(transaction: Transaction, text: str) -> Json:

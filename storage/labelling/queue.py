@@ -269,7 +269,8 @@ def full_condition() -> ColumnElement[bool]:
         .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
-    return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= bindparam("overlap")
+    wanted = func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
+    return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from core.items import Criterion
 from core.labels import Target
 from storage import items, labels, studies
-from storage.labelling import claims, panels
+from storage.labelling import assignment, claims, panels
 from storage.labelling.claims import TargetState
 from storage.labelling.entered import Entered, drafted_targets
 from storage.labelling.reveal import reveal
@@ -21,19 +21,19 @@ MOST = 60
 
 
 def ordered_states(session: Session, work: Work) -> list[TargetState]:
-    """Return the whole queue in the annotator's order.
+    """Return the targets of the queue that are assigned to the annotator, in the order of the study's rules.
 
-    Every annotator has another random order, so that two rarely work on the same target; it depends on the study's key
-    and stays the same.
+    By default every annotator has another random order, so that two rarely work on the same target.
     """
     states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
-    return sorted(states, key=lambda state: work.ids.digest("order", work.annotator_id, state.id))
+    return assignment.order_states(session, work, assignment.assigned_states(work, states))
 
 
 def progress(session: Session, work: Work, states: Sequence[TargetState] | None = None) -> Json:
     """Return how far the annotator is in the queue."""
     if states is None:
         states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
+        states = assignment.assigned_states(work, states)
     drafted = drafted_targets(session, work)
     return {
         "labelled": sum(state.labelled for state in states),

@@ -8,7 +8,7 @@ from pages.parts import resources
 from pages.parts.text import escape_markdown, truncate
 from pages.parts.values import format_value
 from storage import database, labels
-from storage.labelling import queue
+from storage.labelling import assignment, queue
 from storage.labelling.adjudication import Case
 from storage.labelling.adjudication_case import CaseContent, Choice
 from storage.studies import Study
@@ -40,6 +40,12 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         st.toast("Decision saved.", icon=":material/check:")
         return True
     _draw_note(study, annotator, case)
+    if st.button(
+        "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
+    ):
+        with database.writing(resources.engine()) as session:
+            wanted = assignment.request_label(session, study.id, case.id)
+        st.toast(f"{wanted} labels are wanted of this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
 
 

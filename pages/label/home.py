@@ -1,0 +1,175 @@
+"""The home of an annotator: where to go on, what waits, and lists of what is done, skipped or flagged."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from pages.label.parts import queues
+from pages.parts import numbers, paging, resources, shell
+from pages.parts.values import format_value
+from storage import annotators, database
+from storage.labelling import home, work
+from storage.labelling.home import ListedTask, QueueSummary
+from storage.labelling.tasks import Tab
+from storage.reports import annotators as statistics
+from storage.studies import Study
+
+TAB_NAMES: dict[Tab, str] = {
+    "todo": "To do",
+    "drafts": "Drafts",
+    "done": "Done",
+    "skipped": "Skipped",
+    "flagged": "Flagged",
+}
+TASKS_PER_PAGE = 50
+
+
+def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[QueueSummary]) -> None:
+    """Draw what waits and what is done, today's pace, and the changes after the reveal where the study shows them."""
+    zone = shell.time_zone()
+    with database.reading(resources.engine()) as session:
+        today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
+        events = statistics.label_events(session, study.id) if study.rules.own_statistics else []
+        changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())
+    columns = st.columns(4)
+    columns[0].metric("To do", f"{sum(summary.todo for summary in summaries):,}")
+    columns[1].metric("Done", f"{sum(summary.done for summary in summaries):,}")
+    pace = today.per_hour
+    columns[2].metric(
+        "Labelled today",
+        f"{today.labels:,}",
+        help="Pauses count 30 seconds at most.",
+        delta=None if pace is None else f"{pace:.0f} an hour",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    if study.rules.own_statistics and changed.revealed:
+        columns[3].metric(
+            "Changed after the reveal",
+            f"{changed.changed:,} of {changed.revealed:,}",
+            help="Labels that you changed after you saw the judges.",
+            delta=f"{changed.towards} towards the judges",
+            delta_color="off",
+            delta_arrow="off",
+        )
+
+
+def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
+    """Draw the button that leads to where the annotator left off."""
+    with database.reading(resources.engine()) as session:
+        last = home.last_queue(session, study.id, annotator_id)
+    waiting = [summary for summary in summaries if summary.todo]
+    if not waiting:
+        st.success("Nothing waits for you in this study.", icon=":material/check:")
+        return
+    chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
+    drafts = f", {numbers.format_count(chosen.drafts, 'draft')}" if chosen.drafts else ""
+    label = f"Continue: {queues.TITLES[chosen.name]} ({chosen.todo:,} to do{drafts})"
+    if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
+        st.switch_page(queues.page(chosen.name), query_params={"study": study.name})
+
+
+def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
+    """Draw the choice of a queue, and one of its lists."""
+    names = [queues.TITLES[summary.name] for summary in summaries]
+    chosen = st.segmented_control("Queue", names, default=names[0], required=True, key="queue", bind="query-params")
+    return summaries[names.index(chosen) if chosen in names else 0]
+
+
+def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
+    """Draw the tabs of a queue as one table with search, and what can be done with its rows."""
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    counts = {name: getattr(summary, tab) for tab, name in TAB_NAMES.items()}
+    name = left.segmented_control(
+        "List", list(TAB_NAMES.values()), default="To do", required=True, key="list", bind="query-params"
+    )
+    tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
+    search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
+    with database.writing(resources.engine()) as session:
+        queue = work.open_work(session, summary.name, study.name, annotator)
+    with database.reading(resources.engine()) as session:
+        listed = home.listed_tasks(session, queue, tab, search)
+    st.caption(" · ".join(f"{tab_name} {count:,}" for tab_name, count in counts.items()))
+    if not listed:
+        st.info("No item has these words." if search.strip() else "This list is empty.")
+        return
+    page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
+    shown = list(paging.page_slice(listed, page, TASKS_PER_PAGE))
+    table = st.dataframe(
+        [_row(task) for task in shown],
+        key=f"tasks_{summary.name}_{tab}_{page}_{hash(search)}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        hide_index=True,
+        height=min(38 + 35 * len(shown), 600),
+        column_config={"Question": st.column_config.TextColumn(width="large")},
+    )
+    paging.draw_pagination("page", len(listed), TASKS_PER_PAGE, bind="query-params")
+    draw_actions(study, queue, tab, listed, [shown[row] for row in table.selection.rows])
+
+
+def _row(task: ListedTask) -> dict[str, object]:
+    marks = [name for name, on in (("draft", task.draft), ("skipped", task.skipped), ("flagged", task.flagged)) if on]
+    return {
+        "No.": task.number,
+        "Question": task.question,
+        "Criterion": task.criterion,
+        "Scenario": task.scenario,
+        "Your label": "" if task.value is None else format_value(task.value),
+        "Marks": ", ".join(marks),
+    }
+
+
+def draw_actions(
+    study: Study, queue: work.Work, tab: Tab, listed: list[ListedTask], selected: list[ListedTask]
+) -> None:
+    """Draw the buttons that open one task, or skip several."""
+    with st.container(horizontal=True):
+        if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
+            query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
+            st.switch_page(queues.page(queue.name), query_params={name: text for name, text in query.items() if text})
+        if tab in ("todo", "drafts", "flagged"):
+            count = f" {len(selected)}" if selected else ""
+            if st.button(f"Skip{count} selected", disabled=not selected, key="skip"):
+                skip(queue, selected, on=True)
+            if tab == "todo" and st.button(f"Skip all {len(listed):,} listed", key="skip_all", type="tertiary"):
+                skip(queue, listed, on=True)
+        if tab == "skipped":
+            if st.button("Take back selected", disabled=not selected, key="unskip"):
+                skip(queue, selected, on=False)
+            if st.button(f"Take back all {len(listed):,} listed", key="unskip_all", type="tertiary"):
+                skip(queue, listed, on=False)
+
+
+def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
+    """Skip tasks or take that back, and draw the page again."""
+    with database.writing(resources.engine()) as session:
+        count = home.skip_all(session, queue, [task.id for task in chosen], on=on)
+    st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
+    st.rerun()
+
+
+def draw_empty(study: Study) -> None:
+    """Draw what to do where no queue holds anything for the annotator."""
+    st.info("No labels are wanted from you in this study yet.")
+    with st.container(horizontal=True):
+        address = {"study": study.name}
+        st.page_link(
+            shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:", query_params=address
+        )
+        st.page_link(
+            shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:", query_params=address
+        )
+
+
+study = shell.draw_header("Home", "What waits for you, and where you left off.")
+annotator = shell.require_annotator()
+with database.writing(resources.engine()) as session:
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    summaries = home.summaries(session, study, annotator)
+if not summaries:
+    draw_empty(study)
+else:
+    draw_continue(study, annotator_id, summaries)
+    draw_figures(study, annotator_id, annotator, summaries)
+    draw_lists(study, annotator, draw_queues(summaries))

@@ -1,0 +1,27 @@
+"""The names of the queues, and the pages that they are labelled on."""
+
+from collections.abc import Mapping
+
+from pages.parts import shell
+
+TITLES: Mapping[str, str] = {
+    "disagreements": "Disagreements",
+    "scores": "Scores",
+    "answers": "Answers",
+    "weights": "Aspect weights",
+    "aius": "AIUs",
+    "critiques": "Critiques",
+}
+SCRIPTS: Mapping[str, str] = {
+    "disagreements": "label/disagreements.py",
+    "scores": "label/scores.py",
+    "answers": "label/scores.py",
+    "weights": "label/weights.py",
+    "aius": "label/aius.py",
+    "critiques": "label/critiques.py",
+}
+
+
+def page(queue: str) -> str:
+    """Return the path of the page of a queue."""
+    return shell.page_path(SCRIPTS[queue])

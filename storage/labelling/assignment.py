@@ -1,0 +1,130 @@
+"""Who labels which targets of a study, and in which order: the rules `annotators`, `groups` and `order`."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Text, distinct, func, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.formats.records import StudyRules
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from storage.labelling.claims import TargetState
+    from storage.labelling.work import Task, Work
+
+NOT_ASSIGNED = "This item is assigned to other annotators."
+NO_LIMIT = 1 << 30
+"""More labels than any target has: which targets are complete is not decided here."""
+
+
+def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
+    """Return whether an annotator labels the items of a scenario.
+
+    A scenario with a group of its own is labelled by this group, every other one by the study's annotators.
+    """
+    group = rules.groups.get(scenario or "") or rules.annotators
+    return not group or annotator in group
+
+
+def may_label(session: Session, work: "Work", task: "Task") -> bool:
+    """Return whether a task is assigned to the annotator."""
+    rules = work.study.rules
+    if not rules.annotators and not rules.groups:
+        return True
+    scenario = session.scalars(select(col(ItemRow.scenario)).where(col(ItemRow.id) == task.item_id)).one()
+    return is_assigned(rules, work.annotator, scenario)
+
+
+def assigned_states(work: "Work", states: Sequence["TargetState"]) -> list["TargetState"]:
+    """Return the targets that are assigned to the annotator, and those that the annotator has labelled before."""
+    rules = work.study.rules
+    return [state for state in states if state.labelled or is_assigned(rules, work.annotator, state.scenario)]
+
+
+def order_states(session: Session, work: "Work", states: Sequence["TargetState"]) -> list["TargetState"]:
+    """Return targets in the order of the study's rules; `states` are in the order of the queue."""
+    match work.study.rules.order:
+        case "fixed":
+            return sorted(states, key=lambda state: (state.position, state.id))
+        case "informative":
+            places = _informative_places(session, work, [state.id for state in states])
+            return sorted(states, key=lambda state: places[state.id])
+    return sorted(states, key=lambda state: shuffled_key(work.ids, work.annotator_id, state.id))
+
+
+def shuffled_key(ids: OpaqueIds, annotator_id: int, target_id: int) -> bytes:
+    """Return a random number for a target that depends on the annotator and the study's key, and stays the same."""
+    return ids.digest("order", annotator_id, target_id)
+
+
+def _informative_places(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[int, int]:
+    """Return target -> its place, most informative first: see `core.statistics.measures.effort.next_targets`."""
+    from core.statistics.measures.effort import next_targets
+
+    labels, opinions = _label_votes(session, work), _opinion_votes(session, work)
+    values = sorted({value for side in (labels, opinions) for votes in side.values() for value in votes})
+    order = next_targets(_vote_array(labels, target_ids, values), _vote_array(opinions, target_ids, values), NO_LIMIT)
+    return {target_ids[number]: place for place, number in enumerate(order)}
+
+
+def _vote_array(
+    votes: Mapping[int, Counter[str]], target_ids: Sequence[int], values: Sequence[str]
+) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return votes as an array of targets x values."""
+    import numpy as np
+
+    columns = {value: column for column, value in enumerate(values)}
+    counts = np.zeros((len(target_ids), max(len(values), 1)))
+    for row, target_id in enumerate(target_ids):
+        for value, count in votes.get(target_id, {}).items():
+            counts[row, columns[value]] = count
+    return counts
+
+
+def _label_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]:
+    """Return target -> value -> number of annotators whose newest label it is."""
+    query = (
+        select(col(LabelRow.target_id), col(LabelRow.annotator_id), sql_cast(col(LabelRow.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .where(col(TargetRow.study_id) == work.study.id, col(TargetRow.kind) == work.queue.kind)
+        .order_by(col(LabelRow.id))
+    )
+    newest = {(target, annotator): value for target, annotator, value in session.execute(query)}
+    votes: dict[int, Counter[str]] = defaultdict(Counter)
+    for (target, _), value in newest.items():
+        if value is not None:
+            votes[target][value] += 1
+    return votes
+
+
+def _opinion_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]:
+    """Return target -> value -> number of judges whose last opinion it is."""
+    query = (
+        select(col(OpinionRow.target_id), sql_cast(col(OpinionRow.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(TargetRow.study_id) == work.study.id, col(TargetRow.kind) == work.queue.kind)
+        .where(col(OpinionRow.stage) == "last", col(OpinionRow.value).is_not(None))
+    )
+    votes: dict[int, Counter[str]] = defaultdict(Counter)
+    for target, value in session.execute(query):
+        votes[target][value] += 1
+    return votes
+
+
+def request_label(session: Session, study_id: int, target_id: int) -> int:
+    """Raise the overlap of one target to one label more than it has, and return it."""
+    labelled = select(func.count(distinct(col(LabelRow.annotator_id)))).where(col(LabelRow.target_id) == target_id)
+    wanted = session.scalars(labelled).one() + 1
+    session.execute(
+        update(TargetRow)
+        .where(col(TargetRow.id) == target_id, col(TargetRow.study_id) == study_id)
+        .values(overlap=wanted)
+    )
+    return wanted

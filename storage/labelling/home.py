@@ -1,0 +1,187 @@
+"""The home of an annotator: what waits in each queue, where to go on, and lists that can be searched and skipped."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.formats.records import MarkRecord
+from core.labels import Value
+from storage.database import insert_missing
+from storage.fingerprints import mark_row, with_fingerprint
+from storage.labelling import tasks
+from storage.labelling.claims import TargetState
+from storage.labelling.entered import drafted_targets, standings
+from storage.labelling.work import QUEUES, TARGET_KINDS, QueueName, Task, Work, find_tasks, open_work, task_name
+from storage.studies import Study
+from storage.tables import DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
+
+EXCERPT = 160
+"""Characters of a question in a list."""
+
+
+@dataclass(frozen=True)
+class QueueSummary:
+    """The counts of one queue; a target that is drafted, skipped or flagged may be in several of them."""
+
+    name: QueueName
+    todo: int
+    drafts: int
+    done: int
+    skipped: int
+    flagged: int
+
+    @property
+    def total(self) -> int:
+        """What the annotator can label, has labelled or has skipped."""
+        return self.todo + self.done + self.skipped
+
+
+@dataclass(frozen=True)
+class ListedTask:
+    """One row of a list. It has no id of the item and nothing of a judge or of another annotator."""
+
+    id: int
+    name: str
+    """The opaque id of the task."""
+    number: int
+    question: str
+    criterion: str
+    scenario: str
+    value: Value | None
+    """The annotator's own label."""
+    draft: bool
+    skipped: bool
+    flagged: bool
+
+
+def summaries(session: Session, study: Study, annotator: str) -> list[QueueSummary]:
+    """Return the queues that hold a target for the annotator. The annotator must be known to the database."""
+    present = _kinds(session, study.id)
+    found = []
+    for name in QUEUES:
+        if TARGET_KINDS[name] in present:
+            work = open_work(session, name, study.name, annotator)
+            summary = _summary(work, tasks.ordered_states(session, work), drafted_targets(session, work))
+            found += [summary] if summary.total else []
+    return found
+
+
+def _summary(work: Work, states: Sequence[TargetState], drafts: Mapping[int, None]) -> QueueSummary:
+    return QueueSummary(
+        name=work.name,
+        **{tab: sum(tasks.is_in_tab(state, tab, drafts) for state in states) for tab in tasks.TABS},
+    )
+
+
+def _kinds(session: Session, study_id: int) -> set[str]:
+    return set(session.scalars(select(col(TargetRow.kind)).where(col(TargetRow.study_id) == study_id).distinct()))
+
+
+def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName | None:
+    """Return the queue of the annotator's newest draft, else of the newest label; None without either."""
+    newest = (
+        select(col(TargetRow.kind))
+        .join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
+        .where(col(TargetRow.study_id) == study_id, col(DraftRow.annotator_id) == annotator_id)
+        .order_by(col(DraftRow.at).desc())
+        .limit(1),
+        select(col(TargetRow.kind))
+        .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
+        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
+        .order_by(col(LabelRow.id).desc())
+        .limit(1),
+    )
+    for query in newest:
+        kind = session.scalars(query).first()
+        name = next((name for name, own in TARGET_KINDS.items() if own == kind), None)
+        if name is not None:
+            return name
+    return None
+
+
+def listed_tasks(session: Session, work: Work, tab: str, search: str = "") -> list[ListedTask]:
+    """Return the tasks of one tab in the annotator's order, those whose texts contain every word of `search`."""
+    states = tasks.ordered_states(session, work)
+    drafts = drafted_targets(session, work)
+    chosen = {
+        state.id: (number, state) for number, state in enumerate(states, 1) if tasks.is_in_tab(state, tab, drafts)
+    }
+    found = _matching(session, find_tasks(session, work, list(chosen)), search)
+    own = standings(session, work.annotator_id, [task.id for task, _ in found])
+    return [
+        ListedTask(
+            id=task.id,
+            name=task_name(work, task.id),
+            number=chosen[task.id][0],
+            question=_excerpt(body["prompt"]),
+            criterion=task.target.criterion,
+            scenario=body.get("scenario") or "",
+            value=own[task.id].value if task.id in own else None,
+            draft=task.id in drafts,
+            skipped=chosen[task.id][1].skipped,
+            flagged=chosen[task.id][1].flagged,
+        )
+        for task, body in found
+    ]
+
+
+def _matching(session: Session, listed: Sequence[Task], search: str) -> list[tuple[Task, Mapping[str, Any]]]:
+    """Return tasks with the bodies of their items. Only texts that the annotator reads are searched, no names."""
+    words = _fold(search).split()
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_({task.item_id for task in listed}))
+    bodies: dict[int, Any] = dict(session.execute(query).all())
+    texts = {item: _fold("\n".join(_texts(body))) for item, body in bodies.items()} if words else {}
+    return [(task, bodies[task.item_id]) for task in listed if all(word in texts[task.item_id] for word in words)]
+
+
+def _texts(body: Mapping[str, Any]) -> Iterable[str]:
+    yield body["prompt"]
+    yield body.get("context") or ""
+    for response in body.get("responses", ()):
+        yield response["text"]
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
+
+
+def skip_all(session: Session, work: Work, task_ids: Sequence[int], *, on: bool = True) -> int:
+    """Skip tasks, or take the skips back; returns how many. Tasks that are labelled or unknown are left out."""
+    known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
+    labelled = {
+        task_id
+        for task_id, own in standings(session, work.annotator_id, [task.id for task in known]).items()
+        if own.value is not None
+    }
+    at = now()
+    rows = [
+        with_fingerprint(
+            mark_row(
+                MarkRecord(target=task.target, annotator=work.annotator, mark="skip", on=on, at=at),
+                task.id,
+                work.annotator_id,
+            )
+        )
+        for task in known
+        if task.id not in labelled
+    ]
+    insert_missing(session, MarkRow, rows)
+    if on:
+        _release(session, work, [row["target_id"] for row in rows])
+    return len(rows)
+
+
+def _release(session: Session, work: Work, target_ids: Sequence[int]) -> None:
+    session.execute(
+        delete(LeaseRow).where(col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id).in_(target_ids))
+    )

@@ -1,0 +1,346 @@
+"""The annotators of a study: labels, pace, time per target, agreement, drift and changes after the reveal."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+from statistics import fmean, median
+from typing import Any, TypeGuard
+
+from sqlalchemy import Text, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Value
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.means import mean_estimate, wilson_proportion
+from storage.tables import (
+    AdjudicationRow,
+    AnnotatorRow,
+    ItemRow,
+    LabelRow,
+    OpinionRow,
+    OpinionViewRow,
+    TargetRow,
+)
+
+CONTINUOUS_KINDS = ("aspect_weights",)
+"""Kinds whose values are hardly ever equal: they are not part of an agreement by equal values."""
+NUMERIC_KINDS = ("score", "likert", "aspect_quality")
+"""Kinds whose values are nearer to a mean or farther from it."""
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class LabelEvent:
+    """A label or its withdrawal, in the order of the events."""
+
+    target: int
+    annotator: str
+    value: Value | None
+    blind: bool
+    seconds: float | None
+    at: datetime | None
+    kind: str
+    cluster: str
+    """The document or dialogue of the item, else the item."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with Wilson's 95 % interval."""
+
+    hits: int
+    n: int
+
+    @property
+    def interval(self) -> tuple[float | None, float | None, float | None]:
+        """Value, low and high; None where n is 0."""
+        return wilson_proportion(self.hits, self.n)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Labels whose targets were revealed after a blind label, and how many were changed then."""
+
+    revealed: int = 0
+    changed: int = 0
+    towards: int = 0
+    """Changed to a value that is nearer to the judges' last opinions."""
+    away: int = 0
+
+    @property
+    def share_changed(self) -> Share:
+        """Changed labels of those that were revealed."""
+        return Share(self.changed, self.revealed)
+
+    @property
+    def share_towards(self) -> Share:
+        """Changes towards the judges of those revealed: the anchoring."""
+        return Share(self.towards, self.revealed)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How many targets were labelled in how much active time, on one day or in all."""
+
+    labels: int
+    timed: int
+    """Labels whose time is known."""
+    seconds: float
+    """Active time of the timed labels: pauses count 30 s at most."""
+
+    @property
+    def per_hour(self) -> float | None:
+        """Labels per hour of active time; None where it is not known."""
+        return 3600 * self.timed / self.seconds if self.seconds > 0 else None
+
+
+@dataclass(frozen=True)
+class AnnotatorSummary:
+    """What one annotator did in a study."""
+
+    name: str
+    labels: int
+    """Targets with a current label."""
+    first: datetime | None
+    last: datetime | None
+    pace: Pace
+    median_seconds: float | None
+    others: Estimate
+    """Mean share of the other annotators' labels on the same target that are equal, over targets."""
+    gold: Estimate
+    """Share of labels that equal the adjudicated value."""
+    drift: tuple[tuple[date, Share], ...]
+    """By week: labels that equal the majority of the others."""
+    changes: Changes
+
+
+def label_events(session: Session, study_id: int) -> list[LabelEvent]:
+    """Return every label of a study, oldest first."""
+    query = (
+        select(
+            col(LabelRow.target_id),
+            col(AnnotatorRow.name),
+            sql_cast(col(LabelRow.value), Text),
+            col(LabelRow.blind),
+            col(LabelRow.seconds),
+            col(LabelRow.at),
+            col(TargetRow.kind),
+            col(ItemRow.cluster),
+            col(ItemRow.key),
+        )
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(LabelRow.study_id) == study_id)
+        .order_by(col(LabelRow.id))
+    )
+    return [
+        LabelEvent(target, name, None if text is None else json.loads(text), blind, seconds, at, kind, cluster or key)
+        for target, name, text, blind, seconds, at, kind, cluster, key in session.execute(query)
+    ]
+
+
+def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = None) -> list[AnnotatorSummary]:
+    """Return a summary of every annotator with a label, or of one, in the order of the names.
+
+    `zone` is the time zone of the weeks.
+    """
+    events = label_events(session, study_id)
+    newest = {(event.target, event.annotator): event for event in events}
+    current = [event for event in newest.values() if event.value is not None]
+    by_target: dict[int, dict[str, Value]] = defaultdict(dict)
+    for event in current:
+        if event.value is not None and event.kind not in CONTINUOUS_KINDS:
+            by_target[event.target][event.annotator] = event.value
+    gold = _adjudicated_values(session, study_id)
+    changed = changes(session, study_id, events)
+    names = sorted({event.annotator for event in events} if only is None else {only})
+    return [
+        _summary(
+            name,
+            [event for event in events if event.annotator == name],
+            [event for event in current if event.annotator == name],
+            by_target,
+            gold,
+            changed.get(name, Changes()),
+            zone,
+        )
+        for name in names
+    ]
+
+
+def _summary(
+    name: str,
+    events: Sequence[LabelEvent],
+    current: Sequence[LabelEvent],
+    by_target: Mapping[int, Mapping[str, Value]],
+    gold: Mapping[int, Value],
+    changed: Changes,
+    zone: tzinfo,
+) -> AnnotatorSummary:
+    comparable = [event for event in current if event.kind not in CONTINUOUS_KINDS]
+    shared = [event for event in comparable if len(by_target[event.target]) > 1]
+    decided = [event for event in comparable if event.target in gold]
+    times = [event.at for event in events if event.at is not None]
+    seconds = list(_seconds_by_target(events).values())
+    return AnnotatorSummary(
+        name=name,
+        labels=len(current),
+        first=min(times, default=None),
+        last=max(times, default=None),
+        pace=measure_pace(events),
+        median_seconds=median(seconds) if seconds else None,
+        others=mean_estimate(
+            [_share_of_equal_others(event, by_target[event.target]) for event in shared],
+            groups=[event.cluster for event in shared],
+            raters=len({other for event in shared for other in by_target[event.target]}),
+            pairs=sum(len(by_target[event.target]) - 1 for event in shared),
+            resamples=RESAMPLES,
+        ),
+        gold=mean_estimate(
+            [float(_equal(event.value, gold[event.target])) for event in decided],
+            groups=[event.cluster for event in decided],
+            raters=1,
+            resamples=RESAMPLES,
+        ),
+        drift=tuple(_drift(shared, by_target, zone)),
+        changes=changed,
+    )
+
+
+def measure_pace(events: Iterable[LabelEvent]) -> Pace:
+    """Return the pace over labels; several labels of one target are one, and their times are added."""
+    listed = [event for event in events if event.value is not None]
+    seconds = _seconds_by_target(listed)
+    return Pace(len({event.target for event in listed}), len(seconds), sum(seconds.values()))
+
+
+def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo, today: date) -> Pace:
+    """Return an annotator's pace on one day of a time zone."""
+    query = (
+        select(col(LabelRow.target_id), col(LabelRow.seconds), col(LabelRow.at))
+        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
+        .where(col(LabelRow.value).is_not(None), col(LabelRow.at).is_not(None))
+    )
+    rows = [
+        (target, seconds)
+        for target, seconds, at in session.execute(query)
+        if at is not None and at.astimezone(zone).date() == today
+    ]
+    timed = [(target, seconds) for target, seconds in rows if seconds is not None]
+    return Pace(
+        len({target for target, _ in rows}), len({target for target, _ in timed}), sum(seconds for _, seconds in timed)
+    )
+
+
+def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> dict[str, Changes]:
+    """Return annotator -> the changes after the reveal.
+
+    The last blind label of a target is compared with the current one. It counts as revealed where the annotator saw
+    the opinions or has a label that is not blind. A change is towards the judges where the new value is nearer to
+    their last opinions than the blind one: for numbers by the distance to their mean, else by the share of judges.
+    """
+    blind: dict[tuple[int, str], Value] = {}
+    newest: dict[tuple[int, str], LabelEvent] = {}
+    for event in events:
+        key = event.target, event.annotator
+        newest[key] = event
+        if event.blind and event.value is not None:
+            blind[key] = event.value
+    seen = _views(session, study_id) | {key for key, event in newest.items() if not event.blind}
+    opinions = _last_opinions(session, study_id)
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for key in blind.keys() & seen:
+        now, count = newest[key].value, counts[key[1]]
+        count[0] += 1
+        if now is None or _equal(now, blind[key]):
+            continue
+        kind, judges = newest[key].kind, opinions.get(key[0], ())
+        nearer = _closeness(kind, now, judges) - _closeness(kind, blind[key], judges)
+        count[1] += 1
+        count[2] += nearer > 0
+        count[3] += nearer < 0
+    return {name: Changes(*count) for name, count in counts.items()}
+
+
+def _closeness(kind: str, value: Value, opinions: Sequence[Value]) -> float:
+    """Return how near a value is to the judges' opinions; 0 without any."""
+    numbers = [float(opinion) for opinion in opinions if _is_number(opinion)]
+    if kind in NUMERIC_KINDS and numbers and _is_number(value):
+        return -abs(float(value) - fmean(numbers))
+    return sum(_equal(value, opinion) for opinion in opinions) / len(opinions) if opinions else 0.0
+
+
+def _is_number(value: Value) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(a: Value | None, b: Value | None) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _share_of_equal_others(event: LabelEvent, values: Mapping[str, Value]) -> float:
+    others = [value for name, value in values.items() if name != event.annotator]
+    return sum(_equal(event.value, value) for value in others) / len(others)
+
+
+def _drift(
+    shared: Sequence[LabelEvent], by_target: Mapping[int, Mapping[str, Value]], zone: tzinfo
+) -> Iterator[tuple[date, Share]]:
+    """Yield (Monday, share of labels that equal the others' majority) of each week with a comparable label."""
+    weeks: dict[date, list[bool]] = defaultdict(list)
+    for event in shared:
+        others = [value for name, value in by_target[event.target].items() if name != event.annotator]
+        majority = next((value for value in others if 2 * sum(_equal(value, o) for o in others) > len(others)), None)
+        if event.at is not None and majority is not None:
+            day = event.at.astimezone(zone).date()
+            weeks[date.fromordinal(day.toordinal() - day.weekday())].append(_equal(event.value, majority))
+    for monday in sorted(weeks):
+        yield monday, Share(sum(weeks[monday]), len(weeks[monday]))
+
+
+def _seconds_by_target(events: Iterable[LabelEvent]) -> dict[int, float]:
+    """Return target -> active seconds, of the targets with a known time."""
+    seconds: dict[int, float] = defaultdict(float)
+    for event in events:
+        if event.seconds is not None and event.value is not None:
+            seconds[event.target] += event.seconds
+    return seconds
+
+
+def _adjudicated_values(session: Session, study_id: int) -> dict[int, Value]:
+    query = (
+        select(col(AdjudicationRow.target_id), col(AdjudicationRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
+        .where(col(TargetRow.study_id) == study_id)
+        .order_by(col(AdjudicationRow.id))
+    )
+    return dict(session.execute(query).all())
+
+
+def _views(session: Session, study_id: int) -> set[tuple[int, str]]:
+    query = (
+        select(col(OpinionViewRow.target_id), col(AnnotatorRow.name))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(OpinionViewRow.annotator_id))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionViewRow.target_id))
+        .where(col(TargetRow.study_id) == study_id)
+    )
+    return {(target, name) for target, name in session.execute(query)}
+
+
+def _last_opinions(session: Session, study_id: int) -> dict[int, list[Any]]:
+    """Return target -> the judges' readable last opinions; verdicts where a protocol has no opinions."""
+    query = (
+        select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) != "first")
+        .where(col(OpinionRow.value).is_not(None))
+        .order_by(col(OpinionRow.id))
+    )
+    by_stage: dict[str, dict[int, list[Any]]] = {"verdict": defaultdict(list), "last": defaultdict(list)}
+    for target, stage, text in session.execute(query):
+        by_stage[stage][target].append(json.loads(text))
+    return {**by_stage["verdict"], **by_stage["last"]}

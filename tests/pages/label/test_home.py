@@ -1,0 +1,55 @@
+"""The home of an annotator: where to go on, the lists, and bulk skip."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database, studies
+from storage.labelling import home
+from tests.conftest import make_item, make_label
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import RUN, a_trace
+
+
+@pytest.fixture
+def waiting():
+    """Four disputed debates, of which ann has labelled one."""
+    items = [ItemRecord(item=make_item(f"gpt/{number}")) for number in range(4)]
+    prepare_study([*items, RUN, *(a_trace(f"gpt/{number}") for number in range(4)), make_label(1, "ann", "gpt/0")])
+
+
+def counts(annotator="ann"):
+    with database.reading(resources.engine()) as session:
+        (found,) = home.summaries(session, studies.get(session, "s"), annotator)
+        return found.todo, found.skipped, found.done
+
+
+def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
+    page = visit("label/home", "ann")
+    assert not page.exception
+    assert [metric.value for metric in page.metric[:2]] == ["3", "1"]
+    assert page.button(key="continue").label == "Continue: Disagreements (3 to do)"
+    assert page.dataframe[0].value["Question"].str.startswith("Which is better").all()
+    assert page.dataframe[0].value["Your label"].tolist() == ["", "", ""]
+    assert "j0" not in page_text(page)
+
+
+def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
+    page = visit("label/home", "ann")
+    page.text_input(key="search").set_value("gpt/2").run()
+    assert len(page.dataframe[0].value) == 1
+    page.button(key="skip_all").click().run()
+    assert counts() == (2, 1, 1)
+    page = visit("label/home", "ann", list="Skipped")
+    page.button(key="unskip_all").click().run()
+    assert not page.exception
+    assert counts() == (3, 0, 1)
+
+
+def test_a_search_without_results_says_so(waiting):
+    assert "No item has these words." in page_text(visit("label/home", "ann", search="zebra"))
+
+
+def test_an_empty_study_says_what_to_do():
+    prepare_study([ItemRecord(item=make_item())])
+    assert "No labels are wanted" in page_text(visit("label/home", "ann"))

@@ -1,0 +1,112 @@
+"""What the home of an annotator lists: counts, where to go on, search and bulk skip."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from core.items import Response
+from storage import annotators, studies
+from storage.database import reading, writing
+from storage.labelling import home
+from storage.transfer import imports
+from tests.conftest import make_item
+from tests.storage.labelling.workbench import Client, stored
+from tests.storage.shared import RUN, a_trace, debates
+
+
+@pytest.fixture
+def queue(engine):
+    """Six disputed debates."""
+    return debates(engine, 6)
+
+
+def summary(engine, annotator="ann"):
+    with writing(engine) as session:
+        annotators.get_or_create_id(session, annotator)
+    with reading(engine) as session:
+        (found,) = home.summaries(session, studies.get(session, "s"), annotator)
+        return found
+
+
+def listed(engine, tab="todo", search="", annotator="ann"):
+    work = Client(engine, annotator).work()
+    with reading(engine) as session:
+        return home.listed_tasks(session, work, tab, search)
+
+
+def skip(engine, tasks, annotator="ann", **fields):
+    work = Client(engine, annotator).work()
+    with writing(engine) as session:
+        return home.skip_all(session, work, [task.id for task in tasks], **fields)
+
+
+def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
+    client = Client(engine)
+    first, second, third, fourth, *_ = client.tasks()
+    client.label(first, 1)
+    client.do("skip", second)
+    client.do("flag", third)
+    client.do("draft", fourth, value=2)
+    found = summary(engine)
+    assert (found.todo, found.done, found.skipped, found.flagged, found.drafts, found.total) == (4, 1, 1, 1, 1, 6)
+    assert [task.value for task in listed(engine, "done")] == [1]
+    assert [task.name for task in listed(engine, "skipped")] == [second["id"]]
+    assert [task.number for task in listed(engine, "flagged")] == [third["number"]]
+    assert [task.draft for task in listed(engine, "drafts")] == [True]
+
+
+def test_the_list_is_in_the_order_and_with_the_numbers_of_the_workbench(engine, queue):
+    tasks = Client(engine).tasks()
+    assert [(task.name, task.number) for task in listed(engine)] == [(task["id"], task["number"]) for task in tasks]
+
+
+def test_the_last_queue_is_that_of_the_newest_draft_or_label(engine, queue):
+    def last():
+        with reading(engine) as session:
+            study = studies.get(session, "s")
+            return home.last_queue(session, study.id, annotators.find_id(session, "ann"))
+
+    client = Client(engine)
+    task = client.tasks()[0]
+    assert last() is None
+    client.do("draft", task, value=1)
+    assert last() == "disagreements"
+    client.label(task, 1)
+    assert last() == "disagreements"
+
+
+def test_skipping_many_leaves_labels_alone_and_can_be_taken_back(engine, queue):
+    client = Client(engine)
+    client.label(client.tasks()[0], 1)
+    everything = listed(engine) + listed(engine, "done")
+    assert skip(engine, everything) == 5
+    assert (summary(engine).todo, summary(engine).skipped, summary(engine).done) == (0, 5, 1)
+    assert client.tasks() == []
+    assert skip(engine, listed(engine, "skipped"), on=False) == 5
+    assert summary(engine).todo == 5
+    assert len(stored(engine)) == 1
+    assert summary(engine, "bob").todo == 6
+
+
+def test_a_search_finds_all_words_in_the_texts_in_any_case_and_form_and_no_names(engine):
+    answers = (Response(text="Le Café est fermé", system="claude"), Response(text="Straße", system="gpt"))
+    items = [ItemRecord(item=make_item("gpt3.5_vs_claude/1", prompt="Where?", responses=answers))]
+    imports.import_records(engine, "s", [*items, RUN, a_trace("gpt3.5_vs_claude/1")])
+    found = {
+        words: len(listed(engine, search=words))
+        for words in ("cafe\N{COMBINING ACUTE ACCENT} WHERE", "STRASSE", "claude", "gpt", "café closed", "  ")
+    }
+    assert found == {
+        "cafe\N{COMBINING ACUTE ACCENT} WHERE": 1,
+        "STRASSE": 1,
+        "claude": 0,
+        "gpt": 0,
+        "café closed": 0,
+        "  ": 1,
+    }
+
+
+def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
+    Client(engine, "bob").label(Client(engine, "bob").tasks()[0], 2)
+    text = repr(listed(engine))
+    assert "bob" not in text and "j0" not in text
+    assert all(task.value is None for task in listed(engine))

@@ -1,0 +1,132 @@
+"""Pace, agreement, drift and anchoring of annotators, computed by hand."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.formats.records import ItemRecord, LabelRecord
+from core.labels import Label
+from storage import annotators as people
+from storage import labels, studies
+from storage.database import reading, writing
+from storage.reports import annotators
+from storage.transfer import imports
+from tests.conftest import make_item, make_target
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+
+pytestmark = pytest.mark.usefixtures("a_study")
+MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def given(annotator, value, item="item 0", at=MONDAY, **fields):
+    label = Label(target=make_target(item), annotator=annotator, value=value, at=at, **fields)
+    return LabelRecord(label=label)
+
+
+def add(engine, *records):
+    imports.import_records(engine, "s", records)
+
+
+def summaries(engine, zone=UTC, **fields):
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        return {one.name: one for one in annotators.summaries(session, study.id, zone, **fields)}
+
+
+def changes(engine):
+    with reading(engine) as session:
+        study = studies.get(session, "s").id
+        return annotators.changes(session, study, annotators.label_events(session, study))
+
+
+def test_agreement_with_others_is_the_mean_share_of_equal_labels(engine):
+    add(engine, given("ann", 1), given("bob", 1), given("cyd", 2))
+    add(engine, given("ann", 1, "item 1"), given("bob", 1, "item 1"), given("ann", 2, "item 2"))
+    found = summaries(engine)
+    assert (found["ann"].others.value, found["ann"].others.items, found["ann"].others.pairs) == (0.75, 2, 3)
+    assert (found["cyd"].others.value, found["cyd"].others.items) == (0.0, 1)
+    assert (found["ann"].labels, found["cyd"].labels) == (3, 1)
+
+
+def test_who_labelled_alone_has_no_agreement_and_a_reason(engine):
+    add(engine, given("ann", 1))
+    others = summaries(engine)["ann"].others
+    assert (others.value, others.items) == (None, 0)
+    assert others.reason
+
+
+def test_agreement_with_gold_counts_adjudicated_targets_only(engine):
+    add(engine, given("ann", 1), given("bob", 2), given("ann", 1, "item 1"))
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        labels.adjudicate(session, study.id, make_target(), 2, rule="expert", reason="so", adjudicator="eve")
+    found = summaries(engine)
+    assert (found["ann"].gold.value, found["ann"].gold.items) == (0.0, 1)
+    assert found["bob"].gold.value == 1.0
+
+
+def test_times_of_one_target_are_added_and_unknown_ones_left_out(engine):
+    add(engine, given("ann", 1, seconds=10.0), given("ann", 2, at=MONDAY + timedelta(1), seconds=20.0))
+    add(engine, given("ann", 1, "item 1", seconds=60.0), given("ann", 1, "item 2"))
+    found = summaries(engine)["ann"]
+    assert (found.pace.labels, found.pace.timed, found.pace.seconds) == (3, 2, 90.0)
+    assert found.pace.per_hour == pytest.approx(80.0)
+    assert found.median_seconds == 45.0
+
+
+def test_a_day_is_one_of_the_time_zone(engine):
+    late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
+    add(engine, given("ann", 1, at=late, seconds=6.0), given("ann", 1, "item 1", at=MONDAY, seconds=6.0))
+
+    def labelled(zone, day):
+        with reading(engine) as session:
+            study, own = studies.get(session, "s").id, people.find_id(session, "ann")
+            return annotators.pace_of_day(session, study, own, zone, day).labels
+
+    assert (labelled(UTC, date(2026, 3, 2)), labelled(UTC, date(2026, 3, 3))) == (2, 0)
+    tokyo = ZoneInfo("Asia/Tokyo")
+    assert (labelled(tokyo, date(2026, 3, 2)), labelled(tokyo, date(2026, 3, 3))) == (1, 1)
+
+
+def test_drift_is_the_agreement_with_the_others_majority_by_week(engine):
+    for number, (own, week) in enumerate([(1, 0), (2, 0), (2, 1)]):
+        item = f"item {number}"
+        add(engine, given("ann", own, item, at=MONDAY + timedelta(7 * week)))
+        add(engine, given("bob", 1, item), given("cyd", 1, item))
+    drift = summaries(engine)["ann"].drift
+    assert [(monday, share.hits, share.n) for monday, share in drift] == [
+        (date(2026, 3, 2), 1, 2),
+        (date(2026, 3, 9), 0, 1),
+    ]
+
+
+def test_anchoring_counts_changes_towards_the_judges_among_revealed_labels(engine):
+    """Judges: 2, 2, 1 on every item. ann moves to them, bob away, cyd keeps the label, dan never looked."""
+    trace = [a_trace(f"item {n}", a_turn(), a_verdict("disputed", (2, 2, 1))) for n in range(3)]
+    add(engine, RUN, *trace)
+    add(engine, given("ann", 1), given("bob", 2), given("cyd", 1), given("dan", 1))
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        for name in ("ann", "bob", "cyd"):
+            labels.record_view(session, study.id, make_target(), name)
+        labels.save(session, study.id, make_target(), "ann", 2)
+        labels.save(session, study.id, make_target(), "bob", 0)
+    assert changes(engine) == {
+        "ann": annotators.Changes(1, 1, 1, 0),
+        "bob": annotators.Changes(1, 1, 0, 1),
+        "cyd": annotators.Changes(1, 0, 0, 0),
+    }
+    assert changes(engine)["ann"].share_towards.interval[0] == 1.0
+
+
+def test_a_score_moves_towards_the_mean_of_the_judges(engine):
+    add(engine, ItemRecord(item=make_item("x")))
+    assert annotators._closeness("score", 3, [4, 5]) > annotators._closeness("score", 1, [4, 5])
+    assert annotators._closeness("preference", 1, [1, 2, 2]) < annotators._closeness("preference", 2, [1, 2, 2])
+
+
+def test_one_annotator_can_be_selected(engine):
+    add(engine, given("ann", 1), given("bob", 2))
+    assert list(summaries(engine, only="ann")) == ["ann"]
+    assert summaries(engine, only="ann")["ann"].others.items == 1
