@@ -5,10 +5,13 @@ On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first an
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,7 +19,7 @@ from sqlalchemy import URL, Connection, create_engine, event, func, insert, insp
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError
 from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
@@ -24,12 +27,19 @@ from core.problems import Problem
 from storage import backup, json_columns
 
 Element = TypeVar("Element")
+Result = TypeVar("Result")
 DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
 """How long a writer waits for another one: longer than the largest import takes."""
 CACHE_KILOBYTES = 32_000
 """Enough for the indexes of a large study; a connection allocates only what it uses."""
+MAX_ATTEMPTS = 6
+"""Of one operation that PostgreSQL ends because of another transaction."""
+FIRST_WAIT = 0.01
+"""Seconds, doubled with every attempt."""
+REPEATED_STATES = ("40001", "40P01")
+"""SQLSTATE of a serialization failure and of a deadlock: the transaction would succeed the next time."""
 UPGRADE_LOCK = 8_442_325
 """The key of the PostgreSQL advisory lock that lets one process upgrade at a time."""
 
@@ -110,6 +120,22 @@ def writing(engine: Engine) -> Iterator[Session]:
     with Session(engine) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
+
+
+def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
+    """Run one operation as `writing` does, and run it again where PostgreSQL ended it because of another transaction.
+
+    The operation may run several times, so it changes nothing but the session.
+    """
+    for attempt in count(1):
+        try:
+            with writing(engine) as session:
+                return operation(session)
+        except DBAPIError as error:
+            if attempt == MAX_ATTEMPTS or getattr(error.orig, "sqlstate", None) not in REPEATED_STATES:
+                raise
+        time.sleep(random.uniform(0, FIRST_WAIT * 2**attempt))
+    raise AssertionError("the last attempt returns or raises")
 
 
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,23 +1,27 @@
 """Runs: created with a trace for every item, claimed by workers, cancelled and resumed."""
 
 from dataclasses import dataclass, fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, func, or_, select, update
+from sqlalchemy import ColumnElement, case, func, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.items import Item
-from core.problems import Problem
+from core.problems import Problem, RunStopped
 from core.protocols import registry
 from storage import items, studies
-from storage.database import insert_all
+from storage.database import clock, insert_all
 from storage.tables import ItemRow, RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
 LEASE = timedelta(seconds=15)
 """A claim expires after this time without renewal: another worker then takes over from one that crashed."""
+
+
+class ClaimLost(RunStopped):
+    """The worker's claim of a run has expired, and another worker has claimed it."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +155,14 @@ def get(session: Session, run_id: int) -> Run:
     row = session.get(RunRow, run_id)
     if row is None:
         raise Problem(f"There is no run {run_id}.")
-    return _run(row)
+    return _run(row, clock(session))
 
 
 def of_study(session: Session, study_id: int) -> list[Run]:
     """Return a study's runs, newest first."""
     query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
-    return [_run(row) for row in session.scalars(query)]
+    at = clock(session)
+    return [_run(row, at) for row in session.scalars(query)]
 
 
 def uninstalled_protocol_notes(session: Session, study_id: int) -> list[str]:
@@ -192,7 +197,7 @@ def unclaimed(session: Session) -> list[int]:
     """Return the ids of the requested runs that no worker executes."""
     query = (
         select(col(RunRow.id))
-        .where(col(RunRow.state) == "requested", _expired(col(RunRow.claimed_until)))
+        .where(col(RunRow.state) == "requested", _expired(clock(session)))
         .order_by(col(RunRow.id))
     )
     return list(session.scalars(query))
@@ -201,56 +206,66 @@ def unclaimed(session: Session) -> list[int]:
 def claim_run(session: Session, run_id: int, worker: str) -> bool:
     """Claim a requested run; return False where another worker executes it.
 
-    A run has one worker at a time: its limits and its ceiling are counted in one process.
+    A run has one worker at a time: its limits and its ceiling are counted in one process. `worker` is a name that no
+    earlier claim had: it also identifies the traces that are claimed by it, and the events that it may append.
     """
+    at = clock(session)
     query = (
         update(RunRow)
         .where(
             col(RunRow.id) == run_id,
             col(RunRow.state) == "requested",
-            or_(_expired(col(RunRow.claimed_until)), col(RunRow.claimed_by) == worker),
+            or_(_expired(at), col(RunRow.claimed_by) == worker),
         )
-        .values(claimed_by=worker, claimed_until=now() + LEASE)
+        .values(claimed_by=worker, claimed_until=at + LEASE)
         .returning(col(RunRow.id))
     )
     return session.execute(query).first() is not None
 
 
+def lock_claim(session: Session, run_id: int, worker: str) -> None:
+    """Lock a run against other claims until the end of the transaction; raises ClaimLost where it is not the worker's.
+
+    A worker that was suspended longer than its claim writes nothing over the work of its successor.
+    """
+    query = select(col(RunRow.claimed_by)).where(col(RunRow.id) == run_id).with_for_update(read=True)
+    if session.scalars(query).first() != worker:
+        raise ClaimLost("Another worker continues this run.")
+
+
 def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
-    """Claim up to `limit` waiting traces; return their (trace id, item id) in the order of the items."""
+    """Claim up to `limit` waiting traces; return their (trace id, item id) in the order of the items.
+
+    A claim holds as long as the worker's claim of the run. Raises ClaimLost where the worker has none.
+    """
+    lock_claim(session, run_id, worker)
     waiting = (
         select(col(TraceRow.id), col(TraceRow.item_id))
         .where(
-            col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "waiting", _expired(col(TraceRow.claimed_until))
+            col(TraceRow.run_id) == run_id,
+            col(TraceRow.outcome) == "waiting",
+            col(TraceRow.claimed_by).is_distinct_from(worker),
         )
         .order_by(col(TraceRow.id))
         .limit(limit)
-        .with_for_update(skip_locked=True)
     )
     claimed = [(trace, item) for trace, item in session.execute(waiting)]
     ids = [trace for trace, _ in claimed]
     if ids:
-        session.execute(
-            update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker, claimed_until=now() + LEASE)
-        )
+        session.execute(update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker))
     return claimed
 
 
-def renew_claims(session: Session, run_id: int, worker: str) -> bool:
-    """Renew a worker's claims; return False where the run is another worker's or is being cancelled.
+def renew_claim(session: Session, run_id: int, worker: str) -> bool:
+    """Renew a worker's claim; return False where the run is another worker's or is being cancelled.
 
-    The claims of a run that is being cancelled are renewed too, until its running traces have ended.
+    The claim of a run that is being cancelled is renewed too, until its running traces have ended. Only the run's row
+    is locked: the worker's own events lock its traces at the same time.
     """
-    until = now() + LEASE
-    session.execute(
-        update(TraceRow)
-        .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
-        .values(claimed_until=until)
-    )
     query = (
         update(RunRow)
         .where(col(RunRow.id) == run_id, col(RunRow.claimed_by) == worker)
-        .values(claimed_until=until)
+        .values(claimed_until=clock(session) + LEASE)
         .returning(col(RunRow.state))
     )
     return session.execute(query).scalars().first() == "requested"
@@ -262,7 +277,7 @@ def release(session: Session, run_id: int, worker: str, state: str | None = None
     session.execute(
         update(TraceRow)
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.claimed_by) == worker)
-        .values(claimed_by=None, claimed_until=None)
+        .values(claimed_by=None)
     )
     if row.claimed_by != worker:
         return
@@ -277,7 +292,7 @@ def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. What is stored stays, and the run can be resumed."""
     row = _locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if _is_active(row) else "cancelled"
+        row.state = "cancelling" if _is_active(row, clock(session)) else "cancelled"
 
 
 def resume(session: Session, run_id: int) -> None:
@@ -317,17 +332,17 @@ def _state_of_traces(session: Session, run_id: int) -> str:
     return "requested" if count else "finished"
 
 
-def _expired(until: Any) -> Any:
-    return or_(until.is_(None), until <= now())
+def _expired(at: datetime) -> ColumnElement[bool]:
+    return or_(col(RunRow.claimed_until).is_(None), col(RunRow.claimed_until) <= at)
 
 
-def _run(row: RunRow) -> Run:
+def _run(row: RunRow, at: datetime) -> Run:
     columns: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "active"})
-    active = _is_active(row)
+    active = _is_active(row, at)
     # The worker that should have ended a cancelled run may have crashed.
     state = "cancelled" if row.state == "cancelling" and not active else row.state
     return Run(**columns, state=state, active=active)
 
 
-def _is_active(row: RunRow) -> bool:
-    return row.claimed_until is not None and row.claimed_until > now()
+def _is_active(row: RunRow, at: datetime) -> bool:
+    return row.claimed_until is not None and row.claimed_until > at

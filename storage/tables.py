@@ -313,13 +313,13 @@ class RunRow(Table, table=True):
 
 
 class TraceRow(Table, table=True):
-    """One item in a run. A worker executes it while `claimed_until` is in the future."""
+    """One item in a run. A worker executes it while it has the claim of the run."""
 
     __tablename__ = "trace"
     __table_args__ = (
         UniqueConstraint("run_id", "item_id"),
         Index(None, "study_id", "outcome"),
-        Index(None, "run_id", "outcome", "claimed_until"),
+        Index(None, "run_id", "outcome"),
         Index(None, "study_id", "contention"),
     )
     id: int = Field(default=None, primary_key=True)
@@ -334,7 +334,7 @@ class TraceRow(Table, table=True):
     contention: float | None = None
     """See `core.contention`; None where there is no verdict, or where it cannot be computed."""
     claimed_by: str | None = None
-    claimed_until: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    """The worker that claimed it; the claim counts as long as the worker has claimed the run."""
 
 
 class EventRow(Table, table=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Row, Select, Text, cast, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, delete, false, func, not_, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -16,9 +16,9 @@ from core.problems import Problem
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
 from storage import targets, unread
-from storage.database import insert_all
+from storage.database import clock, insert_all
 from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
-from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow, now
+from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.unread import Owner
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
@@ -85,22 +85,23 @@ def find(
 
     In the order of contention, traces without a known contention come last.
     """
+    at = clock(session)
     by_run = (col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id))
     by_contention = (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc())
-    query = _traces().where(*_conditions(filter))
+    query = _traces(at).where(*_conditions(filter, at))
     query = query.order_by(*(by_contention if order == "contention" else ()), *by_run).offset(offset).limit(limit)
     return [_trace(row) for row in session.execute(query)]
 
 
 def count(session: Session, filter: Filter) -> int:
     """Return the number of matching traces."""
-    query = _traces().where(*_conditions(filter)).with_only_columns(func.count())
+    query = _traces(clock(session)).where(*_conditions(filter, clock(session))).with_only_columns(func.count())
     return session.scalars(query).one()
 
 
 def get(session: Session, trace_id: int) -> Trace:
     """Return the trace with that id; raises Problem where there is none."""
-    row = session.execute(_traces().where(col(TraceRow.id) == trace_id)).first()
+    row = session.execute(_traces(clock(session)).where(col(TraceRow.id) == trace_id)).first()
     if row is None:
         raise Problem(f"There is no trace {trace_id}.")
     return _trace(row)
@@ -111,7 +112,7 @@ def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
     judged = select(col(OpinionRow.trace_id)).where(
         col(OpinionRow.target_id) == targets.find_id(session, study_id, target)
     )
-    query = _traces().where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
+    query = _traces(clock(session)).where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
     return [_trace(row) for row in session.execute(query)]
 
 
@@ -249,11 +250,15 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
     rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
     unread.insert(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
-    for new in events:
+    for new in sorted(events, key=lambda new: new.trace_id):  # locks are taken in the same order by everybody
         if isinstance(new.event, TraceFailed):
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
-            _save_verdict(session, owners[new.trace_id], new.event.verdict)
+            _update_outcome(session, new.trace_id, new.event.verdict)
+    _save_opinions(
+        session,
+        [(owners[new.trace_id], new.event.verdict) for new in events if isinstance(new.event, VerdictReached)],
+    )
 
 
 def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
@@ -269,21 +274,38 @@ def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
     append(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
 
 
-def _save_verdict(session: Session, trace: Owner, verdict: Verdict) -> None:
-    """Set a trace's outcome, and store the judges' opinions."""
+def _update_outcome(session: Session, trace_id: int, verdict: Verdict) -> None:
+    """Set the outcome of a trace, and remove the opinions of an earlier verdict."""
     _update(
         session,
-        trace.id,
+        trace_id,
         outcome=verdict.outcome,
         problem="",
         uncertainty=uncertainty(verdict.opinions),
         contention=verdict_contention(verdict),
     )
-    session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id) == trace.id))
-    opinions = [(opinion_target(trace.item, opinion), opinion) for opinion in verdict.opinions]
-    target_ids = targets.get_or_create_ids(session, trace.study_id, {target for target, _ in opinions})
+    session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id) == trace_id))
+
+
+def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> None:
+    """Store the opinions of verdicts.
+
+    The targets of each study are added at once, because that is done in an order which all transactions have.
+    """
+    opinions = [
+        (trace, opinion_target(trace.item, opinion), opinion)
+        for trace, verdict in verdicts
+        for opinion in verdict.opinions
+    ]
+    target_ids = {
+        study_id: targets.get_or_create_ids(
+            session, study_id, {target for trace, target, _ in opinions if trace.study_id == study_id}
+        )
+        for study_id in sorted({trace.study_id for trace, _, _ in opinions})
+    }
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[target], opinion) for target, opinion in opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion)
+        for trace, target, opinion in opinions
     ]
     insert_all(session, OpinionRow, rows)
 
@@ -301,7 +323,8 @@ def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
-def _traces() -> Select[*tuple[Any, ...]]:
+def _traces(at: datetime) -> Select[*tuple[Any, ...]]:
+    """Select the columns of traces as they are at a time of the database's clock."""
     return (
         select(
             col(TraceRow.id),
@@ -313,7 +336,7 @@ def _traces() -> Select[*tuple[Any, ...]]:
             col(ItemRow.key),
             col(ItemRow.scenario),
             col(TraceRow.outcome),
-            col(TraceRow.claimed_until),
+            _is_claimed(at).label("claimed"),
             col(TraceRow.problem),
             col(TraceRow.uncertainty),
             col(TraceRow.contention),
@@ -324,7 +347,7 @@ def _traces() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _conditions(filter: Filter) -> list[ColumnElement[bool]]:
+def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [col(TraceRow.study_id) == filter.study_id]
     if filter.run_id is not None:
         conditions.append(col(TraceRow.run_id) == filter.run_id)
@@ -334,7 +357,7 @@ def _conditions(filter: Filter) -> list[ColumnElement[bool]]:
         conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
     if filter.item:
         conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
-    return conditions + _status_conditions(filter.status)
+    return conditions + _status_conditions(filter.status, at)
 
 
 def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
@@ -343,19 +366,23 @@ def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
     return opinions.where(col(OpinionRow.trace_id) == col(TraceRow.id), col(TargetRow.criterion) == criterion).exists()
 
 
-def _status_conditions(status: Status | None) -> list[ColumnElement[bool]]:
+def _status_conditions(status: Status | None, at: datetime) -> list[ColumnElement[bool]]:
     if status is None:
         return []
-    open_traces = col(TraceRow.outcome) == "waiting"
-    if status == "running":
-        return [open_traces, col(TraceRow.claimed_until) > now()]
-    if status == "waiting":
-        return [open_traces, or_(col(TraceRow.claimed_until).is_(None), col(TraceRow.claimed_until) <= now())]
+    if status in ("running", "waiting"):
+        claimed = _is_claimed(at)
+        return [col(TraceRow.outcome) == "waiting", claimed if status == "running" else not_(claimed)]
     return [col(TraceRow.outcome) == status]
 
 
+def _is_claimed(at: datetime) -> ColumnElement[bool]:
+    """Return whether a trace is claimed by the worker that executes its run; another one's claim has ended."""
+    is_own = func.coalesce(col(TraceRow.claimed_by) == col(RunRow.claimed_by), false())
+    return and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
+
+
 def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
-    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed_until, problem, *measures = row
+    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed, problem, *measures = row
     uncertainty, contention = measures
     return Trace(
         id=id,
@@ -366,13 +393,8 @@ def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
         criterion=criterion,
         item=item,
         scenario=scenario,
-        status=_status(outcome, claimed_until),
+        status="running" if outcome == "waiting" and claimed else outcome,
         problem=problem,
         uncertainty=uncertainty,
         contention=contention,
     )
-
-
-def _status(outcome: Any, claimed_until: datetime | None) -> Status:
-    claimed = claimed_until is not None and claimed_until > now()
-    return "running" if outcome == "waiting" and claimed else outcome

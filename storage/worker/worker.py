@@ -13,6 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,7 +30,7 @@ from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec
 from storage import events, items, runs, studies, traces
-from storage.database import reading, writing
+from storage.database import Session, reading, write
 from storage.runs import Run
 from storage.traces import NewEvent
 
@@ -49,15 +50,15 @@ PROMPTS_CHANGED = (
 
 
 def worker_name() -> str:
-    """Return a name for a worker that no other one has, on any machine."""
+    """Return a name for the claim of a run that no other claim has, on any machine."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 class EventWriter:
     """Stores events. Events that arrive at the same time are committed together, and each waits for the commit."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, run_id: int, worker: str) -> None:
+        self._engine, self._run_id, self._worker = engine, run_id, worker
         self._queue: asyncio.Queue[tuple[NewEvent, asyncio.Future[None]]] = asyncio.Queue()
 
     async def append(self, event: NewEvent) -> None:
@@ -77,7 +78,7 @@ class EventWriter:
     async def _write(self, batch: list[tuple[NewEvent, asyncio.Future[None]]]) -> None:
         try:
             await asyncio.to_thread(self._commit, [event for event, _ in batch])
-        except SQLAlchemyError as error:
+        except (Problem, SQLAlchemyError) as error:
             for _, committed in batch:
                 if not committed.done():
                     committed.set_exception(error)
@@ -87,8 +88,11 @@ class EventWriter:
                 committed.set_result(None)
 
     def _commit(self, batch: list[NewEvent]) -> None:
-        with writing(self._engine) as session:
+        def append(session: Session) -> None:
+            runs.lock_claim(session, self._run_id, self._worker)
             traces.append(session, batch)
+
+        write(self._engine, append)
 
 
 @dataclass(frozen=True)
@@ -172,8 +176,7 @@ class _RunExecution:
             )
 
     def _claim(self, limit: int) -> list[_ClaimedTrace]:
-        with writing(self.engine) as session:
-            claimed = runs.claim_traces(session, self.run.id, self.worker, limit)
+        claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
         with reading(self.engine) as session:
             numbers = events.next_sequence_numbers(session, [trace for trace, _ in claimed])
             items_by_id = items.by_ids(session, [item for _, item in claimed])
@@ -193,11 +196,14 @@ def _update_prompts(engine: Engine, run: Run) -> Run:
 
     Replies to the earlier prompts answer other questions than those that are still to be asked.
     """
-    with writing(engine) as session:
+
+    def update(session: Session) -> Run:
         prompts = studies.by_id(session, run.study_id).templates(run.protocol)
         runs.replace_prompts(session, run.id, prompts)
         traces.restart_unfinished(session, run.id, PROMPTS_CHANGED)
         return runs.get(session, run.id)
+
+    return write(engine, update)
 
 
 async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
@@ -211,12 +217,11 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     budget = Budget(run.ceiling, costs.maximum_cost, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
-    writer = EventWriter(engine)
+    writer = EventWriter(engine, run_id, worker)
     execution = _RunExecution(engine, run, ModelWithImages(model, folder), worker, limits, writer)
     async with _beside(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, cancelled)
-    with writing(engine) as session:
-        runs.release(session, run_id, worker, state, problem)
+    write(engine, lambda session: runs.release(session, run_id, worker, state, problem))
 
 
 async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tuple[str | None, str]:
@@ -238,8 +243,7 @@ async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: thread
     """Renew the worker's claims during the body; set `cancelled` when the run is cancelled or claimed by another."""
 
     def renew() -> bool:
-        with writing(engine) as session:
-            return runs.renew_claims(session, run_id, worker)
+        return write(engine, lambda session: runs.renew_claim(session, run_id, worker))
 
     async def beat() -> None:
         while True:  # after a cancel too: the claims hold until the running traces have ended
@@ -268,7 +272,6 @@ class RunWorker:
 
     def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
         self._engine, self._model = engine, model
-        self._worker = worker_name()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
 
@@ -285,9 +288,9 @@ class RunWorker:
         tasks: set[asyncio.Task[None]] = set()
         model: Model | None = None
         while not self._stopping.is_set():
-            for run_id in await asyncio.to_thread(self._claim_runs):
+            for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
                 model = model or self._model()  # created on first use: importing litellm takes seconds
-                tasks.add(asyncio.create_task(execute_run(self._engine, run_id, model, worker=self._worker)))
+                tasks.add(asyncio.create_task(execute_run(self._engine, run_id, model, worker=worker)))
             tasks = {task for task in tasks if not task.done()}
             await asyncio.sleep(POLL_SECONDS)
         for task in tasks:
@@ -296,12 +299,13 @@ class RunWorker:
         if model is not None:
             await model.close()
 
-    def _claim_runs(self) -> list[int]:
+    def _claim_runs(self) -> dict[int, str]:
+        """Return the runs that were claimed, each with the name of its claim."""
         with reading(self._engine) as session:
             requested = runs.unclaimed(session)
-        claimed = []
-        for run_id in requested:
-            with writing(self._engine) as session:
-                if runs.claim_run(session, run_id, self._worker):
-                    claimed.append(run_id)
-        return claimed
+        named = {run_id: worker_name() for run_id in requested}
+        return {
+            run_id: worker
+            for run_id, worker in named.items()
+            if write(self._engine, partial(runs.claim_run, run_id=run_id, worker=worker))
+        }

@@ -162,6 +162,7 @@ def study_with_all_tables(engine, study):
         aius.save_edit(session, study.id, "criticised", "ann", Add(critique="c", piece=Piece(text="New.")))
         run = runs.create(session, study.id, "live", protocol="scaleeval", criterion="", settings={}, prompts={})
         runs.claim_run(session, run, "worker")
+        runs.claim_run(session, run, "worker")
         runs.claim_traces(session, run, "worker", 1)
 
 

@@ -1,16 +1,18 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
+from core.formats.records import ItemRecord
 from core.problems import Problem
 from core.trace import TraceFailed
-from storage import events, runs, traces
+from storage import events, runs, studies, traces
 from storage.database import reading, writing
 from storage.runs import Progress
-from storage.tables import RunRow, TraceRow
+from storage.tables import RunRow
 from storage.traces import NewEvent, Totals
 from storage.transfer import imports
+from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 
@@ -39,7 +41,6 @@ def expire_claims(engine):
     """Let all claims expire, as after a crash."""
     past = datetime.now(UTC) - timedelta(seconds=1)
     with writing(engine) as session:
-        session.execute(update(TraceRow).where(TraceRow.claimed_until.is_not(None)).values(claimed_until=past))
         session.execute(update(RunRow).where(RunRow.claimed_until.is_not(None)).values(claimed_until=past))
 
 
@@ -69,9 +70,16 @@ def test_a_run_is_read_back_as_created(engine, a_study):
 
 
 def test_a_trace_is_claimed_once(engine, a_run):
-    first, second = write(engine, runs.claim_traces, a_run, "one", 2), write(engine, runs.claim_traces, a_run, "two", 2)
-    assert (len(first), len(second), write(engine, runs.claim_traces, a_run, "three", 2)) == (2, 1, [])
+    write(engine, runs.claim_run, a_run, "one")
+    first, second = write(engine, runs.claim_traces, a_run, "one", 2), write(engine, runs.claim_traces, a_run, "one", 2)
+    assert (len(first), len(second), write(engine, runs.claim_traces, a_run, "one", 2)) == (2, 1, [])
     assert not {trace for trace, _ in first} & {trace for trace, _ in second}
+
+
+def test_only_the_worker_of_a_run_claims_its_traces(engine, a_run):
+    write(engine, runs.claim_run, a_run, "one")
+    with pytest.raises(runs.ClaimLost):
+        write(engine, runs.claim_traces, a_run, "two", 2)
 
 
 def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_run):
@@ -83,17 +91,17 @@ def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_r
     assert write(engine, runs.unclaimed) == [a_run]
     assert write(engine, runs.claim_run, a_run, "two")
     assert write(engine, runs.claim_traces, a_run, "two", 3) == claimed
-    assert not write(engine, runs.renew_claims, a_run, "one")
+    assert not write(engine, runs.renew_claim, a_run, "one")
     write(engine, runs.release, a_run, "one")
-    assert write(engine, runs.claim_traces, a_run, "three", 3) == []
+    assert write(engine, runs.claim_traces, a_run, "two", 3) == []
 
 
 def test_renewed_claims_do_not_expire(engine, a_run):
     write(engine, runs.claim_run, a_run, "one")
     write(engine, runs.claim_traces, a_run, "one", 3)
     expire_claims(engine)
-    assert write(engine, runs.renew_claims, a_run, "one")
-    assert write(engine, runs.claim_traces, a_run, "two", 3) == []
+    assert write(engine, runs.renew_claim, a_run, "one")
+    assert not write(engine, runs.claim_run, a_run, "two")
     assert get(engine, a_run).active
 
 
@@ -116,7 +124,7 @@ def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, 
     write(engine, runs.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
     assert (get(engine, a_run).state, write(engine, runs.unclaimed)) == ("cancelling", [])
-    assert not write(engine, runs.renew_claims, a_run, "one")
+    assert not write(engine, runs.renew_claim, a_run, "one")
     assert not write(engine, runs.claim_run, a_run, "two")
     write(engine, runs.release, a_run, "one")
     assert (get(engine, a_run).state, get(engine, a_run).active) == ("cancelled", False)
@@ -144,7 +152,8 @@ def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
     write(engine, runs.resume, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
-    reclaimed = write(engine, runs.claim_traces, a_run, "one", 3)
+    write(engine, runs.claim_run, a_run, "two")
+    reclaimed = write(engine, runs.claim_traces, a_run, "two", 3)
     assert reclaimed[0][0] == trace
     assert write(engine, events.next_sequence_numbers, [one for one, _ in reclaimed]) == {
         reclaimed[0][0]: 2,
@@ -167,3 +176,25 @@ def test_an_unknown_price_is_never_shown_as_zero():
     assert "3 calls of unknown price" in summary(calls=3, unpriced=3)
     assert "$0.20 and 3 calls of unknown price" in summary(calls=5, dollars=0.2, unpriced=3)
     assert "$0.00" in summary(calls=3)
+
+
+class FastClock(datetime):
+    """The clock of a host that is a minute fast."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) + timedelta(minutes=1)
+
+
+def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgres_engine, monkeypatch):
+    imports.import_records(postgres_engine, "skewed", [ItemRecord(item=make_item())])
+    with writing(postgres_engine) as session:
+        run_id = create(session, studies.get(session, "skewed"))
+        assert runs.claim_run(session, run_id, "one")
+    monkeypatch.setattr("storage.tables.datetime", FastClock)
+    monkeypatch.setattr("storage.database.datetime", FastClock)
+    assert get(postgres_engine, run_id).active
+    assert write(postgres_engine, runs.unclaimed) == []
+    assert not write(postgres_engine, runs.claim_run, run_id, "two")
+    with writing(postgres_engine) as session:
+        session.execute(text("DELETE FROM study"))

@@ -16,7 +16,7 @@ from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
 from storage import runs, traces
 from storage.database import reading, writing
-from storage.tables import RunRow, TraceRow, now
+from storage.tables import RunRow, now
 from storage.traces import NewEvent
 from storage.worker import launch
 from storage.worker.launch import RunRequest
@@ -143,7 +143,6 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
         assert runs.unclaimed(session) == []
     with writing(engine) as session:
         session.execute(update(RunRow).values(claimed_until=now()))
-        session.execute(update(TraceRow).values(claimed_until=now()))
     run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "2"))
     assert run.state == "finished"
     assert progress.done == 3
@@ -188,13 +187,13 @@ def test_a_ceiling_over_calls_of_unknown_price_gives_a_warning(engine, a_study):
 def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of_today(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
+        runs.claim_run(session, run_id, "old")
         finished, begun, _ = (trace for trace, _ in runs.claim_traces(session, run_id, "old", 3))
         traces.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
         traces.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
         runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
         runs.release(session, run_id, "old", state="requested")
-        session.execute(update(TraceRow).values(claimed_until=None))
     model = ScriptedModel(lambda ask: "1")
     run, progress = execute(engine, run_id, model)
     assert (run.state, progress.done, run.prompts) == ("finished", 3, prompts)
@@ -202,3 +201,19 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
     with reading(engine) as session:
         assert [event.type for event in traces.events_with_prompts(session, begun)][:2] == ["turn", "restarted"]
         assert [event.type for _, event in traces.events(session, finished)] == ["turn", "verdict"]
+
+
+def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        runs.claim_run(session, run_id, "suspended")
+
+    async def taken_over(ask):
+        with writing(engine) as session:
+            session.execute(update(RunRow).values(claimed_by="successor"))
+        return "1"
+
+    asyncio.run(execute_run(engine, run_id, ScriptedModel(taken_over), worker="suspended"))
+    run, progress = launch.progress(engine, run_id)
+    assert (progress.totals.calls, progress.done) == (0, 0)
+    assert (run.state, run.active) == ("requested", True), "the successor continues it"
