@@ -16,7 +16,9 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
 from pages.label import api
+from pages.parts import readiness
 from pages.parts.text import escape_markdown
+from storage.database_errors import DBAPIError
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -52,8 +54,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         resources.prepare_database()
     except Problem as problem:
         raise SystemExit(str(problem)) from None
-    worker = resources.run_worker()
-    worker.start()
+    worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     try:
         yield
@@ -108,8 +109,8 @@ def draw_app() -> None:
     shell.draw_frame()
     try:
         page.run()
-    except Problem as problem:
-        show_error(problem)
+    except (Problem, DBAPIError) as error:
+        show_error(error)
 
 
 def show_error(error: Exception) -> bool:
@@ -119,6 +120,9 @@ def show_error(error: Exception) -> bool:
     """
     if isinstance(error, Problem):
         st.error(escape_markdown(str(error)), icon=":material/error:")
+    elif isinstance(error, DBAPIError):
+        logging.getLogger("tiebreak").error("The database reported an error to a page.", exc_info=error)
+        st.error("The database reported an error; its details are in the server's log. The last change was not saved.")
     else:
         logging.getLogger("tiebreak").error("A page raised an exception.", exc_info=error)
         st.error("An unexpected error occurred; its details are in the server's log. Nothing that you saved is lost.")
@@ -129,4 +133,4 @@ if __name__ == "__main__":
     draw_app()
 else:
     check_address()
-app = st.App("app.py", lifespan=lifespan, routes=api.routes(), on_script_error=show_error)
+app = st.App("app.py", lifespan=lifespan, routes=[*api.routes(), *readiness.routes()], on_script_error=show_error)

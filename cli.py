@@ -52,9 +52,20 @@ class ErrorFormattingGroup(TyperGroup):
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
         except (Problem, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+        except Exception as error:
+            exit_with_error(database_sentence(error))
         if code == INTERRUPTED:
             exit_with_error("Interrupted. Everything that was stored is still there.")
         sys.exit(code)
+
+
+def database_sentence(error: Exception) -> str:
+    """Return an error of the database as a sentence; raises any other error."""
+    from storage import database_errors
+
+    if not isinstance(error, database_errors.DBAPIError):
+        raise error
+    return database_errors.describe(error)
 
 
 def exit_with_error(message: str) -> NoReturn:

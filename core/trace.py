@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
 
 from core.answers import Answer, Format
 from core.answers.statements import spoken_text
@@ -21,6 +21,9 @@ from core.templates import ANSWER
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
 """Most in need of an annotator first."""
+
+MAX_USAGE = 2**31 - 1
+"""More tokens, seconds and dollars than any call has, and the largest number that the database stores."""
 
 
 class Spec(Frozen):
@@ -117,12 +120,18 @@ class Ask:
 
 
 class Usage(Frozen):
-    """Tokens, time and cost of one call; unknown values are None, never 0."""
+    """Tokens, time and cost of one call; unknown values are None, never 0, and so are impossible ones."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     seconds: float | None = None
     dollars: float | None = None
+
+    @field_validator("prompt_tokens", "completion_tokens", "seconds", "dollars", mode="after")
+    @classmethod
+    def _drop_impossible(cls, value: float | None) -> float | None:
+        """Return None for a number that no call has and that a database refuses, such as 10**30 or infinity."""
+        return value if value is not None and 0 <= value <= MAX_USAGE else None
 
 
 class Turn(Frozen):

@@ -19,12 +19,12 @@ from sqlalchemy import URL, Connection, create_engine, event, func, insert, insp
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.problems import Problem
-from storage import backup, json_columns
+from storage import backup, database_errors, json_columns, sqlite_file
 
 Element = TypeVar("Element")
 Result = TypeVar("Result")
@@ -38,8 +38,6 @@ MAX_ATTEMPTS = 6
 """Of one operation that PostgreSQL ends because of another transaction."""
 FIRST_WAIT = 0.01
 """Seconds, doubled with every attempt."""
-REPEATED_STATES = ("40001", "40P01")
-"""SQLSTATE of a serialization failure and of a deadlock: the transaction would succeed the next time."""
 UPGRADE_LOCK = 8_442_325
 """The key of the PostgreSQL advisory lock that lets one process upgrade at a time."""
 
@@ -95,6 +93,8 @@ def _sqlite(parsed: URL) -> Engine:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
+    if "poolclass" not in pool:
+        sqlite_file.watch(engine, Path(str(parsed.database)))
     return engine
 
 
@@ -108,7 +108,7 @@ def _create_folder(file: Path) -> None:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """Open a session that only reads, and sees one state of the database from its first query to its last."""
-    with Session(engine) as session:
+    with _clear_errors(), Session(engine) as session:
         if engine.dialect.name == "postgresql":
             session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
         yield session
@@ -116,10 +116,25 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
-    """Open a session for one operation: it commits at the end, and rolls back on any exception."""
-    with Session(engine) as session, session.begin():
+    """Open a session for one operation: it commits at the end, and rolls back on any exception.
+
+    Raises DatabaseUnavailable where the database cannot store it now, as `reading` does.
+    """
+    with _clear_errors(), Session(engine) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Raise DatabaseUnavailable in place of the driver's errors that mean it."""
+    try:
+        yield
+    except (DBAPIError, TimeoutError) as error:
+        problem = database_errors.unavailable(error)
+        if problem is None:
+            raise
+        raise problem from error
 
 
 def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
@@ -132,7 +147,7 @@ def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
             with writing(engine) as session:
                 return operation(session)
         except DBAPIError as error:
-            if attempt == MAX_ATTEMPTS or getattr(error.orig, "sqlstate", None) not in REPEATED_STATES:
+            if attempt == MAX_ATTEMPTS or not database_errors.is_conflict(error):
                 raise
         time.sleep(random.uniform(0, FIRST_WAIT * 2**attempt))
     raise AssertionError("the last attempt returns or raises")

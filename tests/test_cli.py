@@ -6,11 +6,14 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
@@ -377,3 +380,30 @@ def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):
     start, end = turn["reading_span"]
     assert turn["reply"][start:end] == "Final answer: 2"
     assert turn["speaker"] == "=judge"
+
+
+def test_an_error_of_the_database_is_one_sentence(run_with_sample, tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection:
+        connection.execute("DROP TABLE label")
+    refused = run_with_sample("agreement", "--study", "tour")
+    assert refused.exit_code == 2
+    assert refused.stderr == "The database reported an error: no such table: label.\n"
+
+
+def test_a_database_that_is_no_database_is_one_sentence(run, tmp_path):
+    (tmp_path / "cli.db").write_text("This is a text. " * 100)
+    refused = run("agreement", "--study", "tour")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "Traceback" not in refused.output
+
+
+def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypatch):
+    def fail(*_):
+        raise OperationalError("INSERT", {}, psycopg.errors.DiskFull())
+
+    monkeypatch.setattr("storage.database.insert_all", fail)
+    monkeypatch.setattr("storage.transfer.imports.insert_all", fail, raising=False)
+    monkeypatch.setattr("storage.items.insert_all", fail, raising=False)
+    refused = run_with_sample("import", str(samples.path()), "--study", "another")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("The disk of the database is full.")

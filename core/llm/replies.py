@@ -5,15 +5,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from core.problems import PermanentFailure
-from core.trace import Spec, Usage
+from core.trace import MAX_USAGE, Spec, Usage
 
 Finish = Literal["stop", "cut off", "refused"]
 REFUSED = ("content_filter", "refusal")
 CUT_OFF = ("length", "max_tokens")
 MAX_BYTES = 8 * 2**20
 """Bytes of a response, decompressed; a reply of 4,096 tokens has about 20 kB."""
-MAX_TOKENS = 2**31 - 1
-"""More than any context holds, and the largest number that the database stores."""
 MIN_KEY_LENGTH = 8
 """Characters; a placeholder such as "EMPTY" or "ollama" is a word that a reply may contain."""
 
@@ -29,7 +27,7 @@ def token_count(value: object) -> int | None:
     """Return a number of tokens stated by a provider; None for an impossible value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_USAGE:
         return None
     return value
 

@@ -29,6 +29,7 @@ from pages.label.parts.request_checks import (
 )
 from pages.parts import assets, resources
 from storage import annotators, database, guidelines, items
+from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, claims, panels, tasks, undo
 from storage.labelling.work import Json, Unknown, Work, find_task, open_work
 
@@ -217,6 +218,8 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             return _error(failed.status, failed.code, str(failed))
         except Unknown as unknown:
             return _error(404, "unknown", str(unknown))
+        except DatabaseUnavailable as problem:  # the browser sends the request again
+            return _error(503, "unavailable", str(problem))
         except Problem as problem:
             return _error(400, "invalid", str(problem))
         except Exception:

@@ -3,8 +3,10 @@
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import database, studies
+from core.problems import Problem
+from storage import database, database_errors, studies
 from storage.database import Engine
+from storage.database_errors import DBAPIError
 from storage.transfer import imports, samples
 from storage.worker import RunWorker
 
@@ -23,9 +25,32 @@ def prepare_database() -> None:
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
 
 
-def run_worker() -> RunWorker:
-    """Return the worker that executes runs in the background; it is not started yet."""
-    return RunWorker(engine(), model_client)
+_workers: list[RunWorker] = []
+
+
+def start_worker() -> RunWorker:
+    """Start the worker that executes runs in the background, and return it."""
+    worker = RunWorker(engine(), model_client)
+    worker.start()
+    _workers[:] = [worker]
+    return worker
+
+
+def worker_problem() -> str:
+    """Return why requested runs are not executed by this server, as a sentence; empty while they are."""
+    return _workers[0].problem() if _workers else "The worker that executes runs is not running."
+
+
+def database_problem() -> str:
+    """Return why the database cannot be used, as a sentence; empty while it can."""
+    try:
+        with database.reading(engine()) as session:
+            studies.names(session)
+    except Problem as problem:
+        return str(problem)
+    except DBAPIError as error:
+        return database_errors.describe(error)
+    return ""
 
 
 def model_client() -> Model:

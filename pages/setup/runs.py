@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.parts import paging, resources, shell
+from pages.parts.text import escape_markdown
 from pages.setup.parts import run_cards, run_form
 from storage import database, runs
 from storage.studies import Study
@@ -16,6 +17,8 @@ def draw_overview(study: Study) -> None:
         study_runs = runs.of_study(session, study.id)
     if not study_runs:
         st.info("This study has no runs yet. A run executes one protocol on the items of the study.")
+    if (problem := resources.worker_problem()) and any(run.state == "requested" for run in study_runs):
+        st.warning(f"Runs are not executed now. {escape_markdown(problem)}", icon=":material/error:")
     if st.button("New run", type="primary", icon=":material/add:", key="new_run"):
         st.query_params["view"] = "new"
         st.rerun()

@@ -11,7 +11,8 @@ from storage.worker.launch import (
     request_from_file,
     resume_run,
 )
-from storage.worker.worker import RunWorker, execute_run, worker_name
+from storage.worker.run_worker import RunWorker
+from storage.worker.worker import execute_run, worker_name
 
 __all__ = [
     "RunRequest",

@@ -6,11 +6,12 @@ a time executes it; after a crash another one continues from the stored events.
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,20 +29,19 @@ from core.problems import Problem, RunStopped
 from core.protocols import Protocol, registry, trace_rng
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
-from core.trace import Event, Spec
+from core.trace import Event, Spec, TraceFailed
 from storage import events, items, runs, studies, traces
 from storage.database import Session, reading, write
+from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.traces import NewEvent
+from storage.worker.event_writer import EventWriter, through_outage
 
+log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
 """Interval between two renewals of a worker's claims. A cancelled run stops after at most this time."""
 MAX_INITIAL_FAILURES = 5
 """A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
-MAX_BATCH = 256
-"""Events stored in one transaction."""
-POLL_SECONDS = 0.5
-"""Interval between two queries for requested runs."""
 SEQUENCE_END = 1_000_000_000
 PROMPTS_CHANGED = (
     "The prompts of this protocol have changed since the trace was started. It starts again with the new ones; the "
@@ -52,47 +52,6 @@ PROMPTS_CHANGED = (
 def worker_name() -> str:
     """Return a name for the claim of a run that no other claim has, on any machine."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-
-
-class EventWriter:
-    """Stores events. Events that arrive at the same time are committed together, and each waits for the commit."""
-
-    def __init__(self, engine: Engine, run_id: int, worker: str) -> None:
-        self._engine, self._run_id, self._worker = engine, run_id, worker
-        self._queue: asyncio.Queue[tuple[NewEvent, asyncio.Future[None]]] = asyncio.Queue()
-
-    async def append(self, event: NewEvent) -> None:
-        """Store an event; return when it is committed."""
-        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((event, committed))
-        await committed
-
-    async def work(self) -> None:
-        """Write the events that arrive, until cancelled."""
-        while True:
-            batch = [await self._queue.get()]
-            while not self._queue.empty() and len(batch) < MAX_BATCH:
-                batch.append(self._queue.get_nowait())
-            await self._write(batch)
-
-    async def _write(self, batch: list[tuple[NewEvent, asyncio.Future[None]]]) -> None:
-        try:
-            await asyncio.to_thread(self._commit, [event for event, _ in batch])
-        except (Problem, SQLAlchemyError) as error:
-            for _, committed in batch:
-                if not committed.done():
-                    committed.set_exception(error)
-            return
-        for _, committed in batch:
-            if not committed.done():
-                committed.set_result(None)
-
-    def _commit(self, batch: list[NewEvent]) -> None:
-        def append(session: Session) -> None:
-            runs.lock_claim(session, self._run_id, self._worker)
-            traces.append(session, batch)
-
-        write(self._engine, append)
 
 
 @dataclass(frozen=True)
@@ -137,7 +96,7 @@ class _RunExecution:
                 free = 0 if self.stopped else at_once - len(running)
                 # A claim is a transaction: it is worth while for a quarter of the places, or when nothing runs.
                 if free and (free >= at_once // 4 or not running):
-                    claimed = await asyncio.to_thread(self._claim, free)
+                    claimed = await through_outage(partial(self._claim, free))
                     running |= {asyncio.create_task(self._execute_trace(trace)) for trace in claimed}
                 if not running:
                     return
@@ -166,6 +125,11 @@ class _RunExecution:
         except RunStopped as reason:
             self.stopped = self.stopped or str(reason)
             return
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            await record(TraceFailed(problem=_describe(error)))
+            verdict = None
         self._count(failed=verdict is None)
 
     def _count(self, *, failed: bool) -> None:
@@ -221,7 +185,7 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     execution = _RunExecution(engine, run, ModelWithImages(model, folder), worker, limits, writer)
     async with _beside(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, cancelled)
-    write(engine, lambda session: runs.release(session, run_id, worker, state, problem))
+    await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 
 
 async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tuple[str | None, str]:
@@ -232,10 +196,21 @@ async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tupl
     except Problem as problem:
         return "stopped", str(problem)
     except SQLAlchemyError as error:
+        log.error("An event could not be stored.", exc_info=error)
         return "stopped", f"An event could not be stored: {error.__class__.__name__}."
+    except Exception as error:
+        return "stopped", _describe(error)
     if cancelled.is_set():
         return None, ""
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
+
+
+def _describe(error: Exception) -> str:
+    """Return a sentence about an error; the details of an unexpected one go to the log."""
+    if isinstance(error, Problem):
+        return str(error)
+    log.error("A run met an unexpected error.", exc_info=error)
+    return f"An unexpected error occurred ({type(error).__name__}); its details are in the server's log."
 
 
 @asynccontextmanager
@@ -246,9 +221,12 @@ async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: thread
         return write(engine, lambda session: runs.renew_claim(session, run_id, worker))
 
     async def beat() -> None:
-        while True:  # after a cancel too: the claims hold until the running traces have ended
-            if not await asyncio.to_thread(renew):
-                cancelled.set()
+        while True:  # after a cancel too: the claim holds until the running traces have ended
+            try:
+                if not await asyncio.to_thread(renew):
+                    cancelled.set()
+            except (DatabaseUnavailable, SQLAlchemyError) as error:  # a claim that expires meanwhile is noticed later
+                log.warning("The claim of run %d could not be renewed: %s", run_id, error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async with _beside(beat()):
@@ -265,47 +243,3 @@ async def _beside(work: Awaitable[None]) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-class RunWorker:
-    """A thread that executes every requested run while the app is serving."""
-
-    def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
-        self._engine, self._model = engine, model
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread. The claims of its runs expire, and another worker can continue them."""
-        self._stopping.set()
-        self._thread.join(timeout=5)
-
-    async def _serve(self) -> None:
-        tasks: set[asyncio.Task[None]] = set()
-        model: Model | None = None
-        while not self._stopping.is_set():
-            for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
-                model = model or self._model()  # created on first use: importing litellm takes seconds
-                tasks.add(asyncio.create_task(execute_run(self._engine, run_id, model, worker=worker)))
-            tasks = {task for task in tasks if not task.done()}
-            await asyncio.sleep(POLL_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if model is not None:
-            await model.close()
-
-    def _claim_runs(self) -> dict[int, str]:
-        """Return the runs that were claimed, each with the name of its claim."""
-        with reading(self._engine) as session:
-            requested = runs.unclaimed(session)
-        named = {run_id: worker_name() for run_id in requested}
-        return {
-            run_id: worker
-            for run_id, worker in named.items()
-            if write(self._engine, partial(runs.claim_run, run_id=run_id, worker=worker))
-        }

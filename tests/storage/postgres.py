@@ -38,15 +38,21 @@ class Server:
         self._run(
             [folder / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
         )
-        options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        with (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [folder / "postgres", "-D", data, "-k", str(self.folder), *options],
-                stdout=log,
-                stderr=log,
-                **self._as_user(),
-            )
+        self._command = [folder / "postgres", "-D", data, "-k", str(self.folder)]
+        self._command += [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        self._start()
+
+    def _start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, **self._as_user())
         self._wait()
+
+    def restart(self, seconds: float) -> None:
+        """Stop the server, with the connections that it has, and start it again after some seconds."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(TIMEOUT)
+        time.sleep(seconds)
+        self._start()
 
     def url(self, database: str) -> str:
         """Return the URL of a database."""

@@ -1,0 +1,113 @@
+"""Stores the events of a run: those that arrive at the same time in one transaction."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from core.problems import Problem, RunStopped
+from storage import events, runs, traces
+from storage.database import Session, write
+from storage.database_errors import DatabaseUnavailable
+from storage.traces import NewEvent
+
+MAX_BATCH = 256
+"""Events stored in one transaction."""
+OUTAGE_SECONDS = 60.0
+"""How long an operation is repeated while the database cannot be reached: longer than a restart of it takes."""
+MAX_WAIT = 2.0
+"""Seconds between two attempts in an outage."""
+log = logging.getLogger("tiebreak")
+Result = TypeVar("Result")
+Waiter = asyncio.Future[None]
+
+
+class EventNotStored(Problem):
+    """An event that the database does not accept; other events are stored."""
+
+
+async def through_outage(operation: Callable[[], Result]) -> Result:
+    """Run an operation in a thread, and repeat it while the database is unavailable, up to OUTAGE_SECONDS."""
+    end, wait = time.monotonic() + OUTAGE_SECONDS, 0.1
+    while True:
+        try:
+            return await asyncio.to_thread(operation)
+        except DatabaseUnavailable:
+            if time.monotonic() + wait > end:
+                raise
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, MAX_WAIT)
+
+
+class EventWriter:
+    """Stores the events of one claim of a run; each waits for its commit."""
+
+    def __init__(self, engine: Engine, run_id: int, worker: str) -> None:
+        self._engine, self._run_id, self._worker = engine, run_id, worker
+        self._queue: asyncio.Queue[tuple[NewEvent, Waiter]] = asyncio.Queue()
+
+    async def append(self, event: NewEvent) -> None:
+        """Store an event; return when it is committed.
+
+        Raises EventNotStored for this event only, and RunStopped where the claim is lost or an outage lasts too long.
+        """
+        committed: Waiter = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((event, committed))
+        await committed
+
+    async def work(self) -> None:
+        """Write the events that arrive, until cancelled."""
+        while True:
+            batch = [await self._queue.get()]
+            while not self._queue.empty() and len(batch) < MAX_BATCH:
+                batch.append(self._queue.get_nowait())
+            await self._write(batch)
+
+    async def _write(self, batch: list[tuple[NewEvent, Waiter]]) -> None:
+        """Store events and tell those who wait; nobody waits for ever, whatever the error is."""
+        try:
+            await self._store([event for event, _ in batch])
+        except DatabaseUnavailable as error:
+            _resolve(batch, RunStopped(str(error)))
+        except (Problem, OperationalError) as error:
+            _resolve(batch, error)
+        except Exception as error:
+            if len(batch) > 1:  # one of them is the cause, and the others can be stored
+                for one in batch:
+                    await self._write([one])
+                return
+            log.error("An event could not be stored.", exc_info=error)
+            _resolve(batch, EventNotStored(f"An event could not be stored ({type(error).__name__})."))
+        else:
+            _resolve(batch, None)
+
+    async def _store(self, batch: list[NewEvent]) -> None:
+        attempts = 0
+
+        def commit() -> None:
+            nonlocal attempts
+            attempts += 1
+            write(self._engine, lambda session: self._append(session, batch, is_first=attempts == 1))
+
+        await through_outage(commit)
+
+    def _append(self, session: Session, batch: list[NewEvent], *, is_first: bool) -> None:
+        runs.lock_claim(session, self._run_id, self._worker)
+        if not is_first:  # the connection may have been lost after the commit
+            numbers = events.next_sequence_numbers(session, [event.trace_id for event in batch])
+            batch = [event for event in batch if event.seq >= numbers[event.trace_id]]
+        traces.append(session, batch)
+
+
+def _resolve(batch: list[tuple[NewEvent, Waiter]], error: Exception | None) -> None:
+    for _, committed in batch:
+        if committed.done():
+            continue
+        if error is None:
+            committed.set_result(None)
+        else:
+            committed.set_exception(error)

@@ -1,0 +1,106 @@
+"""The thread that executes requested runs while the app is serving."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy import Engine
+
+from core.llm.client import Model
+from core.problems import Problem
+from storage import runs
+from storage.database import reading, write
+from storage.worker.worker import execute_run, worker_name
+
+POLL_SECONDS = 0.5
+"""Interval between two queries for requested runs."""
+MAX_WAIT = 15.0
+"""Seconds between two queries after several errors."""
+STALLED_SECONDS = 60.0
+"""Without a query for this time the worker is not ready: an operation of the database may be stuck."""
+log = logging.getLogger("tiebreak")
+
+
+class RunWorker:
+    """Executes every requested run, and goes on after errors."""
+
+    def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
+        self._engine, self._create_model = engine, model
+        self._model: Model | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
+        self._executions: set[asyncio.Task[None]] = set()
+        self._last_query = time.monotonic()
+        self._problem = ""
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread. The claims of its runs expire, and another worker can continue them."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
+    def problem(self) -> str:
+        """Return why requested runs are not executed now, as a sentence; empty while they are."""
+        if not self._thread.is_alive():
+            return "The worker that executes runs is not running."
+        if time.monotonic() - self._last_query > STALLED_SECONDS:
+            return "The worker that executes runs does not respond."
+        return self._problem
+
+    async def _serve(self) -> None:
+        wait = POLL_SECONDS
+        while not self._stopping.is_set():
+            try:
+                await self._start_requested()
+                self._problem, wait = "", POLL_SECONDS
+            except Exception as error:  # the next attempt may succeed, and nobody else would make it
+                wait = min(2 * wait, MAX_WAIT)
+                self._report(error)
+            self._last_query = time.monotonic()
+            await asyncio.to_thread(self._stopping.wait, wait)
+        await self._end()
+
+    async def _start_requested(self) -> None:
+        for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
+            model = self._model = self._model or self._create_model()  # importing litellm takes seconds
+            execution = asyncio.create_task(execute_run(self._engine, run_id, model, worker=worker))
+            self._executions.add(execution)
+            execution.add_done_callback(self._ended)
+
+    def _claim_runs(self) -> dict[int, str]:
+        """Return the runs that were claimed, each with the name of its claim."""
+        with reading(self._engine) as session:
+            requested = runs.unclaimed(session)
+        named = {run_id: worker_name() for run_id in requested}
+        return {
+            run_id: worker
+            for run_id, worker in named.items()
+            if write(self._engine, partial(runs.claim_run, run_id=run_id, worker=worker))
+        }
+
+    def _ended(self, execution: asyncio.Task[None]) -> None:
+        self._executions.discard(execution)
+        if not execution.cancelled() and (error := execution.exception()) is not None:
+            log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
+
+    def _report(self, error: Exception) -> None:
+        problem = (
+            str(error) if isinstance(error, Problem) else f"An unexpected error occurred ({type(error).__name__})."
+        )
+        if problem != self._problem:  # an outage is logged once
+            log.error("Requested runs cannot be executed: %s", problem, exc_info=error)
+        self._problem = problem
+
+    async def _end(self) -> None:
+        executions = list(self._executions)
+        for execution in executions:
+            execution.cancel()
+        await asyncio.gather(*executions, return_exceptions=True)
+        if self._model is not None:
+            await self._model.close()

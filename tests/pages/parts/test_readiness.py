@@ -1,0 +1,36 @@
+"""The route /ready reports the database and the worker."""
+
+import pytest
+from starlette.testclient import TestClient
+
+import app
+from pages.parts import resources
+from storage import database
+
+
+@pytest.fixture
+def client():
+    """A browser on the real application, whose worker is running."""
+    database.upgrade(resources.engine())
+    worker = resources.start_worker()
+    yield TestClient(app.app, base_url="http://127.0.0.1:8501")
+    worker.stop()
+
+
+def test_a_server_is_ready_while_its_database_and_its_worker_are(client):
+    reply = client.get("/ready")
+    assert (reply.status_code, reply.json()) == (200, {"database": "ok", "worker": "ok"})
+
+
+def test_a_server_without_its_worker_is_not_ready(client):
+    resources._workers[0].stop()
+    reply = client.get("/ready")
+    assert (reply.status_code, reply.json()["database"]) == (503, "ok")
+    assert reply.json()["worker"] == "The worker that executes runs is not running."
+
+
+def test_a_server_whose_database_file_was_deleted_is_not_ready(client, tmp_path):
+    (tmp_path / "home" / "tiebreak.db").unlink()
+    reply = client.get("/ready")
+    assert reply.status_code == 503
+    assert "was deleted or replaced" in reply.json()["database"]

@@ -1,0 +1,221 @@
+"""A run survives what its database and its providers do: absurd numbers, restarts, a full disk, a deleted file."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from core.formats.records import ItemRecord
+from core.llm.client import Reply, ScriptedModel
+from core.trace import TraceFailed, Usage
+from storage import database, labels, runs, studies, traces
+from storage.database import reading, writing
+from storage.database_errors import DatabaseUnavailable
+from storage.transfer import imports
+from storage.worker import RunWorker, launch
+from storage.worker.event_writer import EventWriter
+from tests.conftest import make_item, make_target
+from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
+
+
+def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
+    reply = Reply(text="1", usage=Usage(prompt_tokens=10**30, completion_tokens=-1, dollars=float("inf"), seconds=1.0))
+    run, progress = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
+    assert (run.state, progress.done, progress.totals.prompt_tokens) == ("finished", 3, 0)
+    assert (progress.totals.unpriced, progress.totals.seconds) == (6, 6.0)
+
+
+def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study, monkeypatch):
+    append, refused = traces.append, []
+
+    def refuse_one(session, events):
+        refused[:] = refused or [events[0].trace_id]
+        if any(new.trace_id == refused[0] and new.event.type == "turn" for new in events):
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        append(session, events)
+
+    monkeypatch.setattr("storage.traces.append", refuse_one)
+    run_id = launch.create_run(engine, make_request(a_study))
+    run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "1"))
+    assert (run.state, progress.done, progress.failed) == ("finished", 2, 1)
+    with reading(engine) as session:
+        assert "OverflowError" in traces.get(session, refused[0]).problem
+
+
+def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        runs.claim_run(session, run_id, "worker")
+        first, second = (trace for trace, _ in runs.claim_traces(session, run_id, "worker", 2))
+        traces.append(session, [traces.NewEvent(first, 0, a_failure())])
+
+    async def append_both():
+        writer = EventWriter(engine, run_id, "worker")
+        work = asyncio.ensure_future(writer.work())
+        appended = (writer.append(traces.NewEvent(trace, 0, a_failure())) for trace in (first, second))
+        results = await asyncio.gather(*appended, return_exceptions=True)
+        work.cancel()
+        return results
+
+    conflicting, other = asyncio.run(append_both())
+    assert "could not be stored" in str(conflicting)
+    assert other is None
+
+
+def a_failure():
+    return TraceFailed(problem="no key")
+
+
+def test_an_error_in_a_protocol_ends_the_run_with_a_sentence(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+
+    def broken(ask):
+        raise ZeroDivisionError("a secret detail")
+
+    run, progress = execute(engine, run_id, ScriptedModel(broken))
+    assert (run.state, progress.failed) == ("finished", 3)
+    with reading(engine) as session:
+        problems = {trace.problem for trace in traces.find(session, traces.Filter(a_study.id))}
+    assert problems == {"An unexpected error occurred (ZeroDivisionError); its details are in the server's log."}
+
+
+@pytest.mark.slow
+def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres_engine):
+    imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(30)])
+    with reading(postgres_engine) as session:
+        study = studies.get(session, "s")
+    asked = threading.Event()
+
+    async def slow(ask):
+        asked.set()
+        await asyncio.sleep(0.1)
+        return "1"
+
+    worker = RunWorker(postgres_engine, lambda: ScriptedModel(slow))
+    worker.start()
+    try:
+        run_id = launch.create_run(postgres_engine, make_request(study, parallel=2))
+        assert asked.wait(20)
+        postgres.restart(1.5)
+        assert wait_for(lambda: launch.progress(postgres_engine, run_id)[0].state == "finished")
+        assert worker.problem() == ""
+        _, progress = launch.progress(postgres_engine, run_id)
+        assert (progress.done, progress.totals.calls) == (30, 60), "no event is lost, no call is repeated"
+    finally:
+        worker.stop()
+        with postgres_engine.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM study")
+
+
+def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_not(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.02)
+    unclaimed, outage = runs.unclaimed, threading.Event()
+
+    def fail_in_outage(session):
+        if outage.is_set():
+            raise DatabaseUnavailable("The database cannot be reached.")
+        return unclaimed(session)
+
+    monkeypatch.setattr("storage.runs.unclaimed", fail_in_outage)
+    outage.set()
+    worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
+    worker.start()
+    try:
+        assert wait_for(lambda: worker.problem() == "The database cannot be reached.")
+        outage.clear()
+        run_id = launch.create_run(engine, make_request(a_study))
+        assert asyncio.run(wait_until_finished(engine, run_id))
+        assert worker.problem() == ""
+    finally:
+        worker.stop()
+    assert "not running" in worker.problem()
+
+
+def wait_for(condition) -> bool:
+    """Return whether a condition becomes true within twenty seconds."""
+    pause = threading.Event()
+    return any(condition() or pause.wait(0.05) for _ in range(400))
+
+
+@pytest.fixture
+def file_engine(tmp_path, sqlite_template):
+    """A SQLite database in a file that the test damages."""
+    path = tmp_path / "tiebreak.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    engine = database.connect(f"sqlite:///{path}")
+    with writing(engine) as session:
+        studies.create(session, "s")
+    yield engine
+    engine.dispose()
+
+
+def fill_disk(engine):
+    """Let the database have no more pages than it has now."""
+    engine.dispose()
+
+    @event.listens_for(engine, "connect")
+    def limit(connection, _):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_engine):
+    fill_disk(file_engine)
+    saved = []
+
+    def save(name):
+        with writing(file_engine) as session:
+            studies.create(session, name)
+        saved.append(name)
+
+    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
+        list(map(save, (f"study {number}" for number in range(10_000))))
+    with reading(file_engine) as session:
+        assert sorted(studies.names(session)) == sorted(["s", *saved])
+
+
+def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeypatch):
+    monkeypatch.setattr("storage.worker.event_writer.OUTAGE_SECONDS", 0.5)
+    imports.import_records(file_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3)])
+    with reading(file_engine) as session:
+        study = studies.get(session, "s")
+    run_id = launch.create_run(file_engine, make_request(study))
+    fill_disk(file_engine)
+    run, progress = execute(file_engine, run_id, ScriptedModel(lambda ask: "long " * 20_000))
+    assert (run.state, progress.done) == ("stopped", 0)
+    assert "disk of the database is full" in run.problem
+
+
+def test_a_deleted_database_file_is_noticed_before_a_label_is_confirmed(file_engine):
+    imports.import_records(file_engine, "s", [ItemRecord(item=make_item())])
+    with reading(file_engine) as session:
+        study = studies.get(session, "s")
+    path = Path(file_engine.url.database)
+
+    def save(before_commit=lambda: None):
+        with writing(file_engine) as session:
+            labels.save(session, study.id, make_target(), "ann", 1)
+            before_commit()
+
+    with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):
+        save(before_commit=path.unlink)
+    with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):
+        save()
+    file_engine.dispose()
+    with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):
+        save()
+    assert not path.exists(), "no empty database takes its place"
+
+
+def test_concurrent_writers_of_one_file_wait_for_each_other(file_engine):
+    def create(number):
+        with writing(file_engine) as session:
+            studies.create(session, f"study {number}")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(create, range(40)))
+    with reading(file_engine) as session:
+        assert len(studies.names(session)) == 41
