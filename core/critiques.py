@@ -139,6 +139,15 @@ def score_critique(factual: Iterable[bool | None], covered: Iterable[bool | None
     return CritiqueScore(*(None if np.isnan(score) else float(score) for score in scores))
 
 
+def score_bounds(factual: Sequence[bool | None], covered: Sequence[bool | None]) -> tuple[CritiqueScore, CritiqueScore]:
+    """Return the lowest and the highest possible scores: every unreadable judgement false, or every one true."""
+    low, high = (
+        score_critique(*([assumed if value is None else value for value in values] for values in (factual, covered)))
+        for assumed in (False, True)
+    )
+    return low, high
+
+
 def _ids(critiques: Sequence[Critique]) -> Iterable[tuple[str, str]]:
     for critique in critiques:
         yield "critique", critique.id

@@ -145,9 +145,10 @@ def test_the_examples_in_the_docs_are_settings():
     from core.protocols import settings_file
     from core.protocols.registry import PROTOCOLS
 
-    for file in Path("core/protocols").glob("*/examples/*.yaml"):
-        name = file.stem.removesuffix("-local").removesuffix("-reasoning")
-        assert settings_file.load_settings(file, PROTOCOLS[name], [])
+    files = {name: protocol for protocol in PROTOCOLS.values() for name in protocol.examples}
+    assert files.keys() == {file.stem for file in Path("core/protocols").glob("*/examples/*.yaml")}
+    for name, protocol in files.items():
+        assert settings_file.load_settings(protocol.example_path(name), protocol, [])
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ CALLS_OF_A_RESTARTED_TRACE = {
     "chain of aspects": 6,
     "talk one by one": 8,
     "talk with summary": 5,
+    "critiques": 21,
 }
 """Protocols, or runs, whose prompts have changed since version 0.1, with the calls of one trace when every reply is the
 same.

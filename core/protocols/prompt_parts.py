@@ -10,7 +10,6 @@ from random import Random
 from typing import Literal, get_args
 
 from core.items import Criterion, Item
-from core.problems import Problem
 from core.templates import Material, Templates, has_blank
 
 CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
@@ -41,12 +40,6 @@ def item_material(item: Item, templates: Templates, name: str) -> dict[str, Mate
     texts = {"question": question, "context": item.context or NONE_GIVEN, "reference": item.reference or NONE_GIVEN}
     labels = {"question": "Question", "context": "Context", "reference": "Reference answer"}
     return {blank: Material(labels[blank], text, required=False) for blank, text in texts.items()}
-
-
-def refuse_images(item: Item, protocol: str) -> None:
-    """Raise Problem for an item with an image, in a protocol that sends none."""
-    if item.image or any(response.image for response in item.responses):
-        raise Problem(f"Item {item.id} has an image; {protocol} sends none, so its judges would not see it.")
 
 
 def number_images(item: Item, shown: Sequence[int] = ()) -> tuple[Item, tuple[str, ...]]:

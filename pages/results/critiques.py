@@ -107,8 +107,15 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
         selection_mode="single-row",
         hide_index=True,
         height=min(38 + 35 * len(ranking), 420),
-        column_config=_right_aligned("Precision", "Recall", "F1"),
+        column_config=_right_aligned(
+            "Precision", "Recall", "F1", "Coverage", "Possible P", "Possible R", "Possible F1"
+        ),
     )
+    if any(row.unread for row in ranking):
+        st.caption(
+            "Coverage: the share of judgements of AIUs that have a value; the others are left out. Possible: what the "
+            "score would be if all of them were false, and if all of them were true."
+        )
 
 
 def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
@@ -252,14 +259,24 @@ def table_line(row: Row) -> dict[str, str | int]:
         "F1": _format(row.f1, row.f1_interval),
         "Critiques": row.critiques,
         "AIUs": row.aius,
+        "Coverage": "" if row.coverage is None else f"{row.coverage:.0%}",
+        "Possible P": _format_range(row.precision_range),
+        "Possible R": _format_range(row.recall_range),
+        "Possible F1": _format_range(row.f1_range),
     }
+
+
+def _format_range(possible: Interval) -> str:
+    """Return `0.50 to 0.80`; empty where every judgement has a value."""
+    return f"{possible[0]:.2f} to {possible[1]:.2f}" if possible else ""
 
 
 def critique_line(detail: CritiqueDetail) -> dict[str, str]:
     """Return the table row of one critique."""
     values = {"Precision": detail.score.precision, "Recall": detail.score.recall, "F1": detail.score.f1}
     scores = {name: numbers.format_estimate(value, None, None) for name, value in values.items()}
-    return {"Item": detail.item, "Author": detail.author, **scores, "Critique": detail.text}
+    unread = str(detail.unread) if detail.unread else ""
+    return {"Item": detail.item, "Author": detail.author, **scores, "Unread": unread, "Critique": detail.text}
 
 
 def accuracy_series(accuracies: Sequence[Accuracy]) -> list[Series]:
@@ -295,18 +312,19 @@ def accuracy_lines(accuracies: Sequence[Accuracy]) -> list[dict[str, str | int]]
 
 
 def rows_csv(rows: Iterable[Row]) -> str:
-    """Return the rows of the leaderboard with their intervals as CSV."""
-    interval_columns = [f"{name}_{end}" for name in SCORES for end in ("low", "high")]
+    """Return the rows of the leaderboard with their intervals and possible ranges as CSV."""
     lines = []
     for row in rows:
         intervals = (row.precision_interval, row.recall_interval, row.f1_interval)
-        ends = [end for interval in intervals for end in (interval or ("", ""))]
+        ranges = (row.precision_range, row.recall_range, row.f1_range)
+        ends = [end for pair in (*intervals, *ranges) for end in (pair or ("", ""))]
         values = ["" if value is None else value for value in (row.precision, row.recall, row.f1)]
-        lines.append(
-            [row.author, row.source, row.level, *values, *ends, row.critiques, row.aius, row.group, row.reason]
-        )
-    header = ["author", "source", "level", *SCORES, *interval_columns, "critiques", "aius", "group", "reason"]
-    return downloads.csv_text(header, lines)
+        coverage = "" if row.coverage is None else row.coverage
+        counts = [row.critiques, row.aius, row.unread, coverage]
+        lines.append([row.author, row.source, row.level, *values, *ends, *counts, row.group, row.reason])
+    columns = [f"{name}_{end}" for pair in (("low", "high"), ("least", "most")) for name in SCORES for end in pair]
+    header = ["author", "source", "level", *SCORES, *columns]
+    return downloads.csv_text([*header, "critiques", "aius", "unread", "coverage", "group", "reason"], lines)
 
 
 def f1_point(row: Row) -> AgreementRow:

@@ -6,7 +6,7 @@ with the AIUs of that run.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
@@ -48,6 +48,13 @@ class ScoredCritique:
     def score(self) -> CritiqueScore:
         """Precision, recall and F1."""
         return score_critique(self.factual, self.covered)
+
+    def with_unread_as(self, assumed: bool) -> "ScoredCritique":
+        """Return the critique with a truth value for every AIU without one."""
+        factual, covered = (
+            tuple(assumed if value is None else value for value in values) for values in (self.factual, self.covered)
+        )
+        return replace(self, factual=factual, covered=covered)
 
 
 @dataclass(frozen=True)

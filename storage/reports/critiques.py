@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from core.statistics.measures.critiques import AiuCounts
 
 Level = Literal["micro", "macro"]
+Range = tuple[float, float] | None
+SLACK = 1e-9
+"""Bounds closer than this are equal."""
 Task = Literal["precision", "recall"]
 GROUPS = {"people": "human", "llm": "llm"}
 """Source of a critique -> the name of the group of its authors."""
@@ -55,9 +58,18 @@ class Row:
     """The AIUs of these critiques, without those of the reference critiques."""
     group: bool
     """Whether `author` is a group of authors: "human" or "llm"."""
-    precision_interval: tuple[float, float] | None = None
-    recall_interval: tuple[float, float] | None = None
-    f1_interval: tuple[float, float] | None = None
+    unread: int = 0
+    """Judgements of AIUs, for precision and for recall, that could not be read; of people, those without a label or
+    without a majority."""
+    coverage: float | None = None
+    """The share of the judgements that have a value; None without a judgement."""
+    precision_range: Range = None
+    """The least and the most that the value can be, every unread judgement false or true; None where it is certain."""
+    recall_range: Range = None
+    f1_range: Range = None
+    precision_interval: Range = None
+    recall_interval: Range = None
+    f1_interval: Range = None
     reason: str = ""
 
 
@@ -98,6 +110,8 @@ class CritiqueDetail:
     author: str
     text: str
     score: CritiqueScore
+    unread: int
+    """Judgements of its AIUs without a value."""
     trace: int | None
 
 
@@ -139,6 +153,7 @@ def drill_down(session: Session, study_id: int, source: str, author: str, group:
             entry.critique.author,
             entry.critique.text,
             entry.score,
+            (*entry.factual, *entry.covered).count(None),
             traces.get(entry.item),
         )
         for entry in selected
@@ -178,6 +193,9 @@ def _author_rows(
     estimates = critiques.critique_scores(
         count_aius(scored), groups=[entry.item for entry in scored], resamples=resamples
     )
+    unread = sum((*entry.factual, *entry.covered).count(None) for entry in scored)
+    judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
+    ranges = _ranges(scored) if unread else {}
     for level in LEVELS:
         precision, recall, f1 = (estimates[f"{name}_{level}"] for name in ("precision", "recall", "f1"))
         yield Row(
@@ -190,11 +208,32 @@ def _author_rows(
             critiques=len(scored),
             aius=sum(len(entry.factual) for entry in scored),
             group=group,
+            unread=unread,
+            coverage=1 - unread / judgements if judgements else None,
+            precision_range=ranges.get(f"precision_{level}"),
+            recall_range=ranges.get(f"recall_{level}"),
+            f1_range=ranges.get(f"f1_{level}"),
             precision_interval=_interval(precision),
             recall_interval=_interval(recall),
             f1_interval=_interval(f1),
             reason="; ".join(dict.fromkeys(e.reason for e in (precision, recall, f1) if e.reason)),
         )
+
+
+def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
+    """Return the least and the most of each score, with every unread judgement false, and with every one true."""
+    from core.statistics.measures import critiques
+
+    low, high = (
+        critiques.critique_scores(count_aius([entry.with_unread_as(value) for entry in scored]), resamples=0)
+        for value in (False, True)
+    )
+    ranges: dict[str, Range] = {}
+    for name in low:
+        least, most = low[name].value, high[name].value
+        if least is not None and most is not None and most - least > SLACK:
+            ranges[name] = (least, most)
+    return ranges
 
 
 def count_aius(scored: Sequence[ScoredCritique]) -> "AiuCounts":

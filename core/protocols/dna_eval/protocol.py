@@ -21,7 +21,7 @@ from core.protocols.dna_eval.verdicts import (
     judge_aspects,
     weightings_needed,
 )
-from core.protocols.prompt_parts import item_material, refuse_images
+from core.protocols.prompt_parts import item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn
 
@@ -77,7 +77,6 @@ def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates:
     """Draw the order of the responses."""
     if len(item.responses) < 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
-    refuse_images(item, "DnA-Eval")
     shown = list(range(1, len(item.responses) + 1))
     if settings.shuffle_responses:
         rng.shuffle(shown)

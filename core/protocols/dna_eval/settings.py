@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from core.contention import DISPUTED_FROM
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.protocols import Judge, check_unique_names
@@ -37,9 +37,9 @@ class ScoringSettings(Frozen):
     rule: str = ""
     """What every judge of aspects and of responses has to observe, such as LLMBar's rule that a response first of all
     has to do what was asked (Zeng et al. 2024; see the example dna_eval-llmbar). Empty: none."""
-    disputed_from: float = Field(default=DISPUTED_FROM, ge=0.0, le=1.0)
-    """The contention from which the judges' decisions are disputed: two judges that differ have 1, two against one 0.5,
-    four against one 0.25. Below it the majority decides; 0 disputes every difference."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention above which the judges' decisions are disputed: two judges that differ have 1, two against one
+    0.5. Up to it the majority decides; 0 disputes every difference."""
     criterion: Criterion | None = None
     """The criterion under which the preference is stored and compared with labels. It is not in the prompts."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import aspects as aspect_scores
-from core.contention import contention
+from core.contention import contention, is_disputed
 from core.labels import Opinion, Value
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import ScoringSettings, Settings
@@ -84,20 +84,20 @@ def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protoco
     decisions = [_decision(judgement.overalls) for judgement in judgements if judgement.overalls]
     distance = contention(map(_comparable, decisions))
     majority = _majority(decisions)
-    is_disputed = len(set(decisions)) > 1 and (majority is None or (distance or 0) >= settings.disputed_from)
-    is_agreed = not is_disputed and len(decisions) == len(judgements)
+    has_dispute = bool(decisions) and (majority is None or is_disputed(distance, settings.dispute_threshold))
+    is_agreed = not has_dispute and len(decisions) == len(judgements)
     supporting = [
         judgement.overalls
         for judgement in judgements
         if judgement.overalls and is_agreed and _decision(judgement.overalls) == majority
     ]
     means = tuple(sum(column) / len(supporting) for column in zip(*supporting, strict=True)) if supporting else None
-    reason = _describe_outcome(judgements, len(supporting), means, is_disputed)
+    reason = _describe_outcome(judgements, len(supporting), means, has_dispute)
     responses = max(len(judgement.scores) for judgement in judgements)
     opinions = _distinct([opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)])
     opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if is_agreed else reason)
     return Verdict(
-        outcome="disputed" if is_disputed else "agreed" if is_agreed else "no_verdict",
+        outcome="disputed" if has_dispute else "agreed" if is_agreed else "no_verdict",
         value=_verdict_value(means),
         reason=reason,
         opinions=tuple(opinions),
@@ -238,7 +238,7 @@ def _opinions(
 
 
 def _describe_outcome(
-    judgements: Sequence[Judgement], supporting: int, means: Sequence[float] | None, is_disputed: bool
+    judgements: Sequence[Judgement], supporting: int, means: Sequence[float] | None, has_dispute: bool
 ) -> str:
     if means is not None:
         winner = aspect_scores.preferred_response(means)
@@ -246,7 +246,7 @@ def _describe_outcome(
         majority = f" of {len(judgements)}" if supporting < len(judgements) else ""
         judges = f" on average over {supporting}{majority} judges" if len(judgements) > 1 else ""
         return f"{result}, {_describe_scores(means)}{judges}"
-    if is_disputed:
+    if has_dispute:
         return "the judges differ: " + "; ".join(
             f"{judgement.judge} has {_describe_scores(judgement.overalls)}"
             for judgement in judgements

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.metacritique.protocol import NAME, fewest_calls_reading, flow, most_calls_reading
+from core.protocols.metacritique.protocol import NAME, flow
 from core.protocols.metacritique.settings import Settings
 
 PROTOCOL = Protocol(
@@ -14,12 +14,11 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="critique",
-    most_calls_reading=most_calls_reading,
-    fewest_calls_reading=fewest_calls_reading,
     reply_words=lambda settings: int(settings.words * 3 / 4),
     folder=Path(__file__).parent,
     examples=("metacritique", "metacritique-local"),
     sample=True,
+    optional_blanks=("question", "response", "context", "reference"),
     artifact="aius",
     view="pages.watch.parts.critique",
 )

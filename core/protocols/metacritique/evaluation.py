@@ -1,10 +1,11 @@
 """The state of MetaCritique on one item: the turns so far, and which asks they make possible next."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from core.answers import Answer, Claims, Passage, Truth
 from core.critiques import (
     Aiu,
     Critique,
@@ -15,38 +16,22 @@ from core.critiques import (
     reference_critique,
 )
 from core.items import Item
-from core.labels import Target, Value
-from core.protocols.metacritique import readings
-from core.protocols.metacritique.settings import Settings
-from core.protocols.prompt_parts import question_text
-from core.templates import Templates, render
-from core.trace import Ask, Spec, Turn
+from core.labels import Target
+from core.protocols.metacritique.settings import Settings, WritingStep
+from core.protocols.prompt_parts import item_material, question_text
+from core.templates import Material, Templates, render
+from core.trace import Ask, Spec, Turn, unchanged
 
 Step = Literal["reference_answer", "reference_critique", "extract", "precision", "precision_alone", "recall"]
-WRITING_STEPS: tuple[Step, ...] = ("reference_answer", "reference_critique", "extract")
-READERS: Mapping[Step, Callable[[str], Value]] = {
-    "reference_answer": readings.read_text,
-    "reference_critique": readings.read_text,
-    "extract": readings.read_claims,
-    "precision": readings.read_truth,
-    "precision_alone": readings.read_truth,
-    "recall": readings.read_truth,
+WRITING_STEPS: tuple[WritingStep, ...] = get_args(WritingStep)
+ANSWERS: Mapping[Step, Answer[Any]] = {
+    "reference_answer": Passage(noun="answer to the question"),
+    "reference_critique": Passage(noun="critique"),
+    "extract": Claims(reasoning=False),
+    "precision": Truth(),
+    "precision_alone": Truth(),
+    "recall": Truth(),
 }
-RETRY_TEMPLATES: Mapping[Step, str] = {
-    "extract": "again_claims",
-    "precision": "again_truth",
-    "precision_alone": "again_truth",
-    "recall": "again_truth",
-}
-_LINE = r"[^\n]{20,240}"
-_TRUTH = rf'root ::= "Evidence: " {_LINE} "\nReasoning: " {_LINE} "\nTherefore, the claim is " ("true" | "false") "."'
-GRAMMARS: Mapping[Step, str] = {
-    "extract": r'root ::= [^\n]{10,160} ("\n" [^\n]{10,160}){0,7}',
-    "precision": _TRUTH,
-    "precision_alone": _TRUTH,
-    "recall": _TRUTH,
-}
-"""The grammar of each reply (llama.cpp's GBNF), for the local model alone."""
 WRITTEN_REFERENCE_ID = "written-reference"
 """The id of a reference critique that the writer wrote."""
 
@@ -92,7 +77,7 @@ class Evaluation:
         """The reference critique with its AIUs: the item's own, else the written one."""
         critique, text = reference_critique(self.item.critiques), self._written_text("reference_critique")
         if critique is None and text is not None:
-            author = self.settings.effective_writer.name
+            author = self.settings.writer_of("reference_critique").name
             critique = Critique(id=WRITTEN_REFERENCE_ID, author=author, role="reference", text=text)
         return self._with_extracted_aius(critique) if critique else None
 
@@ -115,37 +100,38 @@ class Evaluation:
 
     def ask(self, job: Job, templates: Templates) -> Ask:
         """Return the ask of a job."""
-        prompt = render(templates, job.step, **self._blanks(job))
-        retry_template = RETRY_TEMPLATES.get(job.step)
+        material = {**item_material(self.item, templates, job.step), **self._material(job)}
         return Ask(
             speaker=job.judge,
             step=job.step,
             round=0,
             spec=self._spec(job),
-            prompt=prompt,
-            read=READERS[job.step],
-            retry_prompt=render(templates, retry_template, prompt=prompt) if retry_template else "",
-            grammar=GRAMMARS.get(job.step, ""),
+            prompt=render(templates, job.step, **material, words=self.settings.words),
+            answer=ANSWERS[job.step],
+            value=claim_lines if job.step == "extract" else unchanged,
         )
 
     def _writing_jobs(self) -> list[Job]:
         """Return what depends on no reply: references, and AIUs of given critiques (Sections 2.1, 2.2)."""
-        writer, jobs = self.settings.effective_writer.name, []
+        jobs: list[Job] = []
         if self._needs_precision and self.settings.answer == "first" and self.item.reference is None:
-            jobs.append(Job("reference_answer", writer))
+            jobs.append(self._writing_job("reference_answer"))
         critiques = [*(hypothesis_critiques(self.item.critiques) if self._needs_precision else ())]
         if self._needs_recall:
             reference = reference_critique(self.item.critiques)
-            jobs += [] if reference else [Job("reference_critique", writer)]
+            jobs += [] if reference else [self._writing_job("reference_critique")]
             critiques += [reference] if reference else []
-        return jobs + [Job("extract", writer, critique.id) for critique in critiques if critique.aius is None]
+        return jobs + [self._writing_job("extract", one.id) for one in critiques if one.aius is None]
+
+    def _writing_job(self, step: WritingStep, critique: str = "") -> Job:
+        return Job(step, self.settings.writer_of(step).name, critique)
 
     def _reference_extraction_jobs(self) -> list[Job]:
         """Return the extraction of AIUs from a reference critique that was just written."""
         reference = self.reference if self._needs_recall else None
         if reference is None or reference.aius is not None:
             return []
-        job = Job("extract", self.settings.effective_writer.name, reference.id)
+        job = self._writing_job("extract", reference.id)
         return [] if job in self.turns else [job]
 
     @property
@@ -156,40 +142,59 @@ class Evaluation:
     def _needs_recall(self) -> bool:
         return self.settings.tasks != "precision"
 
-    def _written_text(self, step: Step) -> str | None:
-        turn = self.turns.get(Job(step, self.settings.effective_writer.name))
+    def _written_text(self, step: WritingStep) -> str | None:
+        turn = self.turns.get(self._writing_job(step))
         return turn.reading if turn is not None and isinstance(turn.reading, str) else None
 
     def _with_extracted_aius(self, critique: Critique) -> Critique:
-        turn = self.turns.get(Job("extract", self.settings.effective_writer.name, critique.id))
+        turn = self.turns.get(self._writing_job("extract", critique.id))
         if critique.aius is not None or turn is None or not isinstance(turn.reading, str):
             return critique
         return critique.model_copy(update={"aius": aius_with_text_ids(critique.id, turn.reading.splitlines())})
 
     def _spec(self, job: Job) -> Spec:
         if job.step in WRITING_STEPS:
-            return self.settings.effective_writer.spec
+            return self.settings.writer_of(job.step).spec
         judge = next(judge for judge in self.settings.judges if judge.name == job.judge)
         return judge.recall if job.step == "recall" and judge.recall is not None else judge.spec
 
-    def _blanks(self, job: Job) -> dict[str, object]:
-        """Return the values of a template's blanks (Tables 7, 9, 10 and 11)."""
+    def _material(self, job: Job) -> Mapping[str, Material | list[Material]]:
+        """Return the values of a template's blanks (Tables 7, 9, 10 and 11), besides those of `item_material`."""
         critique = next((one for one in self.item.critiques if one.id == job.critique), self.reference)
-        criticised = {"question": question_text(self.item), "answer": criticised_answer(self.item, critique)}
-        claim = {"claim": job.aiu.text if job.aiu else "", "words": self.settings.words}
+        response = Material("Model-generated answer", criticised_answer(self.item, critique))
+        unjudged = replace(response, required=False)
+        claim = Material("Claim", job.aiu.text if job.aiu else "")
+        critique_text = critique.text if critique else ""
         match job.step:
             case "reference_answer":
-                return {"question": criticised["question"]}
+                return {}
             case "reference_critique":
-                return {**criticised}
+                return {"response": response}
             case "extract":
-                return {"critique": critique.text if critique else ""}
+                shown = [*self._extraction_context(response), Material("Critique", critique_text)]
+                return {"critique": shown, "response": unjudged}
             case "precision":
-                return {**criticised, **claim, "reference_answer": self.answer or ""}
+                answer = Material("Reference answer", self.answer or "", required=False)
+                return {"response": response, "claim": claim, "reference_answer": answer, "reference": answer}
             case "precision_alone":
-                return {**criticised, **claim}
+                return {"response": response, "claim": claim}
             case "recall":
-                return {**claim, "critique": critique.text if critique else ""}
+                return {
+                    "claim": claim,
+                    "reference_text": Material("Reference text", critique_text),
+                    "response": unjudged,
+                }
+
+    def _extraction_context(self, response: Material) -> list[Material]:
+        """Return what precedes a critique whose AIUs are extracted: question and answer, where the settings say so."""
+        if self.settings.extraction == "critique alone":
+            return []
+        return [Material("Question", question_text(self.item)), response]
+
+
+def claim_lines(claims: Sequence[str]) -> str:
+    """Return AIUs one a line; empty where the critique has none."""
+    return "\n".join(" ".join(claim.split()) for claim in claims)
 
 
 def criticised_answer(item: Item, critique: Critique | None) -> str:
@@ -214,12 +219,12 @@ class AiuJudgement:
     @property
     def evidence(self) -> str:
         """The evidence that the judge quotes."""
-        return split_rationale(self.turn.reply)[0] if self.turn else ""
+        return split_rationale(self.turn.statement)[0] if self.turn else ""
 
     @property
     def reasoning(self) -> str:
-        """The judge's reasoning; the whole reply where it has no such part."""
-        return split_rationale(self.turn.reply)[1] if self.turn else ""
+        """The judge's reasoning; the whole rationale where it has no such part."""
+        return split_rationale(self.turn.statement)[1] if self.turn else ""
 
 
 def collect_judgements(evaluation: Evaluation) -> list[AiuJudgement]:
@@ -239,12 +244,14 @@ def collect_judgements(evaluation: Evaluation) -> list[AiuJudgement]:
 
 
 _PARTS = re.compile(r"^\W*(evidence|reasoning)\W*?:\W*", re.I | re.M)
+_VERDICT = re.compile(r"\n\s*\W*(?:final answer|is true)\W*:[^\n]*\s*$", re.I)
 
 
-def split_rationale(reply: str) -> tuple[str, str]:
-    """Return (evidence, reasoning) of a rationale; all of it is reasoning where it does not have these two parts."""
-    pieces = _PARTS.split(reply.strip())
+def split_rationale(statement: str) -> tuple[str, str]:
+    """Return (evidence, reasoning) without the verdict; all of it is reasoning where it does not have these parts."""
+    rationale = _VERDICT.sub("", statement.strip()).strip()
+    pieces = _PARTS.split(rationale)
     parts = {name.lower(): text.strip() for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
     if parts.keys() != {"evidence", "reasoning"} or pieces[0].strip():
-        return "", reply.strip()
+        return "", rationale
     return parts["evidence"], parts["reasoning"]

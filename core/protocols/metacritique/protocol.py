@@ -4,21 +4,25 @@ A critique is split into atomic information units (AIUs). Precision is the share
 recall the share of the reference critique's AIUs that it covers (Eq. 3), F1 their harmonic mean (Eq. 5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from core.critiques import CritiqueScore, hypothesis_critiques, score_critique
+from core.contention import contention, is_disputed
+from core.critiques import CritiqueScore, hypothesis_critiques, score_bounds, score_critique
 from core.items import Item
-from core.labels import Kind, Opinion, Target, Value
+from core.labels import Kind, Opinion, Target
 from core.problems import Problem
 from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Evaluation, Job, collect_judgements
 from core.protocols.metacritique.settings import Settings
 from core.templates import Templates
-from core.trace import Ask, Flow, Outcome, Turn, Verdict
+from core.trace import Flow, Outcome, Turn, Verdict
 
 NAME = "metacritique"
+SCORES: Mapping[str, Literal["precision", "recall", "f1"]] = {"P": "precision", "R": "recall", "F1": "f1"}
+SLACK = 1e-9
+"""Bounds closer than this are equal."""
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -65,14 +69,26 @@ def replay_turns(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> R
     return Replay(evaluation, (), numbers)
 
 
-def critique_scores(evaluation: Evaluation) -> dict[tuple[str, str], CritiqueScore]:
+@dataclass(frozen=True)
+class ScoreRange:
+    """A critique's scores by one judge, and the least and the most that they can be where judgements are unreadable."""
+
+    score: CritiqueScore
+    low: CritiqueScore
+    high: CritiqueScore
+    unread: int
+    """AIUs without a readable judgement."""
+    aius: int
+
+
+def critique_scores(evaluation: Evaluation) -> dict[tuple[str, str], ScoreRange]:
     """Return precision, recall and F1 by (judge, critique)."""
     values: dict[tuple[str, str, Kind], list[bool | None]] = {}
     for judgement in collect_judgements(evaluation):
         key = (judgement.judge, judgement.critique, judgement.target.kind)
         values.setdefault(key, []).append(judgement.value)
     return {
-        (judge.name, critique.id): score_critique(
+        (judge.name, critique.id): _score_range(
             values.get((judge.name, critique.id, "aiu_precision"), ()),
             values.get((judge.name, critique.id, "aiu_recall"), ()),
         )
@@ -81,26 +97,34 @@ def critique_scores(evaluation: Evaluation) -> dict[tuple[str, str], CritiqueSco
     }
 
 
+def _score_range(factual: Sequence[bool | None], covered: Sequence[bool | None]) -> ScoreRange:
+    low, high = score_bounds(factual, covered)
+    together = (*factual, *covered)
+    return ScoreRange(score_critique(factual, covered), low, high, together.count(None), len(together))
+
+
 def conclude(evaluation: Evaluation) -> Verdict:
     """Return an opinion for each AIU. Disputed where judges differ on one; no verdict where one could not be judged."""
     judgements, scores = collect_judgements(evaluation), critique_scores(evaluation)
-    values: dict[Target, set[bool | None]] = {}
+    values: dict[Target, list[bool | None]] = {}
     for judgement in judgements:
-        values.setdefault(judgement.target, set()).add(judgement.value)
+        values.setdefault(judgement.target, []).append(judgement.value)
     missing = missing_inputs(evaluation)
+    distance = max((one for judged in values.values() if (one := contention(judged)) is not None), default=None)
     outcome: Outcome = "agreed"
-    if any({True, False} <= judged for judged in values.values()):
+    if is_disputed(distance, evaluation.settings.dispute_threshold):
         outcome = "disputed"
     elif missing or any(None in judged for judged in values.values()):
         outcome = "no_verdict"
     has_one_judge = len(evaluation.settings.judges) == 1
-    f1 = {critique: score.f1 for (_, critique), score in scores.items() if score.f1 is not None}
-    lines = [_describe_score(judge, critique, score, has_one_judge) for (judge, critique), score in scores.items()]
+    f1 = {critique: rated.score.f1 for (_, critique), rated in scores.items() if rated.score.f1 is not None}
+    lines = [_describe_score(judge, critique, rated, has_one_judge) for (judge, critique), rated in scores.items()]
     return Verdict(
         outcome=outcome,
         value=(f1 or None) if has_one_judge else None,
         reason="; ".join([*missing, *lines]),
         opinions=tuple(_opinion(judgement, stage) for stage in ("last", "verdict") for judgement in judgements),
+        contention=distance,
     )
 
 
@@ -114,25 +138,6 @@ def missing_inputs(evaluation: Evaluation) -> list[str]:
     return missing
 
 
-def most_calls_reading(settings: Settings, ask: Ask) -> Value:
-    """Return readings with about as many AIUs as the critiques of models have (Table 1)."""
-    return _typical_reading(ask, aius=8)
-
-
-def fewest_calls_reading(settings: Settings, ask: Ask) -> Value:
-    """Return readings with about as many AIUs as the critiques of people have (Table 1)."""
-    return _typical_reading(ask, aius=3)
-
-
-def _typical_reading(ask: Ask, aius: int) -> Value:
-    match ask.step:
-        case "extract":
-            return "\n".join(f"The answer has the flaw number {number}." for number in range(aius))
-        case "reference_answer" | "reference_critique":
-            return "words " * 80
-    return True
-
-
 def _opinion(judgement: AiuJudgement, stage: Literal["last", "verdict"]) -> Opinion:
     return Opinion(
         kind=judgement.target.kind,
@@ -144,8 +149,16 @@ def _opinion(judgement: AiuJudgement, stage: Literal["last", "verdict"]) -> Opin
     )
 
 
-def _describe_score(judge: str, critique: str, score: CritiqueScore, has_one_judge: bool) -> str:
-    """Return `human: P 0.71, R 0.40, F1 0.51`."""
-    parts = [("P", score.precision), ("R", score.recall), ("F1", score.f1)]
-    text = ", ".join(f"{name} {'–' if value is None else format(value, '.2f')}" for name, value in parts)
-    return f"{critique}: {text}" if has_one_judge else f"{judge} on {critique}: {text}"
+def _describe_score(judge: str, critique: str, rated: ScoreRange, has_one_judge: bool) -> str:
+    """Return `human: P 0.71, R 0.40, F1 0.51`; with ranges and the number of unreadable judgements where there are."""
+    text = ", ".join(f"{name} {describe_range(rated, field)}" for name, field in SCORES.items())
+    unread = f"; {rated.unread} of {rated.aius} judgements were unreadable" if rated.unread else ""
+    return f"{critique}: {text}{unread}" if has_one_judge else f"{judge} on {critique}: {text}{unread}"
+
+
+def describe_range(rated: ScoreRange, field: Literal["precision", "recall", "f1"]) -> str:
+    """Return `0.71`, or `0.71 (0.50 to 0.80)` where unreadable judgements could change it; "–" where undefined."""
+    value, low, high = (getattr(score, field) for score in (rated.score, rated.low, rated.high))
+    text = "–" if value is None else f"{value:.2f}"
+    is_open = low is not None and high is not None and high - low > SLACK
+    return f"{text} ({low:.2f} to {high:.2f})" if is_open else text

@@ -5,9 +5,12 @@ from typing import Literal
 from pydantic import ConfigDict, Field, field_validator
 
 from core import protocols
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.protocols import check_unique_names
 from core.trace import Spec
+
+WritingStep = Literal["reference_answer", "reference_critique", "extract"]
 
 
 class CritiqueJudge(protocols.Judge):
@@ -28,6 +31,18 @@ class Settings(Frozen):
     writer: CritiqueJudge | None = None
     """The model that writes what the item does not have: the reference answer, the reference critique, the AIUs. Empty:
     the first judge. The paper advises the best available model, whichever model judges."""
+    answer_writer: protocols.Judge | None = None
+    """Another model for the reference answer. Empty: the writer."""
+    critique_writer: protocols.Judge | None = None
+    """Another model for the reference critique. Empty: the writer."""
+    extractor: protocols.Judge | None = None
+    """Another model for the AIUs. Empty: the writer."""
+    extraction: Literal["critique alone", "with question and answer"] = "critique alone"
+    """What the model reads that splits a critique into AIUs. The paper shows it the critique alone (Table 9); with the
+    question and the answer it can resolve what the critique refers to."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention of the judges on any AIU above which the verdict is disputed: two judges that differ have 1, two
+    against one 0.5; 0 disputes every difference."""
     tasks: Literal["both", "precision", "recall"] = "both"
     """The tasks to run. F1 needs both. Recall says little for creative tasks, where critiques differ because good
     answers do (Section 8)."""
@@ -48,3 +63,12 @@ class Settings(Frozen):
     def effective_writer(self) -> CritiqueJudge:
         """The writer, by default the first judge."""
         return self.writer or self.judges[0]
+
+    def writer_of(self, step: WritingStep) -> protocols.Judge:
+        """Return the model that writes the reference answer, the reference critique, or the AIUs."""
+        own = {
+            "reference_answer": self.answer_writer,
+            "reference_critique": self.critique_writer,
+            "extract": self.extractor,
+        }
+        return own[step] or self.effective_writer

@@ -17,7 +17,7 @@ from core.labels import Opinion, Value
 from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.choices import describe_choice, in_item_order
-from core.protocols.prompt_parts import criterion_text, item_material, refuse_images
+from core.protocols.prompt_parts import criterion_text, item_material
 from core.protocols.scaleeval.settings import Settings, Stopping
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
@@ -60,7 +60,6 @@ def start_debate(item: Item, settings: Settings, rng: Random, templates: Templat
     """Draw the order of responses and speakers, and format the criterion."""
     if len(item.responses) != 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
-    refuse_images(item, "ScaleEval")
     shown, speakers = [1, 2], list(settings.judges)
     if settings.shuffle_responses:
         rng.shuffle(shown)

@@ -18,7 +18,7 @@ from core.labels import Kind, Opinion, Value
 from core.problems import Problem
 from core.protocols import ratings
 from core.protocols.choices import describe_choice, in_item_order
-from core.protocols.prompt_parts import criterion_text, item_material, question_text, refuse_images
+from core.protocols.prompt_parts import criterion_text, item_material, question_text
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
@@ -30,7 +30,6 @@ def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templa
     """E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
     if len(item.responses) != 2:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
-    refuse_images(item, "the single judge on a pair")
     order = [1, 2]
     if settings.shuffle_responses and not settings.both_orders:
         rng.shuffle(order)

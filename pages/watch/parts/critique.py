@@ -6,15 +6,15 @@ from typing import Any
 import streamlit as st
 
 from core.aiu_spans import locate_aius, split_text
-from core.critiques import Critique, CritiqueScore
+from core.critiques import Critique
 from core.items import Item
 from core.labels import Kind
 from core.protocols.metacritique import protocol as metacritique
 from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Job, collect_judgements
-from core.protocols.metacritique.protocol import Replay
+from core.protocols.metacritique.protocol import Replay, ScoreRange
 from core.protocols.metacritique.settings import Settings
-from core.trace import Event, TurnCompleted
-from pages.parts import assets, resources, shell
+from core.trace import Event, Turn, TurnCompleted
+from pages.parts import assets, numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import turns
 from storage import aius, database, traces
@@ -75,16 +75,24 @@ def draw_written_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, in
     written = [(job, turn) for job, turn in replay.evaluation.turns.items() if job.step in WRITING_STEPS]
     if not written:
         return
-    with st.expander(
-        f"Written by {escape_markdown(replay.evaluation.settings.effective_writer.name)}: {len(written)} texts"
-    ):
+    writers = ", ".join(dict.fromkeys(escape_markdown(job.judge) for job, _ in written))
+    with st.expander(f"Written by {writers}: {len(written)} texts"):
         for job, turn in written:
             st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(job.critique)}**".replace(" **", "**"))
             st.markdown(
-                sanitize_markdown(turn.reply) if turn.reading is not None else f"*{escape_markdown(turn.problem)}*"
+                sanitize_markdown(written_text(turn))
+                if turn.reading is not None
+                else f"*{escape_markdown(turn.problem)}*"
             )
             st.caption(turns.format_usage(turn.usage))
             turns.draw_prompt(trace.id, seq_by_job[job])
+
+
+def written_text(turn: Turn) -> str:
+    """Return a written text; AIUs as a list."""
+    if turn.step != "extract":
+        return str(turn.reading)
+    return "\n".join(f"- {claim}" for claim in str(turn.reading).splitlines()) or "*No claim.*"
 
 
 def choose_critique(replay: Replay) -> Critique | None:
@@ -105,14 +113,18 @@ def choose_critique(replay: Replay) -> Critique | None:
 
 
 def draw_scores(replay: Replay, critique: Critique) -> None:
-    """Draw `P 0.71 · R 0.40 · F1 0.51` for each judge."""
+    """Draw `P 0.71 · R 0.40 · F1 0.51` for each judge, with ranges where judgements are missing."""
     scores = metacritique.critique_scores(replay.evaluation)
     judges = replay.evaluation.settings.judges
     with st.container(horizontal=True, gap="large"):
         for judge in judges:
             with st.container(width="content", gap=None):
                 st.caption(escape_markdown(judge.name))
-                st.markdown(f"### {_format_scores(scores[judge.name, critique.id])}")
+                rated = scores[judge.name, critique.id]
+                st.markdown(f"### {_format_scores(rated)}")
+                if rated.unread:
+                    missing = numbers.format_count(rated.unread, "judgement")
+                    st.caption(f"{missing} of {rated.aius} missing; in parentheses what they could change.")
 
 
 def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: Mapping[Job, int], live: bool) -> None:
@@ -221,6 +233,7 @@ def _critique_name(critique: Critique) -> str:
     return critique.author if critique.author == critique.id else f"{critique.author} ({critique.id})"
 
 
-def _format_scores(score: CritiqueScore) -> str:
-    named = (("P", score.precision), ("R", score.recall), ("F1", score.f1))
-    return " · ".join(f"{name} {'–' if value is None else format(value, '.2f')}" for name, value in named)
+def _format_scores(scores: ScoreRange) -> str:
+    return " · ".join(
+        f"{name} {metacritique.describe_range(scores, field)}" for name, field in metacritique.SCORES.items()
+    )

@@ -84,15 +84,16 @@ def run_scripted(
 
 
 def worked_example_reply(ask: Ask) -> str:
-    """Return the reply of the worked example to an ask."""
+    """Return the reply of the worked example to an ask, or to its second attempt."""
+    prompt = ask.history[0] if ask.history else ask.prompt
     match ask.step:
         case "reference_answer":
             return RIGHT
         case "reference_critique":
             return REFERENCE
         case "extract":
-            is_critique = ask.prompt.endswith(f"input:\n{CRITIQUE}\nclaims:")
+            is_critique = f"<critique>\n{CRITIQUE}\n</critique>" in prompt
             return "\n".join(f"{n}. {text}" for n, text in enumerate(CLAIMS if is_critique else POINTS, 1))
-    claim = ask.prompt.rpartition("<claim>\n")[2].partition("\n<verify claim>")[0]
+    claim = prompt.rpartition("<claim>\n")[2].partition("\n</claim>")[0]
     value = (CLAIMS | POINTS)[claim]
-    return f"Evidence: what the texts say.\nReasoning: so it is.\nTherefore, the claim is {str(value).lower()}."
+    return f"Evidence: what the texts say.\nReasoning: so it is.\nFinal answer: {str(value).lower()}"

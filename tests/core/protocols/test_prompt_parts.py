@@ -4,15 +4,13 @@ from random import Random
 
 import pytest
 
-from core.items import Criterion, Item, Response
-from core.problems import Problem
+from core.items import Criterion
 from core.protocols.prompt_parts import (
     CRITERION_FORMATS,
     CriterionFormat,
     criterion_text,
     drop_level_name,
     mask_letters,
-    refuse_images,
     replace_letters_with_symbols,
     reverse_words,
     shuffle_words,
@@ -68,12 +66,3 @@ def test_a_criterion_without_a_rubric_is_its_definition() -> None:
 def test_a_definition_precedes_the_levels() -> None:
     both = Criterion(name="clarity", definition="Easy to follow.", rubric=("Bad - is bad",))
     assert criterion_text(both, "general", Random(0)) == 'Easy to follow.\n"1": "Bad - is bad"'
-
-
-@pytest.mark.parametrize(
-    "fields", [{"image": "map.png"}, {"responses": (Response(text=""), Response(text="", image="map.png"))}]
-)
-def test_a_protocol_that_sends_no_images_refuses_an_item_with_one(fields: dict) -> None:
-    with pytest.raises(Problem, match="Item i has an image; ScaleEval sends none"):
-        refuse_images(Item(id="i", prompt="Where?", **fields), "ScaleEval")
-    refuse_images(Item(id="i", prompt="Where?"), "ScaleEval")

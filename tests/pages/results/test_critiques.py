@@ -30,6 +30,14 @@ def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:
     assert "Pairs of critiques by models" not in page_text(app)
 
 
+def test_unread_judgements_show_as_coverage_and_possible_scores(sample: None) -> None:
+    app = switch_to("results/critiques", study="s", source="judge B", level="micro")
+    board = app.dataframe[0].value
+    of_model = board[board["Author"] == "model K"].iloc[0]
+    assert (of_model["Coverage"], of_model["Possible P"], of_model["Possible R"]) == ("98%", "0.79 to 0.81", "")
+    assert "Possible: what the score would be" in page_text(app)
+
+
 def test_an_author_in_the_address_lists_their_critiques(sample: None) -> None:
     app = switch_to("results/critiques", study="s", author="model K", source="judge B")
     assert "Selected: 6 critiques by model K" in page_text(app)

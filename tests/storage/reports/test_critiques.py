@@ -97,6 +97,26 @@ def test_an_unreadable_reply_is_not_counted_as_false(engine: Engine) -> None:
     assert not [r for r in board.rows if r.source == "people" and r.author != "reference"]
 
 
+def test_unread_judgements_have_a_coverage_and_the_range_that_they_leave_open(engine: Engine) -> None:
+    records = [*run_records("r", "judge", "i", "a", "1?01"), *run_records("r2", "judge", "i", "b", "11??")]
+    board = import_leaderboard(engine, ItemRecord(item=make_item()), *records)
+    rows = {(row.author, row.level): row for row in board.rows if row.source == "judge"}
+    of_a = rows["a", "micro"]
+    assert (of_a.unread, of_a.coverage) == (1, 0.75)
+    assert of_a.precision_range == (0.5, 1.0) and of_a.recall_range is None
+    assert of_a.f1_range == (0.5, pytest.approx(2 / 3))
+    together = rows["llm", "macro"]
+    assert (together.unread, together.coverage) == (3, 5 / 8)
+    assert together.recall_range == (0.25, 0.75)
+    assert together.f1_range == (0.25, pytest.approx((2 / 3 + 1) / 2))
+
+
+def test_where_everything_is_read_no_range_is_open(engine: Engine) -> None:
+    board = import_leaderboard(engine, ItemRecord(item=make_item()), *run_records("r", "judge", "i", "a", "1101"))
+    (row,) = [row for row in board.rows if (row.author, row.source, row.level) == ("a", "judge", "micro")]
+    assert (row.unread, row.coverage, row.f1_range) == (0, 1.0, None)
+
+
 def test_the_newest_run_of_a_judge_counts(engine: Engine) -> None:
     board = import_leaderboard(
         engine,

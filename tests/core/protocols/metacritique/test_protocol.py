@@ -1,6 +1,7 @@
 """Critiques judged by scripted models, after Section 2 of the paper."""
 
 import itertools
+from random import Random
 
 import pytest
 from pydantic import ValidationError
@@ -8,15 +9,19 @@ from pydantic import ValidationError
 from core.critiques import Critique, aius_with_numbers
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
+from core.problems import Problem
+from core.protocols import Judge
 from core.protocols.metacritique.evaluation import collect_judgements, split_rationale
 from core.protocols.metacritique.protocol import Replay, critique_scores, replay_turns
 from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Spec, TraceFailed, TurnCompleted
 from tests.core.protocols.critiques import (
+    ANSWER,
     CLAIMS,
     CRITIQUE,
     POINTS,
+    QUESTION,
     REFERENCE,
     RIGHT,
     make_complete_item,
@@ -26,6 +31,7 @@ from tests.core.protocols.critiques import (
     run_scripted,
     worked_example_reply,
 )
+from tests.core.protocols.scripted_runs import start_flow
 from tests.golden.files import assert_golden
 
 
@@ -102,13 +108,133 @@ def test_the_prompt_without_a_reference_answer_matches_its_golden_file() -> None
     )
 
 
+def test_the_requests_as_json_match_their_golden_files() -> None:
+    first = next(start_flow("metacritique", make_settings(), make_item()))
+    extract = next(ask for ask in first if ask.step == "extract")
+    precision, *_ = next(start_flow("metacritique", make_settings(), make_complete_item()))
+    assert_golden("metacritique/extract_json.txt", extract.request("json"))
+    assert_golden("metacritique/precision_json.txt", precision.request("json"))
+    answer = next(ask for ask in first if ask.step == "reference_answer")
+    assert answer.answer is not None and not answer.answer.structured
+
+
+def test_extraction_sees_question_and_answer_where_the_settings_say_so() -> None:
+    def prompt(**fields: str) -> str:
+        first = next(start_flow("metacritique", make_settings(**fields), make_item()))
+        return next(ask.prompt for ask in first if ask.step == "extract")
+
+    assert QUESTION not in prompt() and ANSWER not in prompt()
+    with_context = prompt(extraction="with question and answer")
+    assert f"<question>\n{QUESTION}\n</question>" in with_context
+    assert f"<model_generated_answer>\n{ANSWER}\n</model_generated_answer>" in with_context
+
+
+def test_the_wording_of_table_10_can_be_pasted() -> None:
+    pasted = (
+        "You should think step by step for verifying the claim.\n\n<input question>\n\n$question\n\n"
+        "<model-generated answer>\n\n$response\n\n<reference answer>\n\n$reference\n\n<claim>\n\n$claim\n\n"
+        "<verify claim>"
+    )
+    templates = PROTOCOLS["metacritique"].prompts_with({"precision": pasted})
+    item = make_complete_item()
+    ask = next(PROTOCOLS["metacritique"].flow(item, make_settings(), Random(0), templates))[0]
+    assert "<reference_answer>\n" + RIGHT in ask.prompt
+    assert ask.request().endswith('or "Final answer: false" if the claim is false.')
+
+
+def test_a_template_that_calls_the_response_answer_is_refused() -> None:
+    templates = PROTOCOLS["metacritique"].prompts_with({"precision": "$question $answer $reference_answer $claim"})
+    with pytest.raises(Problem, match=r'The prompt "precision" leaves out \$response, which it has to contain'):
+        next(PROTOCOLS["metacritique"].flow(make_complete_item(), make_settings(), Random(0), templates))
+
+
 @pytest.mark.parametrize("step", ["extract", "precision"])
-def test_an_unreadable_reply_is_retried_once(step: str) -> None:
+def test_an_unreadable_reply_is_requested_again_with_the_reason(step: str) -> None:
     trace = run_scripted(
         lambda ask: "" if ask.step == step else worked_example_reply(ask), make_settings(), make_item()
     )
-    name = "retry_claims" if step == "extract" else "retry_truth"
-    assert_golden(f"metacritique/{name}.txt", next(ask.prompt for ask in trace.asked if "once more" in ask.prompt))
+    second = next(ask for ask in trace.asked if ask.history)
+    assert second.step == step
+    assert_golden(f"metacritique/retry_{step}.txt", second.prompt)
+
+
+@pytest.mark.parametrize(
+    "reply", ["I'm sorry, but I cannot help with that.", "Sure! Here are the claims:", "Let me know if you need more."]
+)
+def test_a_refusal_or_an_announcement_is_no_aiu(reply: str) -> None:
+    trace = run_scripted(
+        lambda ask: reply if ask.step == "extract" else worked_example_reply(ask), make_settings(), make_item()
+    )
+    assert trace.verdict and trace.verdict.outcome == "no_verdict" and not trace.verdict.opinions
+    assert trace.verdict.reason.startswith("no AIUs of model: ")
+
+
+def test_an_announcement_and_a_courtesy_around_claims_are_no_aius() -> None:
+    reply = "Sure! Here are the claims:\n\n1. One holds.\n2. Two **fails**.\n\nLet me know if you need more."
+    trace = run_scripted(
+        lambda ask: reply if ask.step == "extract" else worked_example_or_true(ask),
+        make_settings(tasks="precision"),
+        make_item(),
+    )
+    assert [turn.reading for turn in trace.turns if turn.step == "extract"] == ["One holds.\nTwo fails."]
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("The claim is true because the reference answer says so.", True),
+        ("The claim is false because it is not mentioned.", False),
+        ("Therefore, the claim is false, since nothing in the text says it.", False),
+        ("Evidence: none.\nReasoning: it does not follow.\n\n**Final answer:** False", False),
+        ('{"reasoning": "It is said.", "is_true": true}', True),
+    ],
+)
+def test_a_verdict_is_read_with_or_without_a_reason(reply: str, value: bool) -> None:
+    trace = run_scripted(lambda ask: reply, make_settings(), make_complete_item())
+    assert set(trace.values_by_part("aiu_precision").values()) == {value}
+
+
+def test_every_stage_can_have_a_model_of_its_own() -> None:
+    judge = CritiqueJudge(name="j", spec=Spec(model="m-precision"), recall=Spec(model="m-recall"))
+    stages = {
+        name: Judge(name=name, spec=Spec(model=f"m-{name}"))
+        for name in ("answer_writer", "critique_writer", "extractor")
+    }
+    settings = make_settings(**stages).model_copy(update={"judges": (judge,)})
+    trace = run_scripted(worked_example_reply, settings, make_item())
+    assert {ask.step: ask.spec.model for ask in trace.asked} == {
+        "reference_answer": "m-answer_writer",
+        "reference_critique": "m-critique_writer",
+        "extract": "m-extractor",
+        "precision": "m-precision",
+        "recall": "m-recall",
+    }
+    assert trace.verdict and trace.verdict.reason == "model: P 0.71, R 0.40, F1 0.51"
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "outcome", "contention"),
+    [
+        ("ab", "", "agreed", 0.0),
+        ("a", "b", "disputed", 1.0),
+        ("ab", "c", "agreed", 0.5),
+        ("ab", "cd", "disputed", pytest.approx(2 / 3)),
+        ("abcd", "e", "agreed", 0.25),
+    ],
+)
+def test_contention_decides_whether_judges_are_disputed(true, false, outcome, contention) -> None:
+    trace = run_scripted(
+        lambda ask: str(ask.speaker in true).lower(), make_settings(true + false), make_complete_item()
+    )
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.contention) == (outcome, contention)
+
+
+def test_scores_have_the_range_that_unreadable_judgements_leave_open() -> None:
+    replies = iter(["true", "no idea", "no idea", "true"])
+    trace = run_scripted(lambda ask: next(replies), make_settings(), make_complete_item())
+    assert trace.verdict and trace.verdict.reason == (
+        "c1: P 1.00 (0.50 to 1.00), R 1.00, F1 1.00 (0.67 to 1.00); 1 of 3 judgements were unreadable"
+    )
 
 
 def test_an_unreadable_judgement_is_left_out_and_not_counted_as_false() -> None:
@@ -118,7 +244,7 @@ def test_an_unreadable_judgement_is_left_out_and_not_counted_as_false() -> None:
     assert list(trace.values_by_part("aiu_precision").values()) == [None, True]
     assert trace.verdict.reason.startswith("c1: P 1.00")
     unread = next(o for o in trace.verdict.opinions if o.value is None)
-    assert unread.problem == "the last sentence does not say that the claim is true, or that it is false"
+    assert unread.problem == "it does not say that the claim is true, or that it is false"
 
 
 def make_item_with_two_aius() -> object:
@@ -133,8 +259,10 @@ def make_item_with_two_aius() -> object:
 
 def test_without_a_readable_judgement_the_scores_are_undefined() -> None:
     trace = run_scripted(lambda ask: Reply(text="", finish="refused"), make_settings(), make_complete_item())
-    assert trace.verdict and trace.verdict.value is None
-    assert trace.verdict.reason == "c1: P –, R –, F1 –"
+    assert trace.verdict and trace.verdict.value is None and trace.verdict.contention is None
+    assert trace.verdict.reason == (
+        "c1: P – (0.00 to 1.00), R – (0.00 to 1.00), F1 – (0.00 to 1.00); 3 of 3 judgements were unreadable"
+    )
     assert {o.problem for o in trace.verdict.opinions} == {"the model refused to answer"}
 
 
@@ -224,7 +352,7 @@ def test_a_replay_of_an_unfinished_trace_lists_the_pending_jobs() -> None:
     assert after(0, 3, 5).evaluation.answer is None
     assert [job.step for job in after(0, 3, 5).pending] == ["reference_answer"]
     assert [job.aiu.text for job in after(4, 8).pending if job.aiu] == [next(iter(CLAIMS)), list(CLAIMS)[4]]
-    assert after().pending == () and critique_scores(after().evaluation)["a", "model"].recall == 2 / 5
+    assert after().pending == () and critique_scores(after().evaluation)["a", "model"].score.recall == 2 / 5
     assert sorted(after().ask_numbers.values()) == list(range(16))
 
 
@@ -232,8 +360,9 @@ def test_a_rationale_is_split_into_evidence_and_reasoning() -> None:
     trace = run_scripted(worked_example_reply, make_settings(), make_item())
     numbered = {e.ask: e.turn for e in trace.events if isinstance(e, TurnCompleted)}
     first = collect_judgements(replay_turns(make_item(), make_settings(), numbered).evaluation)[0]
-    assert (first.evidence, first.reasoning.splitlines()[0]) == ("what the texts say.", "so it is.")
+    assert (first.evidence, first.reasoning) == ("what the texts say.", "so it is.")
     assert split_rationale("It follows.\nTrue") == ("", "It follows.\nTrue")
+    assert split_rationale("Evidence: a\nReasoning: b\n\nIs true: false") == ("a", "b")
     assert split_rationale("**Evidence:** a\n**Reasoning:** b: c") == ("a", "b: c")
 
 
@@ -265,4 +394,4 @@ def test_an_estimate_counts_given_aius_and_assumes_typical_numbers_otherwise() -
     estimate = estimate_run(PROTOCOLS["metacritique"], [make_complete_item()], make_settings())
     assert (estimate.calls_at_least, estimate.calls_at_most) == (3, 3)
     estimate = estimate_run(PROTOCOLS["metacritique"], [make_item()], make_settings())
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (4 + 6, 4 + 16)
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (4, 4 + 16)

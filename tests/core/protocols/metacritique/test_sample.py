@@ -59,7 +59,7 @@ def test_several_outcomes_and_every_kind_of_unreadable_reply_occur():
         if isinstance(event, TurnCompleted)
     }
     assert any("refused" in problem for problem in problems)
-    assert any("last sentence" in problem for problem in problems)
+    assert any("does not say" in problem for problem in problems)
     assert any(isinstance(event, ReplyUnreadable) for trace in records(TraceRecord) for event in trace.events)
     assert all(isinstance(trace.events[-1], VerdictReached) for trace in records(TraceRecord))
 
