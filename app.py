@@ -90,6 +90,7 @@ def draw_app() -> None:
                     url_path="aspect_weights",
                 ),
                 st.Page(PAGES / "label" / "adjudication.py", title="Adjudication", icon=":material/gavel:"),
+                st.Page(PAGES / "label" / "inbox.py", title="Inbox", icon=":material/inbox:"),
             ],
             "Results": [
                 st.Page(
@@ -102,6 +103,7 @@ def draw_app() -> None:
             ],
             "Setup": [
                 st.Page(PAGES / "setup" / "studies.py", title="Studies", icon=":material/folder_open:"),
+                st.Page(PAGES / "setup" / "annotators.py", title="Annotators", icon=":material/group:"),
                 st.Page(PAGES / "setup" / "runs.py", title="Runs", icon=":material/play_circle:"),
             ],
         }

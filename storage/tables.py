@@ -267,6 +267,22 @@ class MarkRow(Table, table=True):
     fingerprint: str
 
 
+class ReplyRow(Table, table=True):
+    """A reply to an annotator's flag or note on a target. Rows are never changed; the newest tells open from closed."""
+
+    __tablename__ = "reply"
+    __table_args__ = (Index(None, "target_id", "annotator_id"),)
+    id: int = Field(default=None, primary_key=True)
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    """Who flagged or noted."""
+    author_id: int = Field(sa_column=_owner_column("annotator.id"))
+    """Who replied."""
+    text: str = Field(default="", sa_column=Column(Text, nullable=False))
+    closed: bool = False
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
 class AdjudicationRow(Table, table=True):
     """An adjudication. Rows are never changed or deleted; the newest of a target is the current one."""
 

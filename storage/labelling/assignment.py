@@ -33,6 +33,11 @@ def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool
     return not group or annotator in group
 
 
+def is_named(rules: StudyRules, name: str) -> bool:
+    """Return whether a study names somebody as one of its annotators."""
+    return name in rules.annotators or any(name in group for group in rules.groups.values())
+
+
 def may_label(session: Session, work: "Work", task: "Task") -> bool:
     """Return whether a task is assigned to the annotator."""
     rules = work.study.rules

@@ -1,7 +1,7 @@
 """The annotators of a study: labels, pace, time per target, agreement, drift and changes after the reveal."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
@@ -105,6 +105,7 @@ class AnnotatorSummary:
     name: str
     labels: int
     """Targets with a current label."""
+    by_kind: Mapping[str, int]
     first: datetime | None
     last: datetime | None
     pace: Pace
@@ -190,6 +191,7 @@ def _summary(
     return AnnotatorSummary(
         name=name,
         labels=len(current),
+        by_kind=Counter(event.kind for event in current),
         first=min(times, default=None),
         last=max(times, default=None),
         pace=measure_pace(events),

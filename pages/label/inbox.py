@@ -1,0 +1,129 @@
+"""The inbox: annotators' flags and notes, answered and closed."""
+
+import streamlit as st
+
+from core.problems import Problem
+from pages.label.parts import evidence
+from pages.parts import paging, resources, shell
+from pages.parts.text import escape_markdown, truncate
+from storage import database, labels
+from storage.labelling import assignment, inbox
+from storage.labelling.inbox import Thread
+from storage.studies import Study
+
+LISTS = ("Open", "Closed")
+THREADS_PER_PAGE = 50
+
+
+def draw_list(threads: list[Thread], *, closed: bool) -> None:
+    """Draw the threads of one list without their texts; a click opens one."""
+    listed = [thread for thread in threads if thread.closed == closed]
+    if not listed:
+        st.info("Nothing was closed yet." if closed else "No open flags or notes.")
+        return
+    page = paging.current_page("page", len(listed), THREADS_PER_PAGE)
+    shown = paging.page_slice(listed, page, THREADS_PER_PAGE)
+    table = st.dataframe(
+        [_row(thread) for thread in shown],
+        key=f"threads_{closed}_{page}",
+        on_select="rerun",
+        selection_mode="single-cell",
+        hide_index=True,
+        height=min(38 + 35 * len(shown), 740),
+        column_config={"Last change": st.column_config.DatetimeColumn(format="distance")},
+    )
+    paging.draw_pagination("page", len(listed), THREADS_PER_PAGE, bind="query-params")
+    if table.selection.cells:
+        thread = shown[table.selection.cells[0][0]]
+        st.query_params.update({"on": str(thread.target_id), "of": thread.annotator})
+        st.rerun()
+
+
+def _row(thread: Thread) -> dict[str, object]:
+    what = ", ".join(name for name, on in (("flag", thread.flagged), ("note", bool(thread.note))) if on)
+    return {
+        "Annotator": thread.annotator,
+        "Item": thread.target.item,
+        "Criterion": thread.target.criterion,
+        "What": what or "withdrawn",
+        "Replies": sum(bool(reply.text) for reply in thread.replies),
+        "Last change": thread.newest,
+    }
+
+
+def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> None:
+    """Draw one thread; what another annotator wrote may say how to label, so that the view is recorded."""
+    if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
+        close_thread()
+    if name != thread.annotator:
+        with database.writing(resources.engine()) as session:
+            labels.record_view(session, study.id, thread.target, name)
+    names = " · ".join(filter(None, (thread.target.item, thread.target.criterion)))
+    st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
+    with st.container(border=True):
+        flag = " · :material/flag: flagged" if thread.flagged else ""
+        st.caption(f"**{escape_markdown(thread.annotator)}**{flag}")
+        if thread.note:
+            st.html(evidence.draw_text(thread.note))
+    for reply in thread.replies:
+        with st.container(border=True):
+            at = reply.at.astimezone(shell.time_zone())
+            st.caption(f"**{escape_markdown(reply.author)}** · {at:%Y-%m-%d %H:%M}{' · closed' * reply.closed}")
+            if reply.text:
+                st.html(evidence.draw_text(reply.text))
+    draw_reply(study, name, thread, may_close=may_reply)
+    if may_reply:
+        st.page_link(
+            shell.page_path("label/adjudication.py"),
+            label="Labels of this item",
+            icon=":material/gavel:",
+            query_params={"study": study.name, "case": str(thread.target_id)},
+        )
+
+
+def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> None:
+    """Draw the form of a reply."""
+    with st.form("reply", clear_on_submit=True, border=False):
+        text = st.text_area("Reply", height=90, key="reply_text", max_chars=inbox.LONGEST_REPLY)
+        with st.container(horizontal=True):
+            send = st.form_submit_button("Reply", type="primary")
+            close = may_close and not thread.closed and st.form_submit_button("Reply and close")
+    if send or close:
+        with database.writing(resources.engine()) as session:
+            inbox.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
+        st.rerun()
+
+
+def close_thread() -> None:
+    """Return to the list."""
+    for parameter in ("on", "of"):
+        st.query_params.pop(parameter, None)
+    st.rerun()
+
+
+def requested_thread(threads: list[Thread]) -> Thread | None:
+    """Return the thread that the address names, if any."""
+    target_id, annotator = shell.number_parameter("on"), st.query_params.get("of")
+    if target_id is None or annotator is None:
+        return None
+    found = next((one for one in threads if one.target_id == target_id and one.annotator == annotator), None)
+    if found is None:
+        raise Problem("There is no such flag or note in this study any more.")
+    return found
+
+
+study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")
+name = shell.require_annotator()
+only_own = assignment.is_named(study.rules, name)
+with database.reading(resources.engine()) as session:
+    all_threads = inbox.threads(session, study.id, name if only_own else None)
+requested = requested_thread(all_threads)
+if requested is not None:
+    draw_thread(study, name, requested, may_reply=not only_own)
+else:
+    if only_own:
+        st.caption("Your own flags and notes, with the replies.")
+    chosen = st.segmented_control(
+        "List", LISTS, default=LISTS[0], required=True, key="list", bind="query-params", label_visibility="collapsed"
+    )
+    draw_list(all_threads, closed=chosen == "Closed")

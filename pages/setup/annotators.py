@@ -1,0 +1,146 @@
+"""The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
+
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from core.statistics.reports.agreement import AgreementRow, agreement_row
+from pages.parts import charts, numbers, resources, shell
+from pages.parts.charts import Series
+from pages.setup.parts import drift_chart
+from storage import database
+from storage.labelling import assignment
+from storage.reports import annotators
+from storage.reports.annotators import AnnotatorSummary, Share
+from storage.studies import Study
+
+KIND_NAMES = {
+    "preference": "preferences",
+    "score": "scores",
+    "answer": "answers",
+    "aiu_precision": "AIUs: true?",
+    "aiu_recall": "AIUs: covered?",
+    "likert": "ratings",
+    "aspect_weights": "weights",
+    "aspect_quality": "aspect ratings",
+}
+
+
+def draw_table(study: Study, summaries: list[AnnotatorSummary]) -> None:
+    """Draw one row for each annotator."""
+    zone = shell.time_zone()
+    rows = []
+    for summary in summaries:
+        others, gold = summary.others, summary.gold
+        last = summary.last.astimezone(zone) if summary.last else None
+        rows.append(
+            {
+                "Annotator": summary.name,
+                "Labels": summary.labels,
+                "Last label": f"{last:%Y-%m-%d}" if last else "–",
+                "Per hour": _rounded(summary.pace.per_hour),
+                "Seconds, median": _rounded(summary.median_seconds),
+                "With others": numbers.format_estimate(others.value, others.low, others.high),
+                "n others": others.items,
+                "With gold": numbers.format_estimate(gold.value, gold.low, gold.high),
+                "n gold": gold.items,
+                "Changed": _format_share(summary.changes.share_changed),
+                "Towards judges": _format_share(summary.changes.share_towards),
+                "n revealed": summary.changes.revealed,
+            }
+        )
+    st.dataframe(rows, hide_index=True, column_config=_column_help())
+    st.caption(
+        f"{numbers.format_count(len(summaries), 'annotator')} · "
+        f"{numbers.format_count(sum(summary.labels for summary in summaries), 'label')} · 95 % intervals"
+    )
+
+
+def _column_help() -> dict[str, ColumnConfig | str | None]:
+    """Return the explanation of each column."""
+    texts = {
+        "Per hour": "Labels in an hour of active time: a pause counts 30 seconds at most.",
+        "Seconds, median": "Active time of a target; several labels of one target are added.",
+        "With others": "Mean share of the other annotators' labels on the same target that are equal, without a "
+        "correction for chance: kappa and AC1 are on the agreement page. Aspect weights are left out.",
+        "n others": "Targets that somebody else labelled too.",
+        "With gold": "Share of labels that equal the adjudicated value.",
+        "n gold": "Adjudicated targets.",
+        "Changed": "Labels that were changed after the judges were shown, of those that were revealed.",
+        "Towards judges": "Changed to a value nearer to the judges' last opinions, of those that were revealed.",
+    }
+    return {name: st.column_config.Column(help=text) for name, text in texts.items()}
+
+
+def _rounded(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0f}"
+
+
+def _format_share(share: Share) -> str:
+    return numbers.format_estimate(*share.interval)
+
+
+def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
+    """Draw the agreement with the others as points with intervals."""
+    measured = {summary.name: _row(summary) for summary in summaries if summary.others.value is not None}
+    if not measured:
+        st.caption("No target has labels of two annotators yet: there is no agreement to show.")
+        return
+    order = sorted(measured, key=lambda name: -(measured[name].value or 0.0))
+    figure = charts.interval_figure(
+        [Series("", measured)],
+        title="Agreement with the other annotators",
+        axis="mean share of equal labels",
+        order=order,
+        selected=None,
+        reference_line=None,
+    )
+    charts.draw(figure, "agreement_with_others", "Agreement of each annotator with the others, with 95 % intervals")
+
+
+def _row(summary: AnnotatorSummary) -> AgreementRow:
+    return agreement_row("", "", summary.name, "percent", summary.others)
+
+
+def draw_details(summaries: list[AnnotatorSummary]) -> None:
+    """Draw one annotator: who labels what, and the drift over time."""
+    names = [summary.name for summary in summaries]
+    name = st.selectbox("Annotator", names, key="annotator_details", bind="query-params")
+    summary = summaries[names.index(name) if name in names else 0]
+    kinds = ", ".join(f"{count:,} {KIND_NAMES.get(kind, kind)}" for kind, count in sorted(summary.by_kind.items()))
+    untimed = summary.pace.labels - summary.pace.timed
+    st.markdown(
+        f"{kinds or 'No labels in effect'} · {numbers.format_duration(summary.pace.seconds)} of active time"
+        + (f" ({untimed:,} labels without a time)" if untimed else "")
+    )
+    changed = summary.changes
+    if changed.revealed:
+        st.markdown(
+            f"After the reveal: {changed.changed:,} of {changed.revealed:,} labels changed, "
+            f"{changed.towards:,} towards the judges, {changed.away:,} away from them."
+        )
+    if len(summary.drift) > 1:
+        charts.draw(drift_chart.figure(summary.drift), "drift", f"Agreement of {name} with the majority by week")
+    else:
+        st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")
+
+
+study = shell.draw_header("Annotators", "Who labels what, at which pace, and how far one can rely on it.")
+viewer = shell.require_annotator()
+is_annotator = assignment.is_named(study.rules, viewer)
+if is_annotator and not study.rules.own_statistics:
+    st.info("This study does not show annotators their statistics.")
+    st.stop()
+with database.reading(resources.engine()) as session:
+    all_summaries = annotators.summaries(session, study.id, shell.time_zone(), viewer if is_annotator else None)
+if not any(summary.labels for summary in all_summaries):
+    st.info("Nobody has labelled anything in this study yet.")
+    st.page_link(
+        shell.page_path("label/home.py"), label="Label", icon=":material/home:", query_params={"study": study.name}
+    )
+else:
+    if is_annotator:
+        st.caption("Your own figures.")
+    draw_table(study, all_summaries)
+    if not is_annotator:
+        draw_agreement(all_summaries)
+    draw_details(all_summaries)

@@ -1,0 +1,54 @@
+"""Draws how an annotator's agreement with the majority of the others changes from week to week."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from pages.parts import charts, numbers
+from storage.reports.annotators import Share
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HEIGHT = 300
+
+
+def figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
+    """Return the shares by week with their intervals, n at each point."""
+    import plotly.graph_objects as go
+
+    intervals = [share.interval for _, share in drift]
+    values = [value or 0.0 for value, _, _ in intervals]
+    above = [max(0.0, (high or 0.0) - value) for value, (_, _, high) in zip(values, intervals, strict=True)]
+    below = [max(0.0, value - (low or 0.0)) for value, (_, low, _) in zip(values, intervals, strict=True)]
+    colour = charts.accent_colour()
+    weeks = [f"{monday:%Y-%m-%d}" for monday, _ in drift]
+    chart = go.Figure(
+        go.Scatter(
+            x=weeks,
+            y=values,
+            mode="lines+markers+text",
+            text=[f"n {share.n:,}" for _, share in drift],
+            textposition="top center",
+            cliponaxis=False,
+            line={"color": colour, "width": 1.5},
+            marker={"size": 9, "color": colour},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": above,
+                "arrayminus": below,
+                "color": colour,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            hovertext=[
+                f"Week of {week}<br>{numbers.format_estimate(*interval)}"
+                for week, interval in zip(weeks, intervals, strict=True)
+            ],
+            hoverinfo="text",
+        )
+    )
+    chart.update_yaxes(title="agreement with the majority", range=[-0.03, 1.12], tickvals=[0, 0.5, 1])
+    chart.update_xaxes(title="week, from its Monday", type="category")
+    return charts.apply_layout(chart, "Drift", HEIGHT)
