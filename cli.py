@@ -205,14 +205,21 @@ def agreement(
 def alignment(
     study: StudyName,
     by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
+            "decisions on its disputes. Without it gold, or the newest debate where people decided nothing."
+        ),
+    ] = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print each judge's alignment with the annotators. The agreement between annotators is printed too."""
+    """Print each judge's alignment with a reference. The column `reference` has the sources of its values."""
     from storage.reports import alignment as report
 
     engine = open_database(database)
-    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value)]
+    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value, reference=reference)]
     print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
 
 

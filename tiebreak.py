@@ -149,11 +149,16 @@ class Study:
 
         return _frame(agreement.rows(self._engine, self._stored, by))
 
-    def alignment(self, by: Literal["all", "scenario", "criterion"] = "all") -> "pd.DataFrame":
-        """One row per judge and statistic: alignment with people, with 95 % intervals."""
+    def alignment(
+        self, by: Literal["all", "scenario", "criterion"] = "all", reference: str | None = None
+    ) -> "pd.DataFrame":
+        """One row per judge and statistic: alignment with a reference, with 95 % intervals.
+
+        `reference` is "gold", "majority", "mean", "annotator:NAME" or "debate:RUN".
+        """
         from storage.reports import alignment
 
-        return _frame(alignment.rows(self._engine, self._stored, by))
+        return _frame(alignment.rows(self._engine, self._stored, by, reference=reference))
 
 
 _ITEM_COLUMNS = ("item", "prompt", "context", "reference", "scenario", "group", "responses", "systems")

@@ -218,6 +218,12 @@ def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Val
     return dict(values)
 
 
+def annotators_of(session: Session, study_id: int) -> list[str]:
+    """Return the names of the annotators with a label in a study, sorted."""
+    ids = select(col(LabelRow.annotator_id)).where(col(LabelRow.study_id) == study_id)
+    return sorted(session.scalars(select(col(AnnotatorRow.name)).where(col(AnnotatorRow.id).in_(ids))))
+
+
 def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudication]:
     """Return target -> its newest adjudication."""
     return {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}

@@ -93,7 +93,8 @@ def test_alignment_has_the_same_values(engine):
     expected = json.loads(gzip.decompress((FOLDER / "alignment.json.gz").read_bytes()))
     for name in ("Sample: ScaleEval", "Sample: ReFeR", "Sample: DnA-Eval", "Sample: MetaCritique"):
         rows = [asdict(row) for row in alignment.rows(engine, study(engine, name), resamples=20)]
-        assert_same_values(rows, expected[name])
+        # Dawid & Skene's estimates were of judges that are not independent: members and verdict of one debate.
+        assert_same_values(rows, [row for row in expected[name] if row["statistic"] != "dawid_skene_accuracy"])
 
 
 def assert_same_values(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:

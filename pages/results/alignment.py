@@ -15,6 +15,7 @@ from pages.results.parts import (
     alignment_differences,
     alignment_rows,
     item_drilldown,
+    reference_choice,
 )
 from pages.results.parts.alignment_charts import JudgePoints
 from pages.results.parts.alignment_differences import AlignmentView
@@ -23,6 +24,7 @@ from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
+from storage.reports.references import Reference
 from storage.studies import Study
 
 Version = tuple[int, ...]
@@ -37,26 +39,26 @@ def label_version(study: Study) -> Version:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def load_data(url: str, study_id: int, version: Version) -> AlignmentData:
-    """Return labels and opinions at a version; cached and shared by all visitors, so do not modify."""
+def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
+    """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return alignment.load_data(resources.engine(), study)
+    return alignment.load_data(resources.engine(), study, reference)
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")
-def load_rows(url: str, study_id: int, by: By, version: Version) -> list[AlignmentRow]:
+def load_rows(url: str, study_id: int, by: By, version: Version, reference: str) -> list[AlignmentRow]:
     """Return the figures at a version; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return alignment.rows(resources.engine(), study, by)
+    return alignment.rows(resources.engine(), study, by, reference=reference)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def load_costs(url: str, study_id: int, version: Version) -> dict[str, JudgeCost]:
+def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
     """Return the cost of each judge."""
     with database.reading(resources.engine()) as session:
-        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version).opinions)
+        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version, reference).opinions)
 
 
 def draw_page(study: Study) -> None:
@@ -73,21 +75,24 @@ def draw_page(study: Study) -> None:
         item_drilldown.apply_selection()
         cache_key = (str(resources.engine().url), study.id)
         version = label_version(study)
-        data = load_data(*cache_key, version)
-        rows = load_rows(*cache_key, "all", version)
+        reference = reference_choice.draw_choice(study)
+        data = load_data(*cache_key, version, reference)
+        rows = load_rows(*cache_key, "all", version, reference)
         if not rows:
             return empty_state(study, data)
-        view = choose_view(rows)
+        view = choose_view(rows, data.reference)
         if view is None:
             return draw_download(rows)
         (kind, criterion, statistic), by_scenario, include_first = view
-        all_rows = rows + (load_rows(*cache_key, "scenario", version) if by_scenario else [])
+        all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
         by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
         if alignment_rows.has_reference_values(by_place):
-            judges = draw_comparison(by_place, statistic, load_costs(*cache_key, version), by_scenario)
+            judges = draw_comparison(by_place, statistic, load_costs(*cache_key, version, reference), by_scenario)
         else:
             draw_without_labels(
-                study, data, alignment_rows.lines_without_reference(by_place, load_costs(*cache_key, version))
+                study,
+                data,
+                alignment_rows.lines_without_reference(by_place, load_costs(*cache_key, version, reference)),
             )
             judges = [judge for judge, _ in by_place]
         draw_download(all_rows)
@@ -101,7 +106,7 @@ def draw_page(study: Study) -> None:
     draw_figures()
 
 
-def choose_view(rows: Sequence[AlignmentRow]) -> tuple[tuple[str, str, str], bool, bool] | None:
+def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tuple[str, str, str], bool, bool] | None:
     """Draw the choices, which are in the address; None where nothing can be drawn.
 
     Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
@@ -112,7 +117,7 @@ def choose_view(rows: Sequence[AlignmentRow]) -> tuple[tuple[str, str, str], boo
         criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))
         criterion = _choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
         statistics = alignment_rows.available_statistics(
-            alignment_rows.rows_by_judge(rows, kind, criterion, include_first=True)
+            alignment_rows.rows_by_judge(rows, kind, criterion, include_first=True), reference
         )
         if not statistics:
             st.caption("No statistic of these values can be drawn. The download has every figure.")
@@ -217,6 +222,9 @@ def _select_judge() -> None:
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
     """Draw how each judge compares with the ceiling, why values are undefined, and remarks."""
     view = VIEWS[statistic]
+    for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
+        names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
+        st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
     if view.second and view.ceiling:
         st.markdown("**Compared with people**")
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}

@@ -15,8 +15,10 @@ from sqlalchemy.orm import Session
 from core.critiques import RECALL_SEPARATOR
 from core.labels import Scale
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
-from storage import database, items, labels, runs
+from storage import database, items, runs
+from storage.reports import references
 from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame, shown_orders
+from storage.reports.references import Reference
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -38,27 +40,65 @@ class AlignmentData:
     """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
     opinions: "pd.DataFrame"
     """The same with `judge`; also run, stage and, where they are known, system, critique, shown_first, longer."""
-    gold: "pd.DataFrame | None"
-    """Gold of the criteria that have an adjudication; None where there is no adjudication."""
+    gold: "pd.DataFrame"
+    """The values of the reference: see `storage.reports.references.frame`."""
     scales: Scales
+    reference: Reference
+    marks: Mapping[str, str]
+    """Judge -> what to know about its comparison with this reference: a model that is on both sides."""
 
 
-def rows(engine: Engine, study: Study, by: By = "all", *, resamples: int = 1000) -> list[AlignmentRow]:
-    """Return every statistic of every judge, one a row."""
-    data = load_data(engine, study)
+def rows(
+    engine: Engine, study: Study, by: By = "all", *, reference: str | None = None, resamples: int = 1000
+) -> list[AlignmentRow]:
+    """Return every statistic of every judge, one a row; `reference` is written as in `references.FORMS`.
+
+    Raises Problem for a reference that the study does not have.
+    """
+    data = load_data(engine, study, reference)
     statistics = [row for part in _split_averages(data) for row in _rows(part, by, resamples)]
-    return statistics + _rows_with_ties(data, by, resamples)
+    return [_mark(row, data) for row in statistics + _rows_with_ties(data, by, resamples)]
 
 
-def load_data(engine: Engine, study: Study) -> AlignmentData:
-    """Return the labels, opinions and gold of a study."""
+def load_data(engine: Engine, study: Study, reference: str | None = None) -> AlignmentData:
+    """Return the labels and opinions of a study, and the values of a reference.
+
+    The verdicts and opinions of a debate that is the reference are left out: they would be compared with themselves.
+    """
     with database.reading(engine) as session:
+        chosen = references.resolve(session, study.id, reference)
         panel = annotator_panel(session, study)
-        opinions = _with_judge_names(session, study.id, opinion_frame(session, study.id))
-        opinions = _with_responses(session, study.id, opinions)
+        opinions = opinion_frame(session, study.id)
         scales = find_scales(session, study, [panel, RaterPanel(opinions[opinions["value"].notna()])])
-        gold = _adjudicated_gold(session, study.id)
-    return AlignmentData(panel.values, opinions, gold, scales)
+        if chosen.type == "debate":
+            own = {run.id for run in runs.of_study(session, study.id) if run.name == chosen.name}
+            opinions = opinions[~opinions["run"].isin(own)]
+        opinions = _with_judge_names(session, study.id, opinions)
+        opinions = _with_responses(session, study.id, opinions)
+        gold = references.frame(session, study.id, chosen, scales)
+        marks = _shared_model_marks(session, study.id, chosen, opinions)
+    return AlignmentData(panel.values, opinions, gold, scales, chosen, marks)
+
+
+def _shared_model_marks(
+    session: Session, study_id: int, reference: Reference, opinions: "pd.DataFrame"
+) -> dict[str, str]:
+    """Return judge -> a remark that names the models which are also on the panel of the reference's debate."""
+    if opinions.empty:
+        return {}
+    models = {
+        str(judge): references.shared_models(session, study_id, reference, runs_of_judge.unique().tolist())
+        for judge, runs_of_judge in opinions.groupby("judge")["run"]
+    }
+    return {judge: f"{', '.join(shared)} is on the debate's panel too" for judge, shared in models.items() if shared}
+
+
+def _mark(row: AlignmentRow, data: AlignmentData) -> AlignmentRow:
+    """Return the row with its reference in words."""
+    if not row.reference:
+        return row
+    parts = (f"{data.reference}: {row.reference}", data.marks.get(row.judge))
+    return replace(row, reference="; ".join(filter(None, parts)))
 
 
 def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
@@ -184,23 +224,3 @@ def _first_shown(session: Session, study_id: int) -> dict[int, int]:
         if order:
             first[trace].add(order[0])
     return {trace: responses.pop() for trace, responses in first.items() if len(responses) == 1}
-
-
-def _adjudicated_gold(session: Session, study_id: int) -> "pd.DataFrame | None":
-    """Return the annotators' gold of the kinds and criteria that have an adjudication."""
-    import pandas as pd
-
-    adjudicated = {
-        (adjudication.target.kind, adjudication.target.criterion)
-        for adjudication in labels.adjudications(session, study_id)
-    }
-    if not adjudicated:
-        return None
-    rows = [
-        (*gold.target.model_dump().values(), gold.value)
-        for gold in labels.gold_labels(session, study_id)
-        if (gold.target.kind, gold.target.criterion) in adjudicated
-        and gold.value is not None
-        and gold.source != "judges"
-    ]
-    return pd.DataFrame(rows, columns=[*TARGET, "value"])

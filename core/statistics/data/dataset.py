@@ -25,6 +25,9 @@ from core.statistics.data.ratings import Ratings, Scores, category_numbers, enco
 Strings = npt.NDArray[np.object_]
 SIDE_COLUMNS = ("shown_first", "longer", "own")
 """Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
+STAGES = ("verdict", "last", "first")
+BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
+"""Sources of the values of a reference; others name what they come from."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class JudgeOpinions:
     """(N,): codes of the scale, or numbers where it has no categories; nan for no verdict."""
     sides: Mapping[str, Floats] = field(default_factory=dict)
     """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), else 0 or nan."""
+    origins: frozenset[str] = frozenset()
+    """The runs and the raters of the opinions, where known: judges with a common origin are not independent."""
+    stage: int = 0
+    """The earliest of `STAGES` that the opinions are from."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +58,15 @@ class Dataset:
     """The annotators' labels; the items are the N targets."""
     judges: Mapping[str, JudgeOpinions]
     gold: Floats
-    """(N,): codes or numbers; nan where there is none."""
+    """(N,): the reference as codes, or as numbers where the scale has no categories; nan where there is none."""
+    gold_scores: Floats
+    """(N,): the reference as numbers, which can be means between two categories; nan where there is none."""
+    sources: Strings
+    """(N,): where the values of the reference come from, "" where there is none."""
+    disputed: Bools
+    """(N,): whether judges of some run disagreed about the target."""
     adjudicated: bool
-    """Whether gold labels were passed; otherwise gold is the annotators' majority or mean."""
+    """Whether a reference was passed; otherwise it is the annotators' majority or mean."""
     scenario: Strings
     item: Strings
     system: Strings | None
@@ -68,10 +81,7 @@ class Dataset:
 
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
-        if isinstance(self.ratings, Scores):
-            return values
-        numbers = category_numbers(self.ratings.categories)
-        return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
+        return _to_numbers(self.ratings, values)
 
     def subset(self, group: str, mask: Bools) -> "Dataset":
         """Return only the targets where the mask is true, under the group's name."""
@@ -80,6 +90,8 @@ class Dataset:
                 opinions.asked[mask],
                 opinions.values[mask],
                 {side: values[mask] for side, values in opinions.sides.items()},
+                opinions.origins,
+                opinions.stage,
             )
             for name, opinions in self.judges.items()
         }
@@ -89,6 +101,9 @@ class Dataset:
             ratings=self.ratings.select(items=mask),
             judges=judges,
             gold=self.gold[mask],
+            gold_scores=self.gold_scores[mask],
+            sources=self.sources[mask],
+            disputed=self.disputed[mask],
             scenario=self.scenario[mask],
             item=self.item[mask],
             system=None if self.system is None else self.system[mask],
@@ -162,7 +177,10 @@ def build_dataset(
     )
     n_targets = attributes.n_targets
     ratings = annotator_ratings(labels, targets_by_frame[0], scale, attributes)
-    adjudicated = gold is not None and len(gold) > 0
+    if gold is None:
+        reference = annotators_reference(ratings)
+    else:
+        reference = gold_reference(gold, targets_by_frame[2], scale, n_targets)
     item, critique = attributes.column("item"), attributes.column("critique")
     return Dataset(
         kind,
@@ -171,15 +189,44 @@ def build_dataset(
         scale,
         ratings,
         judge_opinions(opinions, targets_by_frame[1], scale, n_targets),
-        values_by_target(encode_on_scale(gold["value"], scale), targets_by_frame[2], n_targets)
-        if gold is not None and adjudicated
-        else consensus(ratings),
-        adjudicated,
+        *reference,
         names_or_empty(attributes.column("scenario"), n_targets),
         names_or_empty(item, n_targets),
         attributes.column("system"),
         names_or_empty(item if critique is None else critique, n_targets),
     )
+
+
+ReferenceColumns = tuple[Floats, Floats, Strings, Bools, bool]
+"""The columns gold, gold_scores, sources, disputed and adjudicated of a `Dataset`."""
+
+
+def annotators_reference(ratings: Ratings | Scores) -> ReferenceColumns:
+    """Return the annotators' majority and mean as the reference."""
+    gold = consensus(ratings)
+    labels = ratings.values if isinstance(ratings, Scores) else np.where(ratings.codes >= 0, ratings.codes, np.nan)
+    labelled = ~np.isnan(labels).all(axis=1) if labels.shape[1] else np.zeros(len(gold), bool)
+    sources = np.where(labelled, BY_PEOPLE, "").astype(object)
+    return gold, mean_scores(_to_numbers(ratings, labels)), sources, np.zeros(len(gold), bool), False
+
+
+def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> ReferenceColumns:
+    """Return the rows of a reference by target; its columns number, source and disputed are optional."""
+    codes = encode_on_scale(gold["value"], scale)
+    if "number" in gold.columns:
+        numbers = pd.to_numeric(gold["number"]).to_numpy(float, na_value=np.nan)
+    elif scale.categories:
+        numbers = np.where(
+            np.isnan(codes), np.nan, category_numbers(scale.categories)[np.nan_to_num(codes).astype(int)]
+        )
+    else:
+        numbers = codes
+    values, scores = (values_by_target(column, targets, n_targets) for column in (codes, numbers))
+    sources, disputed = np.full(n_targets, "", object), np.zeros(n_targets, bool)
+    sources[targets] = gold["source"].to_numpy(object) if "source" in gold.columns else ADJUDICATED
+    if "disputed" in gold.columns:
+        disputed[targets] = gold["disputed"].to_numpy(bool)
+    return values, scores, sources, disputed, True
 
 
 @dataclass(frozen=True)
@@ -210,6 +257,13 @@ class TargetAttributes:
         if group is not None:
             return tuple(map(str, np.where(group == "", item, group)))
         return None if len(set(item)) == self.n_targets else tuple(map(str, item))
+
+
+def _to_numbers(ratings: Ratings | Scores, values: Floats) -> Floats:
+    if isinstance(ratings, Scores):
+        return values
+    numbers = category_numbers(ratings.categories)
+    return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
 
 
 def names_or_empty(names: Strings | None, size: int) -> Strings:
@@ -248,10 +302,25 @@ def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_target
     asked = np.zeros((n_targets, len(names)), bool)
     asked[targets, judges] = True
     verdicts = grids.pop("value")
+    origins = [opinion_origins(opinions, judges == j) for j in range(len(names))]
     return {
-        str(name): JudgeOpinions(asked[:, j], verdicts[:, j], {side: grid[:, j] for side, grid in grids.items()})
+        str(name): JudgeOpinions(
+            asked[:, j], verdicts[:, j], {side: grid[:, j] for side, grid in grids.items()}, *origins[j]
+        )
         for j, name in enumerate(names)
     }
+
+
+def opinion_origins(opinions: pd.DataFrame, mask: Bools) -> tuple[frozenset[str], int]:
+    """Return the runs and raters of the rows where `mask` is true, and the earliest of their `STAGES`."""
+    origins = {
+        f"{column}: {name}"
+        for column in ("run", "rater")
+        if column in opinions.columns
+        for name in opinions.loc[mask, column].unique()
+    }
+    stages = set(opinions.loc[mask, "stage"]) if "stage" in opinions.columns else set()
+    return frozenset(origins), min((STAGES.index(stage) for stage in stages), default=0)
 
 
 def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:

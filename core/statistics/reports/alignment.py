@@ -1,14 +1,15 @@
 """Alignment of judges with annotators, as rows."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from core.statistics import notes
-from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, as_text, select_rows
 from core.statistics.data.ratings import Ratings
@@ -22,6 +23,16 @@ from core.statistics.reports.score_alignment import score_statistics
 By = Literal["all", "scenario", "criterion"]
 RECALL_BY_KIND = {"aiu_precision": False, "aiu_recall": True}
 """Kinds of AIU labels, and whether their AIUs count for recall."""
+OWN_REFERENCES = (
+    "no_verdict_rate",
+    "human_ceiling",
+    "judge_against_others",
+    "judge_less_ceiling",
+    "advantage_probability",
+    "winning_rate",
+    "first_shown_preferred",
+)
+"""Statistics that are not about the reference; the test and the ceiling compare with each annotator's colleagues."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class AlignmentRow:
     raters: int
     pairs: int
     reason: str
+    reference: str = ""
+    """What the judge was compared with: how many values of the reference from which source, on the judge's items."""
 
 
 def alignment_rows(
@@ -59,9 +72,11 @@ def alignment_rows(
     known, scenario and group (document or dialogue). `opinions`: the same with `judge` instead of rater, one row for
     each target that a judge was asked about; a value of None is no verdict; `system` (whose response it is), `critique`
     (which critique an AIU belongs to) and, for preferences, `shown_first`, `longer` and `own` (1 or 2, which response
-    that is) are used where present. `gold`: item, kind, criterion, part, value of adjudicated labels; without it gold
-    is the annotators' majority. `scales` as in `agreement_rows`. `epsilon` is what the alternative-annotator test
-    concedes to a judge for being cheap: .2 where annotators are experts, .15 skilled, .1 crowd workers.
+    that is) are used where present, and run, rater and stage tell which judges are not independent. `gold` is the
+    reference: item, kind, criterion, part, value and, where known, number (a mean between two categories), source and
+    disputed; without it gold is the annotators' majority or mean. `scales` as in `agreement_rows`. `epsilon` is what
+    the alternative-annotator test concedes to a judge for being cheap: .2 where annotators are experts, .15 skilled,
+    .1 crowd workers.
 
     By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
     scale are also pooled, as criterion "all".
@@ -71,9 +86,11 @@ def alignment_rows(
     for dataset in datasets:
         for judge, judge_opinions in dataset.judges.items():
             estimates = judge_statistics(dataset, judge_opinions, epsilon, resamples, seed)
-            rows += rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
+            judge_rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
+            reference = reference_mix(dataset, judge_opinions)
+            rows += [replace(row, reference=reference) if uses_reference(row) else row for row in judge_rows]
         rows += dawid_skene_rows(dataset)
-    rows += weight_rows(labels, opinions, by, resamples, seed)
+    rows += weight_distance_rows(labels, opinions, by, resamples, seed)
     return rows + critique_rows(datasets, resamples, seed)
 
 
@@ -104,27 +121,58 @@ def rows_from_estimates(
     ]  # fmt: skip
 
 
+def uses_reference(row: AlignmentRow) -> bool:
+    """Whether a statistic compares the judge with the reference; others need none, or have one of their own."""
+    return not row.statistic.startswith(OWN_REFERENCES) and not row.statistic.endswith("_majority")
+
+
+def reference_mix(dataset: Dataset, opinions: JudgeOpinions) -> str:
+    """Return the sources of the reference on the items that the judge decided, such as "41 by people".
+
+    Says where all of these items are disputed ones: they are harder than others.
+    """
+    has_value = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
+    used = ~np.isnan(opinions.values) & has_value
+    counts = Counter(str(source) for source in dataset.sources[used])
+    mix = ", ".join(f"{count} {source}" for source, count in sorted(counts.items()))
+    return f"{mix}, all on disputed items" if mix and dataset.disputed[used].all() else mix or "no item in common"
+
+
 def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
-    """Return each judge's accuracy as Dawid and Skene estimate it from all annotators and judges, without gold."""
+    """Return each judge's accuracy as Dawid and Skene estimate it from annotators and other judges, without gold.
+
+    The model assumes independent raters: beside the judge are the annotators and, of the other judges, one for each
+    run; none that has a run or a rater in common with the judge itself.
+    """
     ratings = dataset.ratings
     if not isinstance(ratings, Ratings) or not len(ratings.items):
         return []
-    verdicts = [to_codes(opinions.values) for opinions in dataset.judges.values()]
-    codes = np.column_stack([ratings.codes, *verdicts])
-    if (codes >= 0).sum(axis=1).max(initial=0) < 2:
-        return []
-    raters = (*ratings.raters, *dataset.judges)
-    fit, _ = dawid_skene.fit_ratings(Ratings(ratings.items, raters, codes, ratings.categories))
-    reason = notes.dawid_skene_caveats(len(raters), fit.converged)
     rows = []
-    judge_accuracies = fit.accuracy[len(ratings.raters) :]
-    for (judge, opinions), accuracy in zip(dataset.judges.items(), judge_accuracies, strict=True):
+    for judge, opinions in dataset.judges.items():
+        panel = [opinions, *independent_judges(dataset, judge)]
+        codes = np.column_stack([ratings.codes, *(to_codes(member.values) for member in panel)])
+        if (codes >= 0).sum(axis=1).max(initial=0) < 2:
+            continue
+        raters = tuple(map(str, range(codes.shape[1])))
+        fit, _ = dawid_skene.fit_ratings(Ratings(ratings.items, raters, codes, ratings.categories))
         items = int((opinions.values >= 0).sum())
-        value = float(accuracy) if items else None
-        estimate = Estimate(value, None, None, items, len(codes), len(raters), 0, 0, reason)
-        named = {"dawid_skene_accuracy": estimate}
+        value = float(fit.accuracy[len(ratings.raters)]) if items else None
+        reason = notes.dawid_skene_caveats(len(raters), fit.converged)
+        named = {"dawid_skene_accuracy": Estimate(value, None, None, items, len(codes), len(raters), 0, 0, reason)}
         rows += rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, named)
     return rows
+
+
+def independent_judges(dataset: Dataset, judge: str) -> list[JudgeOpinions]:
+    """Return opinions of other judges without a common origin with the judge or with each other, verdicts first."""
+    chosen: list[JudgeOpinions] = []
+    known = dataset.judges[judge].origins
+    others = [(opinions.stage, name, opinions) for name, opinions in dataset.judges.items() if name != judge]
+    for _, _, opinions in sorted(others, key=lambda other: other[:2]):
+        if not known & opinions.origins:
+            chosen.append(opinions)
+            known = known | opinions.origins
+    return chosen
 
 
 def critique_rows(datasets: list[Dataset], resamples: int, seed: int) -> list[AlignmentRow]:
@@ -140,10 +188,13 @@ def critique_rows(datasets: list[Dataset], resamples: int, seed: int) -> list[Al
     rows = []
     for (criterion, group), parts in by_group.items():
         for judge in dict.fromkeys(name for part in parts for name in part.judges):
+            mixes = [reference_mix(part, part.judges[judge]) for part in parts if judge in part.judges]
+            reference = "; ".join(dict.fromkeys(mixes))
             for suffix, counts in zip(("", "_people"), aiu_counts(parts, judge), strict=True):
                 estimates = critiques.critique_scores(counts, resamples=resamples, seed=seed)
                 named = {name + suffix: estimate for name, estimate in estimates.items()}
-                rows += rows_from_estimates(judge, "aiu", criterion, group, named)
+                judge_rows = rows_from_estimates(judge, "aiu", criterion, group, named)
+                rows += [replace(row, reference=reference) for row in judge_rows]
     return rows
 
 
@@ -167,7 +218,9 @@ def aiu_counts(datasets: list[Dataset], judge: str) -> tuple[AiuCounts, AiuCount
     )
 
 
-def weight_rows(labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: int, seed: int) -> list[AlignmentRow]:
+def weight_distance_rows(
+    labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: int, seed: int
+) -> list[AlignmentRow]:
     """Return the distance of each judge's aspect weights from the annotators'; it needs no scale."""
     weight_opinions = opinions[opinions["kind"] == "aspect_weights"] if len(opinions) else opinions
     rows = []
@@ -176,7 +229,8 @@ def weight_rows(labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples:
         estimates = weight_statistics.judge_weight_statistics(
             criterion_labels, judge_weights, resamples=resamples, seed=seed
         )
-        rows += rows_from_estimates(judge, "aspect_weights", criterion, group, estimates)
+        weight_rows = rows_from_estimates(judge, "aspect_weights", criterion, group, estimates)
+        rows += [replace(row, reference=f"{row.items} {BY_PEOPLE}") for row in weight_rows]
     return rows
 
 

@@ -11,7 +11,6 @@ from core.statistics.data.arrays import Floats
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.frames import Scale
 from core.statistics.data.patterns import Units, distinct_scores
-from core.statistics.data.ratings import mean_scores
 from core.statistics.measures import continuous
 from core.statistics.measures.comparison import (
     Comparison,
@@ -89,8 +88,8 @@ def compare_accuracies(dataset: Dataset, correction: Correction, resamples: int,
 
 
 def compare_correlations(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
-    """Return the differences of the judges' correlations with the mean of the annotators."""
-    reference = mean_scores(dataset.to_numbers(dataset.labels))
+    """Return the differences of the judges' correlations with the reference."""
+    reference = dataset.gold_scores
     comparisons = []
     for judge, other_judge in combinations(dataset.judges, 2):
         verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))

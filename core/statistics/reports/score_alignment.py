@@ -24,10 +24,10 @@ CEILING_STATISTICS = ("human_ceiling_spearman", "judge_against_others_spearman",
 def score_statistics(
     dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Estimate all statistics of a judge on numbers, by name; the annotators' score is the mean of theirs."""
+    """Estimate all statistics of a judge on numbers, by name; correlations are with the reference."""
     judge = dataset.to_numbers(np.where(opinions.asked, opinions.values, np.nan))
     annotators = dataset.to_numbers(dataset.labels)
-    correlations = judge_correlations(dataset, judge, mean_scores(annotators), resamples, seed)
+    correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples, seed)
     rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups)
     names = dataset.ratings.raters
     test = run_alternative_annotator_test(rows[:, :-1], rows[:, -1], names, numeric=True, units=units, epsilon=epsilon)

@@ -11,6 +11,7 @@ from pages.results.parts import agreement_rows
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
+from storage.reports.references import Reference
 
 Place = tuple[str, str]
 """A judge, and a scenario or "all"."""
@@ -45,7 +46,7 @@ LEAVE_ONE_OUT = "judge with the remaining people, each person left out in turn"
 def _category_view(name: str, reference: str, *, ceiling: bool = False) -> StatisticView:
     quadratic_column = {f"cohen_kappa_quadratic_{reference}": "Quadratic kappa"} if name == QUADRATIC_NAME else {}
     columns = {f"accuracy_{reference}": "Accuracy", f"cohen_kappa_{reference}": "Kappa"} | quadratic_column
-    reference_name = {"majority": "the majority", "gold": "gold"}[reference]
+    reference_name = {"majority": "the majority", "gold": "the reference"}[reference]
     return StatisticView(
         f"{name} with {reference_name}",
         f"judge with {reference_name}",
@@ -59,8 +60,8 @@ def _category_view(name: str, reference: str, *, ceiling: bool = False) -> Stati
 
 def _number_view(name: str, *, ceiling: bool = False) -> StatisticView:
     return StatisticView(
-        f"{name} with people's mean",
-        "judge with people's mean",
+        f"{name} with the reference",
+        "judge with the reference",
         {"spearman": "Spearman", "pearson": "Pearson", "kendall_tau_b": "Tau-b"},
         second="judge_against_others_spearman" if ceiling else "",
         second_name=LEAVE_ONE_OUT if ceiling else "",
@@ -125,9 +126,14 @@ def has_reference_values(by_place: Figures) -> bool:
     return any(row.value is not None for rows in by_place.values() for name, row in rows.items() if name in VIEWS)
 
 
-def available_statistics(by_place: Figures) -> list[str]:
-    """Return the statistics that at least one judge has, in the order of `VIEWS`."""
+def available_statistics(by_place: Figures, reference: Reference) -> list[str]:
+    """Return the statistics that at least one judge has, in the order of `VIEWS`.
+
+    Those with people's majority are left out where something else than people's decisions is the reference.
+    """
     names = {name for rows in by_place.values() for name in rows}
+    if reference.type not in ("gold", "majority"):
+        names = {name for name in names if not name.endswith("_majority")}
     return [name for name in VIEWS if name in names]
 
 
@@ -271,6 +277,15 @@ def remarks_by_judge(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], sta
         if row is not None and row.value is not None and row.reason:
             names_by_remark.setdefault(row.reason, []).append(name)
     return names_by_remark
+
+
+def reference_mixes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return each mix of sources of the reference -> the judges that were compared with it."""
+    names_by_mix: dict[str, list[str]] = {}
+    for name, rows in rows_by_name.items():
+        if statistic in rows and rows[statistic].reference:
+            names_by_mix.setdefault(rows[statistic].reference, []).append(name)
+    return names_by_mix
 
 
 def single_remarks(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:

@@ -134,7 +134,7 @@ def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
 
 def test_no_page_shows_nan() -> None:
     prepare_study(debate_records("111111", "12-2-2", "---111"))
-    for statistic in ("Accuracy with the majority", "Cohen's kappa with gold"):
+    for statistic in ("Accuracy with the majority", "Cohen's kappa with the reference"):
         app = visit_page(statistic=statistic, by_scenario="true", firsts="true")
         assert not app.exception
         assert "nan" not in readable_text(app).lower().split()
@@ -344,7 +344,7 @@ def test_details_have_items_annotators_missing_verdicts_and_cost() -> None:
 def test_the_download_has_every_row_and_quotes_formulas() -> None:
     rows = list(csv.reader(io.StringIO(alignment_rows.to_csv([a_row(-0.25, judge='=cmd("x")', reason="-1")]))))
     assert rows[0][:5] == ["judge", "kind", "criterion", "group", "statistic"]
-    assert rows[1][0] == '\'=cmd("x")' and rows[1][-1] == "'-1"
+    assert rows[1][0] == '\'=cmd("x")' and rows[1][-2] == "'-1"
     assert rows[1][5] == "-0.25"
 
 

@@ -104,7 +104,7 @@ def test_the_columns_are_the_documented_ones():
     rows = list(alignment_by_name(ANNOTATORS, {"gpt": "1122220012"}).values())
     assert list(rows_to_frame(rows).columns) == [
         "judge", "kind", "criterion", "group", "statistic", "value",
-        "low", "high", "items", "raters", "pairs", "reason",
+        "low", "high", "items", "raters", "pairs", "reason", "reference",
     ]  # fmt: skip
 
 

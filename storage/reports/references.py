@@ -1,0 +1,249 @@
+"""References: what judges are compared with in one analysis.
+
+A reference is people's gold, their majority or mean, one annotator, or a debate with people's decisions on its disputes
+(ScaleEval's own reference). Verdicts of the evaluated run are never part of it: the only verdicts in a reference are
+those of the debate that it names, and that run is left out of the comparison.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Adjudication, Scale, Target, Value, majority_value, mean_value
+from core.problems import Problem
+from storage import labels, runs, targets
+from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ReferenceType = Literal["gold", "majority", "mean", "annotator", "debate"]
+TYPES: tuple[ReferenceType, ...] = get_args(ReferenceType)
+ADJUDICATED, BY_PEOPLE, BY_THE_DEBATE = "adjudicated", "by people", "by the debate"
+NAMED = ("annotator", "debate")
+COLUMNS = ["item", "kind", "criterion", "part", "value", "number", "source", "disputed"]
+FORMS = "gold, majority, mean, annotator:NAME or debate:RUN"
+Scales = Mapping[tuple[str, str], Scale]
+Verdicts = Mapping[Target, Value | None]
+"""Target -> the verdict of a run; None where it is disputed or there is none."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One reference, as it is written in addresses and on the command line: "gold", "debate:first run"."""
+
+    type: ReferenceType = "gold"
+    name: str = ""
+    """The annotator, or the run of the debate."""
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}" if self.name else self.type
+
+    @property
+    def title(self) -> str:
+        """The reference in words."""
+        match self.type:
+            case "gold":
+                return "adjudicated gold, else people's majority or mean"
+            case "majority":
+                return "the majority of people"
+            case "mean":
+                return "the mean of people's scores"
+            case "annotator":
+                return f"the labels of {self.name}"
+        return f"the debate {self.name} with people's decisions on its disputes"
+
+
+def parse(text: str) -> Reference:
+    """Return the reference that `text` names; raises Problem for any other text."""
+    form, separator, name = text.partition(":")
+    if form not in TYPES or bool(separator) != (form in NAMED) or (form in NAMED and not name.strip()):
+        raise Problem(f"There is no reference {text!r}; write {FORMS}.")
+    return Reference(form, name.strip())
+
+
+def choices(session: Session, study_id: int) -> list[Reference]:
+    """Return the references that a study has, the default first."""
+    debates = [Reference("debate", name) for name in debate_runs(session, study_id)]
+    people = [Reference("annotator", name) for name in labels.annotators_of(session, study_id)]
+    own = [Reference("gold"), Reference("majority"), Reference("mean")]
+    decided = people or labels.newest_adjudications(session, study_id)
+    if debates and not decided and _judging_runs(session, study_id) > 1:
+        return [debates[-1], *debates[:-1], *own]
+    return [*own, *people, *debates]
+
+
+def _judging_runs(session: Session, study_id: int) -> int:
+    """Return the number of runs with opinions."""
+    query = select(func.count(col(OpinionRow.run_id).distinct())).where(col(OpinionRow.study_id) == study_id)
+    return session.scalars(query).one()
+
+
+def resolve(session: Session, study_id: int, text: str | None) -> Reference:
+    """Return the reference that `text` names, else the default: gold, or without people's decisions the newest debate.
+
+    Raises Problem for a reference that the study does not have.
+    """
+    known = choices(session, study_id)
+    if not text:
+        return known[0]
+    reference = parse(text)
+    if reference not in known:
+        names = [other.name for other in known if other.type == reference.type]
+        noun = "annotator with labels" if reference.type == "annotator" else "debate with verdicts"
+        raise Problem(f"There is no {noun} called {reference.name!r}; there are {', '.join(names) or 'none'}.")
+    return reference
+
+
+def debate_runs(session: Session, study_id: int) -> list[str]:
+    """Return the names of the runs with verdicts of several judges, oldest first."""
+    query = (
+        select(col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.stage))
+        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        .where(col(OpinionRow.study_id) == study_id)
+        .group_by(col(RunRow.id), col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.stage))
+        .order_by(col(RunRow.id))
+    )
+    members: dict[str, set[str]] = defaultdict(set)
+    with_verdict: dict[str, None] = {}
+    for run, judge, stage in session.execute(query):
+        if stage == "verdict":
+            with_verdict[run] = None
+        else:
+            members[run].add(judge)
+    return [run for run in with_verdict if len(members[run]) > 1]
+
+
+def frame(session: Session, study_id: int, reference: Reference, scales: Scales) -> "pd.DataFrame":
+    """Return the values of a reference, one a row, with COLUMNS.
+
+    `value` is on the scale, or None; `number` is a number for correlations, which can be a mean between two categories.
+    """
+    import pandas as pd
+
+    rows = list(_rows(session, study_id, reference, scales))
+    return pd.DataFrame(rows, columns=COLUMNS, dtype=object).astype({"number": float, "disputed": bool})
+
+
+def _rows(
+    session: Session, study_id: int, reference: Reference, scales: Scales
+) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:
+    values = labels.annotator_values(session, study_id)
+    adjudicated = labels.newest_adjudications(session, study_id)
+    disputed = _disputed_targets(session, study_id)
+    verdicts = _verdicts(session, study_id, reference.name) if reference.type == "debate" else {}
+    for target_id, target in targets.of_study(session, study_id):
+        if reference.type == "debate" and target not in verdicts:
+            continue
+        scale = scales.get((target.kind, target.criterion))
+        decision = _decide(reference, values.get(target_id, {}), adjudicated.get(target), verdicts.get(target), scale)
+        if decision is not None:
+            yield (*_columns(target), *decision, target in disputed)
+
+
+Decision = tuple[Value | None, float | None, str]
+"""The value on the scale, the number, and the source."""
+
+
+def _decide(
+    reference: Reference,
+    by_people: Mapping[str, Value],
+    adjudication: Adjudication | None,
+    verdict: Value | None,
+    scale: Scale | None,
+) -> Decision | None:
+    """Return the decision of a reference on a target; None where it has none."""
+    if reference.type in ("gold", "debate") and adjudication is not None:
+        return adjudication.value, _mean_number([adjudication.value], scale), ADJUDICATED
+    if verdict is not None:
+        on_scale = scale is None or scale.contains(verdict)
+        return verdict if on_scale else None, _mean_number([verdict], scale), BY_THE_DEBATE
+    if reference.type == "annotator":
+        by_people = {reference.name: by_people[reference.name]} if reference.name in by_people else {}
+    given = [*by_people.values()]
+    majority = None if reference.type == "mean" else majority_value(given)
+    if reference.type == "majority":
+        given = [] if majority is None else [majority]
+    mean = _mean_number(given, scale)
+    return None if majority is None and mean is None else (majority, mean, BY_PEOPLE)
+
+
+def _mean_number(values: Sequence[Value], scale: Scale | None) -> float | None:
+    """Return the mean of numbers, or of the places of words on an ordered scale; None where there is none."""
+    # Imported here: it imports numpy and pandas, which commands that compute nothing do without.
+    from core.statistics.data.ratings import category_numbers
+
+    if scale is not None and scale.categories:
+        if scale.level == "nominal":
+            return None
+        places = dict(zip(scale.categories, category_numbers(scale.categories), strict=True))
+        values = [float(places.get(value, math.nan)) if isinstance(value, str) else value for value in values]
+    mean = mean_value(values)
+    return float(mean) if isinstance(mean, int | float) and math.isfinite(mean) else None
+
+
+def _columns(target: Target) -> tuple[str, str, str, str]:
+    return target.item, target.kind, target.criterion, target.part
+
+
+def _verdicts(session: Session, study_id: int, run: str) -> dict[Target, Value | None]:
+    """Return the verdicts of a run on every target that it judged."""
+    return {
+        target: None if outcome == "disputed" else value
+        for target, outcome, value in _verdict_rows(session, study_id, run)
+    }
+
+
+def _disputed_targets(session: Session, study_id: int) -> set[Target]:
+    """Return the targets that a run disputed, or came to no verdict about."""
+    return {
+        target for target, outcome, value in _verdict_rows(session, study_id) if outcome == "disputed" or value is None
+    }
+
+
+def _verdict_rows(
+    session: Session, study_id: int, run: str | None = None
+) -> Iterator[tuple[Target, str, Value | None]]:
+    query = (
+        select(
+            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
+            col(TraceRow.outcome), col(OpinionRow.value),
+        )
+        .select_from(OpinionRow)
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .order_by(col(OpinionRow.id))
+    )  # fmt: skip
+    if run is not None:
+        query = query.join(RunRow, col(RunRow.id) == col(OpinionRow.run_id)).where(col(RunRow.name) == run)
+    for *columns, outcome, value in session.execute(query):
+        yield targets.from_columns(*cast(tuple[str, str, str, str], tuple(columns))), outcome, value
+
+
+def shared_models(session: Session, study_id: int, reference: Reference, run_ids: Sequence[int]) -> list[str]:
+    """Return the models that are on the panel of the reference's debate and in one of the runs with these ids."""
+    if reference.type != "debate":
+        return []
+    by_id = {run.id: run for run in runs.of_study(session, study_id)}
+    panel = {model for run in by_id.values() if run.name == reference.name for model in _models(run.settings)}
+    return sorted(panel & {model for id in run_ids if id in by_id for model in _models(by_id[id].settings)})
+
+
+def _models(settings: object) -> set[str]:
+    """Return every model named in settings, which may be imported and have any form."""
+    match settings:
+        case {"model": str(model), **others} if model:
+            return {model} | _models(others)
+        case dict():
+            return {model for inner in settings.values() for model in _models(inner)}
+        case list() | tuple():
+            return {model for inner in settings for model in _models(inner)}
+    return set()
