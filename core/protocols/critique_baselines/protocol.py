@@ -5,35 +5,39 @@ Refinement: the answer is improved by each of two critiques (Table 17), and the 
 (Table 18): a better critique should lead to a better answer.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
+from typing import Any
 
+from core.answers import Answer, Choice, Passage, Rating
+from core.contention import contention, is_disputed
+from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
-from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Opinion, Value
 from core.problems import Problem
+from core.protocols.choices import in_item_order
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.metacritique.evaluation import criticised_answer
 from core.protocols.metacritique.protocol import start_evaluation
-from core.protocols.metacritique.readings import read_letter, read_rating, read_text
 from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.metacritique.settings import Settings as MetaCritiqueSettings
-from core.protocols.prompt_parts import question_text
-from core.templates import Templates, render
-from core.trace import Ask, Flow, Turn, Verdict
+from core.protocols.prompt_parts import item_material
+from core.templates import Material, Templates, render
+from core.trace import Ask, Flow, Outcome, Turn, Verdict, unchanged
 
 SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
 QUALITY, REFINED = "critique", "refined answer"
 """The criteria of the opinions: ratings and preferences of critiques, preferences of refined answers."""
 PAIR_SEPARATOR = " or "
-GRAMMARS = {
-    "rate": r'root ::= [^\n]{40,400} "\n[[" [1-7] "]]"',
-    "compare": r'root ::= [^\n]{40,400} "\n[[" [ABC] "]]"',
+ANSWERS: Mapping[str, Answer[Any]] = {
+    "rate": Rating(levels=SEVEN_POINT_SCALE.categories),
+    "refine": Passage(noun="refined answer"),
+    "compare critiques": Choice(noun="Critique", letters=True),
+    "compare answers": Choice(noun="Answer", letters=True),
 }
-"""The grammar of each reply (llama.cpp's GBNF), for the local model alone."""
 CritiquePair = tuple[Critique, Critique]
 
 
@@ -42,17 +46,15 @@ def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Te
     critiques = _evaluable_critiques(item, settings.judges)
     jobs = [(judge, critique) for judge in settings.judges for critique in critiques]
     turns = yield [_ask_rating(item, judge, critique, templates) for judge, critique in jobs]
-    results = [(judge.name, critique.id, turn) for (judge, critique), turn in zip(jobs, turns, strict=True)]
-    return _conclude(results, "likert", QUALITY)
+    results = [Result(judge.name, critique.id, (turn,)) for (judge, critique), turn in zip(jobs, turns, strict=True)]
+    return _conclude(results, "likert", QUALITY, settings.dispute_threshold)
 
 
 def pairwise_flow(item: Item, settings: PairwiseSettings, rng: Random, templates: Templates) -> Flow:
-    """One ask for each judge and pair of critiques."""
-    pairs = critique_pairs(item, settings)
-    jobs = [(judge, pair, _draw_order(settings, rng)) for judge in settings.judges for pair in pairs]
-    turns = yield [_ask_preference(item, judge, pair, shown, templates) for judge, pair, shown in jobs]
-    results = [(judge.name, pair_name(*pair), turn) for (judge, pair, _), turn in zip(jobs, turns, strict=True)]
-    return _conclude(results, "preference", QUALITY)
+    """One ask for each judge and pair of critiques, or one for each order of the pair."""
+    jobs = _draw_comparisons(settings, critique_pairs(item, settings), rng)
+    turns = yield [_ask_preference(item, job, templates) for job in jobs]
+    return _conclude(_results(zip(jobs, turns, strict=True)), "preference", QUALITY, settings.dispute_threshold)
 
 
 def refinement_flow(item: Item, settings: RefinementSettings, rng: Random, templates: Templates) -> Flow:
@@ -61,21 +63,81 @@ def refinement_flow(item: Item, settings: RefinementSettings, rng: Random, templ
     critiques = list(dict.fromkeys(critique for pair in pairs for critique in pair))
     turns = yield [_ask_refinement(item, settings.effective_writer, critique, templates) for critique in critiques]
     refined = dict(zip(critiques, turns, strict=True))
-    jobs = [(judge, pair, _draw_order(settings, rng)) for judge in settings.judges for pair in pairs]
-    ready = [job for job in jobs if all(refined[critique].reading is not None for critique in job[1])]
+    jobs = _draw_comparisons(settings, pairs, rng)
+    ready = [job for job in jobs if all(refined[critique].reading is not None for critique in job.pair)]
     compared: list[Turn] = []
     if ready:
         compared = yield [
-            _ask_refined_preference(item, judge, [str(refined[c].reading) for c in pair], shown, templates)
-            for judge, pair, shown in ready
+            _ask_refined_preference(item, job, [str(refined[c].reading) for c in job.pair], templates) for job in ready
         ]
-    comparisons = dict(zip(((judge.name, pair) for judge, pair, _ in ready), compared, strict=True))
+    comparisons = dict(zip(ready, compared, strict=True))
     unrefined = {pair: next((refined[c] for c in pair if refined[c].reading is None), None) for pair in pairs}
-    results = [
-        (judge.name, pair_name(*pair), comparisons.get((judge.name, pair)) or unrefined[pair])
-        for judge, pair, _ in jobs
+    answered = [(job, comparisons.get(job) or unrefined[job.pair]) for job in jobs]
+    return _conclude(_results(answered), "preference", REFINED, settings.dispute_threshold)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One ask about a pair: the judge, and the order in which it reads the critiques."""
+
+    judge: CritiqueJudge
+    pair: CritiquePair
+    shown: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A judge's turns about a part, which is a critique or a pair: one for each order that was asked.
+
+    A turn is a refinement where the answers could not be compared, and None where it was not asked.
+    """
+
+    judge: str
+    part: str
+    turns: tuple[Turn | None, ...]
+
+    @property
+    def readings(self) -> list[Value]:
+        """The readable ones."""
+        return [turn.reading for turn in self.turns if turn and turn.step != "refine" and turn.reading is not None]
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether the choice changed with the order."""
+        return len(set(self.readings)) > 1
+
+    @property
+    def value(self) -> Value | None:
+        """The reading, where every order has it."""
+        return self.readings[0] if len(self.readings) == len(self.turns) and not self.is_flipped else None
+
+    @property
+    def problem(self) -> str:
+        """Why there is no value; empty where there is one."""
+        if self.value is not None:
+            return ""
+        if self.is_flipped:
+            return "the choice changes with the order"
+        problems = [turn.problem for turn in self.turns if turn and turn.problem]
+        return problems[0] if problems else "has not been asked"
+
+
+def _draw_comparisons(settings: PairwiseSettings, pairs: Sequence[CritiquePair], rng: Random) -> list[Comparison]:
+    """Return the comparisons by judge and pair; the order is drawn unless both are asked."""
+    return [
+        Comparison(judge, pair, shown)
+        for judge in settings.judges
+        for pair in pairs
+        for shown in (((1, 2), (2, 1)) if settings.both_orders else (_draw_order(settings, rng),))
     ]
-    return _conclude(results, "preference", REFINED)
+
+
+def _results(answered: Iterable[tuple[Comparison, Turn | None]]) -> list[Result]:
+    """Group the turns by judge and pair."""
+    turns: dict[tuple[str, str], list[Turn | None]] = {}
+    for job, turn in answered:
+        turns.setdefault((job.judge.name, pair_name(*job.pair)), []).append(turn)
+    return [Result(judge, part, tuple(of_part)) for (judge, part), of_part in turns.items()]
 
 
 def critique_pairs(item: Item, settings: PairwiseSettings) -> list[CritiquePair]:
@@ -122,14 +184,10 @@ def list_asks(item: Item, settings: SingleSettings | PairwiseSettings, turns: Ma
         unrefined = {
             critique for number, critique in enumerate(needed) if number not in turns or turns[number].reading is None
         }
-    asks += [(judge.name, "compare", pair) for judge in settings.judges for pair in pairs if not unrefined & set(pair)]
+    orders = 2 if settings.both_orders else 1
+    ready = [pair for pair in pairs if not unrefined & set(pair)]
+    asks += [(judge.name, "compare", pair) for judge in settings.judges for pair in ready for _ in range(orders)]
     return [CritiqueAsk(number, *ask, turns.get(number)) for number, ask in enumerate(asks)]
-
-
-def any_reading(settings: Frozen, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    readings: dict[str, Value] = {"rate": 4, "compare": 1, "refine": "words " * 80}
-    return readings[ask.step]
 
 
 def _evaluable_critiques(item: Item, judges: Sequence[CritiqueJudge]) -> tuple[Critique, ...]:
@@ -143,47 +201,40 @@ def _draw_order(settings: PairwiseSettings, rng: Random) -> tuple[int, int]:
 
 
 def _ask_rating(item: Item, judge: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
-    prompt = render(templates, "rate", **_criticised(item, critique), critique=critique.text)
-    return _ask(judge, "rate", prompt, read_rating, templates)
+    values = _criticised(item, critique) | {"critique": Material("Critique", critique.text)}
+    return _ask(item, judge, "rate", templates, ANSWERS["rate"], values)
 
 
 def _ask_refinement(item: Item, writer: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
-    prompt = render(templates, "refine", **_criticised(item, critique), critique=critique.text)
-    return Ask(speaker=writer.name, step="refine", round=0, spec=writer.spec, prompt=prompt, read=read_text)
+    values = _criticised(item, critique) | {"critique": Material("Critique", critique.text)}
+    return _ask(item, writer, "refine", templates, ANSWERS["refine"], values)
 
 
-def _ask_preference(
-    item: Item, judge: CritiqueJudge, pair: CritiquePair, shown: tuple[int, int], templates: Templates
-) -> Ask:
-    first, second = (pair[number - 1].text for number in shown)
-    prompt = render(templates, "compare", **_criticised(item, pair[0]), critique_a=first, critique_b=second)
-    return _ask(judge, "compare", prompt, _letter_reader(shown), templates, shown)
+def _ask_preference(item: Item, job: Comparison, templates: Templates) -> Ask:
+    first, second = (job.pair[number - 1].text for number in job.shown)
+    critiques = {"critique_a": Material("Critique A", first), "critique_b": Material("Critique B", second)}
+    values = _criticised(item, job.pair[0]) | critiques
+    return _ask(item, job.judge, "compare", templates, ANSWERS["compare critiques"], values, job.shown)
 
 
-def _ask_refined_preference(
-    item: Item, judge: CritiqueJudge, texts: Sequence[str], shown: tuple[int, int], templates: Templates
-) -> Ask:
-    first, second = (texts[number - 1] for number in shown)
-    prompt = render(templates, "compare", question=question_text(item), answer_a=first, answer_b=second)
-    return _ask(judge, "compare", prompt, _letter_reader(shown), templates, shown)
+def _ask_refined_preference(item: Item, job: Comparison, texts: Sequence[str], templates: Templates) -> Ask:
+    first, second = (texts[number - 1] for number in job.shown)
+    values = {"answer_a": Material("Answer A", first), "answer_b": Material("Answer B", second)}
+    return _ask(item, job.judge, "compare", templates, ANSWERS["compare answers"], values, job.shown)
 
 
-def _criticised(item: Item, critique: Critique) -> dict[str, str]:
-    """Return the values of the blanks for the question and the answer that a critique is about."""
-    return {"question": question_text(item), "answer": criticised_answer(item, critique)}
-
-
-def _letter_reader(shown: tuple[int, int]) -> Callable[[str], int]:
-    """Return a reader that maps "A" to the critique shown first; 0 is a tie."""
-    return lambda reply: (0, *shown)[read_letter(reply)]
+def _criticised(item: Item, critique: Critique) -> dict[str, Material]:
+    """Return the value of the blank for the answer that a critique is about."""
+    return {"response": Material("Model-generated answer", criticised_answer(item, critique))}
 
 
 def _ask(
+    item: Item,
     judge: CritiqueJudge,
     step: str,
-    prompt: str,
-    read: Callable[[str], Value],
     templates: Templates,
+    answer: Answer[Any],
+    values: Mapping[str, Material],
     shown: tuple[int, ...] = (),
 ) -> Ask:
     return Ask(
@@ -191,38 +242,50 @@ def _ask(
         step=step,
         round=0,
         spec=judge.spec,
-        prompt=prompt,
-        read=read,
+        prompt=render(templates, step, **item_material(item, templates, step), **values),
+        answer=answer,
+        value=in_item_order(shown) if shown else unchanged,
         shown=shown,
-        retry_prompt=render(templates, "again", prompt=prompt),
-        grammar=GRAMMARS[step],
     )
 
 
-def _conclude(results: Sequence[tuple[str, str, Turn | None]], kind: Kind, criterion: str) -> Verdict:
-    """Return an opinion for each (judge, part, turn): a part is a critique or a pair.
+def _conclude(results: Sequence[Result], kind: Kind, criterion: str, threshold: float) -> Verdict:
+    """Return an opinion for each judge and part.
 
     Their stage is "last" and not "verdict": where judges differ on critiques, the item's responses are not disputed,
     and only those are queued for annotators.
     """
-    opinions: list[Opinion] = []
-    by_part: dict[str, list[Value | None]] = {}
-    for judge, part, turn in results:
-        value = turn.reading if turn is not None and turn.step != "refine" else None
-        problem = "" if value is not None else (turn.problem if turn is not None else "") or "has not been asked"
-        opinions.append(
-            Opinion(kind=kind, judge=judge, stage="last", value=value, criterion=criterion, part=part, problem=problem)
+    opinions = [
+        Opinion(
+            kind=kind,
+            judge=result.judge,
+            stage="last",
+            value=result.value,
+            criterion=criterion,
+            part=result.part,
+            problem=result.problem,
         )
-        by_part.setdefault(part, []).append(value)
+        for result in results
+    ]
+    by_part: dict[str, list[Result]] = {}
+    for result in results:
+        by_part.setdefault(result.part, []).append(result)
+    scale = SEVEN_POINT_SCALE if kind == "likert" else None
+    distances = [
+        contention((result.value for result in of_part), scale, flipped=any(result.is_flipped for result in of_part))
+        for of_part in by_part.values()
+    ]
+    distance = max((one for one in distances if one is not None), default=None)
     has_unread = any(opinion.value is None for opinion in opinions)
-    is_disputed = any(len({value for value in values if value is not None}) > 1 for values in by_part.values())
+    outcome: Outcome = "no_verdict" if has_unread else "agreed"
     return Verdict(
-        outcome="disputed" if is_disputed else "no_verdict" if has_unread else "agreed",
+        outcome="disputed" if is_disputed(distance, threshold) else outcome,
         value=opinions[0].value if len(opinions) == 1 else None,
-        reason="; ".join(f"{part}: {', '.join(map(_describe_value, values))}" for part, values in by_part.items()),
+        reason="; ".join(f"{part}: {', '.join(map(_describe_value, of_part))}" for part, of_part in by_part.items()),
         opinions=tuple(opinions),
+        contention=distance,
     )
 
 
-def _describe_value(value: Value | None) -> str:
-    return "–" if value is None else str(value)
+def _describe_value(result: Result) -> str:
+    return "–" if result.value is None else str(result.value)

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.protocols.metacritique.settings import CritiqueJudge
 
@@ -15,6 +16,9 @@ class SingleSettings(Frozen):
 
     judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
     """The judges that rate. The paper has one, GPT-4."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention of the judges on any critique above which the verdict is disputed: the range of their ratings as a
+    share of the scale. 0.5: ratings that are more than 3 apart."""
 
 
 class PairwiseSettings(Frozen):
@@ -28,7 +32,13 @@ class PairwiseSettings(Frozen):
     """Whose critiques are compared with each other. The paper compares the critiques of models only: those of people
     differ in style, and the style would decide."""
     shuffle: bool = True
-    """Randomise for each pair which critique is read first, as the paper did."""
+    """Randomise for each pair which critique is read first, as the paper did; no effect where both orders are asked."""
+    both_orders: bool = False
+    """Ask twice about each pair, once in each order. A choice that changes with the order is no preference, and has the
+    contention 1."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention of the choices on any pair above which the verdict is disputed: two judges that differ have 1, two
+    against one 0.5."""
 
 
 class RefinementSettings(PairwiseSettings):
