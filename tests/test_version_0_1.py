@@ -34,6 +34,11 @@ CALLS_OF_A_RESTARTED_TRACE = {
     "talk one by one": 8,
     "talk with summary": 5,
     "critiques": 21,
+    "single-score": 3,
+    "review": 5,
+    "review, comments": 6,
+    "review, both": 5,
+    "options, both": 5,
 }
 """Protocols, or runs, whose prompts have changed since version 0.1, with the calls of one trace when every reply is the
 same.

@@ -12,6 +12,7 @@ from typing import TextIO
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
+from core.protocols.refer import PROTOCOL
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
 from core.templates import Templates
@@ -42,10 +43,14 @@ def trace_examples(
     if verdict is None or verdict.value is None:
         return
     final = refer.representative_sample(samples, verdict.value)
-    ask = next(refer.flow(item, settings, Random(0), prompts))[0]
+    is_current = PROTOCOL.is_current(prompts)
+    ask = next(refer.flow(item, settings, Random(0), prompts if is_current else PROTOCOL.prompts))[0]
+    # Templates of version 0.1 cannot be filled any more, but what was sent is stored; a second attempt was longer.
+    sent = [turn.prompt for turn in completed_turns(events) if turn.step == "peer" and turn.prompt]
+    instruction = ask.request() if is_current or not sent else min(sent, key=len)
     for index, turn in enumerate(samples):
         if turn.reading is not None and (all_samples or index == final):
-            yield _example(turn, turn.reading, ask.prompt, run, settings, item, ask.images)
+            yield _example(turn, turn.reading, instruction, run, settings, item, ask.images)
 
 
 def _example(
@@ -59,7 +64,7 @@ def _example(
 ) -> Example:
     return Example(
         instruction=prompt,
-        output=turn.reply.strip(),
+        output=turn.statement,
         item=item.id,
         run=run,
         criterion=settings.criterion.name,

@@ -62,6 +62,21 @@ def number_images(item: Item, shown: Sequence[int] = ()) -> tuple[Item, tuple[st
     return item.model_copy(update={"prompt": prompt, "responses": tuple(responses)}), tuple(images)
 
 
+def response_material(item: Item, templates: Templates, name: str) -> dict[str, Material | str]:
+    """Return the values of the blanks question, context, reference and response for a task about one response.
+
+    The context is empty where the item has none, so that its paragraph is left out. An item without responses is a
+    problem to solve.
+    """
+    blanks: dict[str, Material | str] = dict(item_material(item, templates, name))
+    question = item_material(item, templates, name)["question"].text
+    blanks["context"] = blanks["context"] if item.context else ""
+    if item.responses:
+        response = Material("Response", item.responses[0].text)
+        return blanks | {"question": Material("Prompt", question, required=False), "response": response}
+    return blanks | {"question": Material("Problem", question)}
+
+
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
     """Return the definition, then the levels as `"1": "Name - text"`, all in the format `form`."""
     levels = [f'"{number}": "{FORMATTERS[form](text, rng)}"' for number, text in enumerate(criterion.rubric, start=1)]

@@ -13,8 +13,9 @@ from sqlmodel import col
 
 from core.labels import Label, Target, Value
 from core.problems import Problem, Unreadable
-from core.protocols import ratings, registry
+from core.protocols import registry
 from core.protocols.refer.auto_prompt import RatedItem
+from core.protocols.refer.protocol import expected_answer
 from core.protocols.refer.settings import Settings
 from core.statistics.reports.peer_errors import ReviewedTrace
 from storage import items, labels, runs, targets
@@ -170,10 +171,7 @@ def _references(session: Session, study_id: int, settings: Settings) -> dict[str
             continue
         text = f"Answer: {item.reference.rpartition('####')[2].strip()}"
         try:
-            if settings.verdict == "option":
-                answers[item.id] = ratings.read_option(text, settings.letters)
-            else:
-                answers[item.id] = ratings.read_number(text)
+            answers[item.id] = expected_answer(settings).parse(text).value
         except Unreadable:
             continue
     return answers

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
-from core.protocols.refer.protocol import NAME, any_reading, flow
+from core.protocols.refer.protocol import NAME, flow
 from core.protocols.refer.settings import Settings
 
 PROTOCOL = Protocol(
@@ -14,14 +14,13 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="score",
-    most_calls_reading=any_reading,
-    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 100,
     folder=Path(__file__).parent,
     examples=("refer", "refer-local", "refer-reasoning"),
     sample=True,
     scales=lambda settings: {(settings.kind, settings.criterion.name): settings.scale},
     sends_images=True,
+    optional_blanks=("context", "reference"),
     artifact="peer reviews",
     view="pages.watch.parts.peer_review",
     form="pages.setup.parts.refer_form:render",

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.items import Criterion, Item
-from core.labels import Scale
 from core.llm.client import Model
 from core.problems import Problem, Unreadable
-from core.protocols import ratings
-from core.protocols.refer.protocol import describe_criterion
+from core.protocols.refer.protocol import describe_criterion, schema_parts
 from core.protocols.refer.settings import Settings
-from core.templates import Templates, load_templates, render
+from core.protocols.score_scales import describe_scale, is_numeric
+from core.templates import Material, Templates, load_templates, render
 from core.trace import Ask, Spec
 
 PROMPTS = Path(__file__).parent / "prompts" / "auto_prompt"
@@ -54,39 +53,25 @@ def select_examples(rated: Sequence[RatedItem], count: int = DEFAULT_EXAMPLES) -
 
 def prompt_structure(settings: Settings, templates: Templates) -> str:
     """Return the prompt of a review without input and guidelines: the structure that the draft completes."""
-    task = settings.task or render(templates, "task_score", criterion=settings.criterion.name)
-    steps = settings.steps or render(templates, "steps_score", values=ratings.describe_scale(settings.scale))
-    return f"{task}\n\nEvaluation Criterion:\n{describe_criterion(settings.criterion)}\n\nEvaluation Steps:\n{steps}"
+    parts = schema_parts(settings, templates, "peer")
+    return "{task}\n\nEvaluation criterion:\n{criteria}\n\nEvaluation steps:\n{steps}".format(**parts)
 
 
 def draft_request(criterion: Criterion, structure: str, examples: Sequence[RatedItem], spec: Spec) -> Ask:
     """Ask a model for guidelines; raises Problem where the criterion has no scale or the examples have one value."""
-    if criterion.scale is None or not ratings.is_numeric(criterion.scale):
+    if criterion.scale is None or not is_numeric(criterion.scale):
         raise Problem(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
     if len({example.value for example in examples}) < 2:
         raise Problem("At least two items with different scores are needed to learn from.")
-    templates = load_templates(PROMPTS)
-    texts = [
-        render(templates, "example", number=number, input=_item_text(example.item), value=f"{example.value:g}")
-        for number, example in enumerate(examples, start=1)
-    ]
     prompt = render(
-        templates,
+        load_templates(PROMPTS),
         "draft",
-        values=ratings.describe_scale(criterion.scale),
-        criteria=describe_criterion(criterion),
-        structure=structure,
-        examples="\n\n".join(texts),
+        values=describe_scale(criterion.scale),
+        criteria=Material("Criterion", describe_criterion(criterion)),
+        structure=Material("Prompt", structure),
+        examples=[Material(f"Example {n}", _example_text(example)) for n, example in enumerate(examples, start=1)],
     )
-    return Ask(
-        speaker="drafter",
-        step="draft",
-        round=0,
-        spec=spec,
-        prompt=prompt,
-        read=read_guidelines,
-        grammar=_guidelines_grammar(criterion.scale),
-    )
+    return Ask(speaker="drafter", step="draft", round=0, spec=spec, prompt=prompt)
 
 
 async def draft_guidelines(model: Model, ask: Ask) -> Draft:
@@ -107,14 +92,9 @@ def read_guidelines(reply: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _item_text(item: Item) -> str:
+def _example_text(example: RatedItem) -> str:
+    item = example.item
     parts = [("Context", item.context), ("Prompt", item.prompt)]
     parts += [("Response", response.text) for response in item.responses]
-    return "\n".join(f"{name}:\n'''\n{text}\n'''" for name, text in parts if text)
-
-
-def _guidelines_grammar(scale: Scale) -> str:
-    """Return a grammar with one line for each score (llama.cpp's GBNF)."""
-    ends = [end for end in (scale.low, scale.high) if end is not None]
-    lines = [rf'"- A score of {value:g}: " [^\n]{{20,160}} "\n"' for value in scale.categories or ends]
-    return "root ::= " + " ".join(lines)
+    parts += [("People's score", f"{example.value:g}")]
+    return "\n\n".join(f"{name}:\n{text}" for name, text in parts if text)

@@ -5,17 +5,22 @@ score is the mean of its readable samples (Eq. 3). For reasoning tasks the verdi
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean
+from typing import Any, Literal
 
+from core.answers import Answer, Number, Option
+from core.contention import contention, is_disputed
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
 from core.problems import Problem
-from core.protocols import ratings
+from core.protocols.prompt_parts import number_images, response_material
+from core.protocols.refer.comments import comment_text
 from core.protocols.refer.settings import Reviewer, Settings
-from core.templates import Templates, render
+from core.protocols.score_scales import describe_scale, rating_answer
+from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
 NAME = "refer"
@@ -31,95 +36,91 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 @dataclass(frozen=True)
 class ReviewTask:
-    """The parts of the prompting schema that all reviewers of an item share (Figure 4)."""
+    """What all reviewers of an item share: the item, with a note where each image belongs, and the images."""
 
     settings: Settings
     templates: Templates
-    task: str
-    steps: str
-    guidelines: str
-    input: str
-    form: str
+    item: Item
     images: tuple[str, ...]
-
-    def prompt(self, name: str, **values: object) -> str:
-        """Render the prompt of a peer or of the chair; `values` are the blanks beyond the shared parts."""
-        parts = {"task": self.task, "steps": self.steps, "guidelines": self.guidelines, "input": self.input}
-        if self.settings.verdict == "score":
-            criteria = describe_criterion(self.settings.criterion)
-            return render(self.templates, name, **parts, form=self.form, criteria=criteria, **values)
-        return render(self.templates, f"{name}_answer", **parts, form=self.form, **values)
 
 
 def start_review(item: Item, settings: Settings, templates: Templates) -> ReviewTask:
-    """Render the parts that are the same for all reviewers."""
-    is_score = settings.verdict == "score"
-    if is_score and len(item.responses) != 1:
+    """Check the item and number its images."""
+    if settings.verdict == "score" and len(item.responses) != 1:
         raise Problem(f"Item {item.id} has {len(item.responses)} responses; ReFeR scores one.")
-    suffix = "score" if is_score else "answer"
-    values = _describe_values(settings)
-    # The templates for reasoning tasks have no criterion and no values to fill in.
-    criterion = {"criterion": settings.criterion.name} if is_score else {}
-    step_values = {"values": values} if is_score else {}
-    guidelines = settings.guidelines.strip()
-    text, images = item_material(item, settings, templates)
-    return ReviewTask(
-        settings,
-        templates,
-        task=settings.task or render(templates, f"task_{suffix}", **criterion),
-        steps=settings.steps or render(templates, f"steps_{suffix}", **step_values),
-        guidelines=render(templates, "guidelines", guidelines=guidelines) if guidelines else "",
-        input=text,
-        form=render(templates, f"form_{settings.verdict}", **criterion, values=values),
-        images=images,
-    )
-
-
-def item_material(item: Item, settings: Settings, templates: Templates) -> tuple[str, tuple[str, ...]]:
-    """Return the text to judge or solve, part by part, and its images in the order of their numbers in the text."""
-    parts = [("context", item.context)] if item.context else []
-    images = [image for image in (item.image,) if image]
-    parts.append(("prompt" if settings.verdict == "score" else "problem", item.prompt))
-    texts = [render(templates, name, text=text) for name, text in parts]
-    texts += [render(templates, "prompt_image", number=len(images))] if images else []
-    if settings.verdict == "score":
-        (response,) = item.responses
-        texts += [render(templates, "response", text=response.text)] if response.text or not response.image else []
-        if response.image:
-            images.append(response.image)
-            texts.append(render(templates, "response_image", number=len(images)))
-    return "\n\n".join(texts), tuple(images)
+    if settings.verdict != "score":
+        item = item.model_copy(update={"responses": ()})
+    item, images = number_images(item)
+    return ReviewTask(settings, templates, item, images)
 
 
 def ask_review(task: ReviewTask, peer: Reviewer) -> Ask:
     """Ask a peer for its comment and score (Eq. 1)."""
-    return _ask(task, peer, "peer", 0, task.prompt("peer"))
+    return _ask(task, peer, "peer", 0)
 
 
 def ask_decision(task: ReviewTask, reviews: Sequence[Turn]) -> Ask:
-    """Ask for one sample of the area chair's decision (Eq. 2); all samples have the same prompt."""
-    suffix = "score" if task.settings.verdict == "score" else "answer"
-    texts = [
-        render(task.templates, f"review_{suffix}", number=number, said=shared_review(turn, task.settings))
+    """Ask for one sample of the area chair's decision (Eq. 2); all samples have the same prompt.
+
+    The chair sees the peers as "Reviewer n" and does not see those whose review is unreadable.
+    """
+    noun = "Reviewer" if task.settings.verdict == "score" else "Solver"
+    shared = [
+        Material(f"{noun} {number}", shared_review(turn, task.settings))
         for number, turn in enumerate(reviews, start=1)
+        if turn.reading is not None
     ]
-    prompt = task.prompt("chair", count=len(reviews), reviews="\n\n".join(texts))
-    return _ask(task, task.settings.chair, "chair", 1, prompt)
+    return _ask(task, task.settings.chair, "chair", 1, reviews=shared or render(task.templates, "no_reviews"))
 
 
 def shared_review(turn: Turn, settings: Settings) -> str:
-    """Return the part of a review that the chair sees; a comment alone does not contain the score."""
-    label = "Rating" if settings.verdict == "score" else "Answer"
-    score = f"{label}: {turn.reading}" if turn.reading is not None else f"({label.lower()} that nobody could read)"
-    comment = ratings.comment_text(turn.reply, (settings.criterion.name,)) or "(no comment)"
-    return {"scores": score, "comments": comment, "both": f"{comment}\n{score}"}[settings.shared_with_chair]
+    """Return the part of a readable review that the chair sees; a comment alone does not contain the score."""
+    score = f"{'Rating' if settings.verdict == 'score' else 'Answer'}: {turn.reading}"
+    if settings.shared_with_chair == "scores":
+        return score
+    comment = comment_text(turn.reply, expected_answer(settings)) or "(no comment)"
+    return comment if settings.shared_with_chair == "comments" else f"{comment}\n{score}"
+
+
+def schema_parts(settings: Settings, templates: Templates, role: Literal["peer", "chair"]) -> Mapping[str, str]:
+    """Return the parts of the prompting schema that precede the input (Figure 4), for a peer or for the chair."""
+    suffix = "score" if settings.verdict == "score" else "answer"
+    name, values = settings.criterion.name, describe_scale(settings.scale)
+    task, rubric, steps, guidelines = settings.task, "", settings.steps, settings.guidelines.strip()
+    if role == "chair":
+        task, rubric = settings.chair_task or task, settings.chair_rubric.strip()
+        steps, guidelines = settings.chair_steps or steps, settings.chair_guidelines.strip() or guidelines
+    return {
+        "task": task or render(templates, f"task_{suffix}", criterion=name),
+        "criterion": name,
+        "criteria": describe_criterion(settings.criterion, rubric),
+        "steps": steps or render(templates, f"steps_{suffix}", values=values),
+        "guidelines": render(templates, "guidelines", guidelines=guidelines) if guidelines else "",
+    }
+
+
+def expected_answer(settings: Settings) -> Answer[Any]:
+    """Return what peers and chair are asked for: a rating, the letter of an option, or a number."""
+    match settings.verdict:
+        case "score":
+            return rating_answer(settings.scale, settings.criterion.name)
+        case "option":
+            return Option(letters=settings.letters)
+        case "number":
+            return Number()
 
 
 def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Settings) -> Verdict:
-    """Return the mean of the readable scores (Eq. 3), or the most frequent answer; disputed where answers tie."""
+    """Return the mean of the chair's readable scores (Eq. 3), or its most frequent answer.
+
+    Disputed where answers tie, or where the contention of the samples is above the threshold in the settings.
+    """
     readings = [turn.reading for turn in samples if turn.reading is not None]
     value = _mean(readings) if settings.verdict == "score" else _most_frequent(readings)
-    outcome = "agreed" if value is not None else "disputed" if readings else "no_verdict"
+    apart = contention(readings, settings.scale)
+    outcome: Literal["agreed", "disputed", "no_verdict"] = "agreed" if readings else "no_verdict"
+    if readings and (value is None or is_disputed(apart, settings.dispute_threshold)):
+        outcome = "disputed"
     reason = _describe_outcome(value, readings, samples, settings)
     opinions = [_opinion(turn, settings) for turn in reviews]
     conclusion = Opinion(
@@ -130,7 +131,7 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
         criterion=settings.criterion.name,
         problem="" if value is not None else reason,
     )
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion))
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion), contention=apart)
 
 
 def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:
@@ -146,63 +147,28 @@ def representative_sample(samples: Sequence[Turn], value: Value | None) -> int |
     return min(readings, key=lambda pair: abs(_as_number(pair[1]) - _as_number(value)))[0]
 
 
-def describe_criterion(criterion: Criterion) -> str:
-    """Return `Engaging (1, 2 or 3): ...`, then the rubric from the lowest level to the highest."""
-    scale = f" ({ratings.describe_scale(criterion.scale)})" if criterion.scale else ""
+def describe_criterion(criterion: Criterion, rubric: str = "") -> str:
+    """Return `Engaging (1, 2 or 3): ...`, then the levels from the lowest to the highest; `rubric` replaces both."""
+    scale = f" ({describe_scale(criterion.scale)})" if criterion.scale else ""
+    if rubric:
+        return f"{criterion.name}{scale}: {rubric}"
     head = f"{criterion.name}{scale}" + (f": {criterion.definition}" if criterion.definition else "")
     return "\n".join([head, *(f"- {line}" for line in criterion.rubric)])
 
 
-def any_reading(settings: Settings, ask: Ask) -> Value:
-    """Return a valid reading; the number of calls does not depend on it."""
-    if settings.verdict == "score":
-        return ratings.lowest_value(settings.scale)
-    return settings.letters[0] if settings.verdict == "option" else 0
-
-
-def _ask(task: ReviewTask, reviewer: Reviewer, step: str, number: int, prompt: str) -> Ask:
-    label = "Rating" if task.settings.verdict == "score" else "Answer"
+def _ask(task: ReviewTask, reviewer: Reviewer, step: Literal["peer", "chair"], number: int, **values: object) -> Ask:
+    name = step if task.settings.verdict == "score" else f"{step}_answer"
+    parts = schema_parts(task.settings, task.templates, step)
+    material = response_material(task.item, task.templates, name)
     return Ask(
         speaker=reviewer.name,
         step=step,
         round=number,
         spec=reviewer.spec,
-        prompt=prompt,
-        read=_reader(task.settings),
-        retry_prompt=render(task.templates, "again", prompt=prompt, line=f"{label}:"),
-        grammar=ratings.rating_grammar(label, _grammar_values(task.settings)),
+        prompt=render(task.templates, name, **material, **parts, **values),
+        answer=expected_answer(task.settings),
         images=task.images,
     )
-
-
-def _grammar_values(settings: Settings) -> Sequence[object]:
-    """Return the values that the local model may generate; of a continuous scale eleven, evenly spaced."""
-    match settings.verdict:
-        case "option":
-            return settings.letters
-        case "number":
-            return range(100)
-        case "score" if settings.scale.categories:
-            return settings.scale.categories
-    low, high = settings.scale.low or 0, settings.scale.high or 0
-    return [f"{low + step * (high - low) / 10:g}" for step in range(11)]
-
-
-def _reader(settings: Settings) -> Callable[[str], Value]:
-    match settings.verdict:
-        case "score":
-            return lambda reply: ratings.read_rating(reply, settings.scale, (settings.criterion.name,))
-        case "option":
-            return lambda reply: ratings.read_option(reply, settings.letters)
-        case "number":
-            return ratings.read_number
-
-
-def _describe_values(settings: Settings) -> str:
-    if settings.verdict == "score":
-        return ratings.describe_scale(settings.scale)
-    *most, last = list(settings.letters)
-    return f"{', '.join(most)} or {last}" if settings.verdict == "option" else "the number alone"
 
 
 def _mean(readings: Sequence[Value]) -> Value | None:

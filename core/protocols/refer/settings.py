@@ -1,14 +1,15 @@
 """ReFeR's settings: the peers, the area chair, what is concluded, and the parts of the prompting schema (Figure 4)."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
-from core.protocols.ratings import is_numeric
+from core.protocols.score_scales import is_numeric
 
 VerdictForm = Literal["score", "option", "number"]
 SharedReviews = Literal["scores", "comments", "both"]
@@ -28,7 +29,7 @@ class Settings(Frozen):
     little gain from more than three."""
     chair: Reviewer
     """The area chair, which decides. The paper uses a larger model; it should be stronger than some of the peers. There
-    it runs at temperature 1 with replies of at most 256 tokens."""
+    it runs with replies of at most 256 tokens, and at temperature 1 also for a single sample, which is its default."""
     samples: int = Field(default=1, ge=1, le=200)
     """Area-chair decisions averaged: 1 is ReFeR-Lite, 20 is ReFeR-Turbo."""
     # The key was `told` before; settings files and stored runs that have it remain valid.
@@ -51,6 +52,25 @@ class Settings(Frozen):
     guidelines: str = ""
     """Evaluation guidelines: when to give which score, the paper's addition to the schema. Write them, or let a model
     draft them from rated examples (auto prompt, Appendix E). Empty: none."""
+    chair_task: str = ""
+    """The task as the chair reads it: the paper words it differently for peers and chair (Appendix N). Empty: the
+    peers' task."""
+    chair_rubric: str = ""
+    """The criterion as the chair reads it: a definition, and what each score means. Empty: the criterion's own."""
+    chair_steps: str = ""
+    """The chair's evaluation steps, one a line. Empty: those of the peers."""
+    chair_guidelines: str = ""
+    """The chair's evaluation guidelines. Empty: those of the peers."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """A verdict whose chair's samples have a contention above this is disputed: people are asked, and the value stays
+    the mean. 0.5: the samples span more than half of the scale, or no answer has a majority. 1: never, except where
+    answers tie."""
+
+    @field_validator("chair", mode="before")
+    @classmethod
+    def _sample_at_temperature_1(cls, chair: Any) -> Any:
+        spec = chair.get("spec") if isinstance(chair, dict) else None
+        return {**chair, "spec": {"temperature": 1.0, **spec}} if isinstance(spec, dict) else chair
 
     @field_validator("letters")
     @classmethod

@@ -6,7 +6,6 @@ from core.protocols import Protocol
 from core.protocols.single_judge.protocol import (
     PAIR_NAME,
     SCORE_NAME,
-    any_rating,
     pair_flow,
     reply_words,
     score_flow,
@@ -38,12 +37,12 @@ SCORE_PROTOCOL = Protocol(
     settings=ScoreSettings,
     flow=score_flow,
     judges="score",
-    most_calls_reading=any_rating,
-    fewest_calls_reading=any_rating,
     reply_words=reply_words,
     folder=Path(__file__).parent,
     prompt_folder="prompts/score",
     examples=("single-score",),
+    sends_images=True,
+    optional_blanks=("context", "reference"),
     view="pages.watch.parts.single_judge",
     form="pages.setup.parts.single_form:render_score",
 )

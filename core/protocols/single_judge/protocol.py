@@ -12,13 +12,18 @@ from statistics import fmean
 from typing import Literal
 
 from core.answers import Choice
-from core.contention import contention
+from core.contention import contention, is_disputed
 from core.items import Item
 from core.labels import Kind, Opinion, Value
 from core.problems import Problem
-from core.protocols import ratings
 from core.protocols.choices import describe_choice, in_item_order
-from core.protocols.prompt_parts import criterion_text, item_material, question_text
+from core.protocols.prompt_parts import (
+    criterion_text,
+    item_material,
+    number_images,
+    response_material,
+)
+from core.protocols.score_scales import describe_scale, rating_answer
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
@@ -73,19 +78,16 @@ def ask_choice(item: Item, settings: PairSettings, shown: tuple[int, ...], crite
 
 def ask_rating(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Ask:
     """Ask for one rating; all samples have the same prompt."""
-    name, values = settings.criterion.name, ratings.describe_scale(settings.scale)
-    if settings.way == "score only":
-        form = render(templates, "form_scores", values=values)
-    else:
-        form = render(templates, "form_analysis", criterion=name, values=values, words=settings.words)
+    name, is_reasoned = settings.criterion.name, settings.way != "score only"
+    item, images = number_images(item)
     prompt = render(
         templates,
         "rate",
+        **response_material(item, templates, "rate"),
         task=settings.task or render(templates, "task", criterion=name),
         criteria=f"{name}\n{criterion_text(settings.criterion, 'general', rng)}",
-        steps=settings.steps or render(templates, "steps", values=values),
-        input=render(templates, "input", question=question_text(item), response=item.responses[0].text),
-        form=form,
+        steps=settings.steps or render(templates, "steps", values=describe_scale(settings.scale)),
+        form=render(templates, "analysis", criterion=name, words=settings.words) if is_reasoned else "",
     )
     return Ask(
         speaker=settings.judge.name,
@@ -93,8 +95,8 @@ def ask_rating(item: Item, settings: ScoreSettings, rng: Random, templates: Temp
         round=0,
         spec=settings.judge.spec,
         prompt=prompt,
-        read=lambda reply: ratings.read_rating(reply, settings.scale, (name,)),
-        retry_prompt=render(templates, "again", prompt=prompt),
+        answer=rating_answer(settings.scale, name, reasoning=is_reasoned),
+        images=images,
     )
 
 
@@ -119,7 +121,7 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
 
 
 def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
-    """Return the mean of the readable samples."""
+    """Return the mean of the readable samples; disputed where they are further apart than the settings allow."""
     readings = [turn.reading for turn in turns if isinstance(turn.reading, int | float)]
     if not readings:
         reason = f"none of {len(turns)} ratings could be read: {turns[0].problem}"
@@ -127,12 +129,9 @@ def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
     unread = f"; {len(turns) - len(readings)} more could not be read" if len(readings) < len(turns) else ""
     counts = f", {_describe_counts(readings)}" if len(readings) > 1 else ""
     reason = f"the mean of {len(readings)} ratings{counts}{unread}" if len(turns) > 1 else "one rating"
-    return _verdict(settings, "score", fmean(readings), reason)
-
-
-def any_rating(settings: ScoreSettings, ask: Ask) -> Value:
-    """Return a valid rating; the number of calls does not depend on it."""
-    return ratings.lowest_value(settings.scale)
+    apart = contention(readings, settings.scale)
+    disputed = is_disputed(apart, settings.dispute_threshold)
+    return _verdict(settings, "score", fmean(readings), reason, disputed=disputed, contention=apart)
 
 
 def reply_words(settings: PairSettings | ScoreSettings) -> int:
@@ -159,9 +158,9 @@ def _verdict(
         criterion=settings.criterion.name,
         problem="" if value is not None else reason,
     )
-    outcome: Literal["agreed", "disputed", "no_verdict"] = "disputed" if disputed else "no_verdict"
+    outcome: Literal["agreed", "disputed", "no_verdict"] = "no_verdict" if value is None else "agreed"
     return Verdict(
-        outcome="agreed" if value is not None else outcome,
+        outcome="disputed" if disputed else outcome,
         value=value,
         reason=reason,
         opinions=(opinion,),

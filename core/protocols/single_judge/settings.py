@@ -4,11 +4,13 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
-from core.protocols import Judge, ratings
+from core.protocols import Judge
 from core.protocols.prompt_parts import CriterionFormat
+from core.protocols.score_scales import is_numeric
 
 
 class PairSettings(Frozen):
@@ -56,10 +58,12 @@ class ScoreSettings(Frozen):
     Empty: general steps."""
     words: int = Field(default=120, ge=20, le=2000)
     """Maximum number of words of the analysis, as stated in the prompt."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """A verdict is disputed where its samples span more than this share of the scale; its value stays the mean."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        if not ratings.is_numeric(self.criterion.scale):
+        if not is_numeric(self.criterion.scale):
             raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
         if self.samples > 1 and self.judge.spec.temperature == 0:
             raise ValueError(

@@ -9,11 +9,11 @@ from core.items import Criterion
 from core.llm import secrets
 from core.llm.client import available_models
 from core.problems import Problem
-from core.protocols import ratings
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.settings import Reviewer, Settings
+from core.protocols.score_scales import is_numeric
 from core.trace import Ask, Spec
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown
@@ -39,7 +39,7 @@ def draw_draft_button(field: str, criterion: Draft, task: str, steps: str) -> No
 
 
 def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> None:
-    if not ratings.is_numeric(criterion.scale):
+    if not is_numeric(criterion.scale):
         st.caption("The criterion needs a numeric scale.")
         return
     rated = _load_ratings(criterion.name)

@@ -67,11 +67,10 @@ def add_shared_settings(models: Sequence[Draft], shared: Draft) -> list[Draft]:
     return [{**model, "spec": {**shared, **model["spec"]}} for model in models]
 
 
-def with_sampling_temperature(model: Draft, samples: int) -> Draft:
-    """Return a model that is sampled more than once with temperature 1, as in the papers, unless it has its own."""
-    if samples == 1 or model["spec"].get("temperature"):
-        return model
-    return {**model, "spec": {**model["spec"], "temperature": 1.0}}
+def with_sampling_temperature(model: Draft) -> Draft:
+    """Return a model with temperature 1, at which the papers sample, unless it has another that is not 0."""
+    temperature = model["spec"].get("temperature") or 1.0
+    return {**model, "spec": {**model["spec"], "temperature": temperature}}
 
 
 def iter_models(draft: Draft) -> Iterator[Draft]:

@@ -28,12 +28,16 @@ def render(form: SettingsForm) -> Draft:
         chair = panel_form.draw_models(form, "chair", "Area chair", maximum=1)
     with st.expander("Prompt: task, steps, guidelines", key=form.key("schema")):
         draft |= _draw_schema(form, draft)
+    with st.expander("Prompt of the chair, where it differs", key=form.key("chair_schema")):
+        draft |= _draw_chair_schema(form)
     with st.expander("More settings", key=form.key("more")):
+        draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         shared = panel_form.draw_shared_settings(form)
     (chair_model,) = panel_form.add_shared_settings(chair, shared)
     return draft | {
         "peers": panel_form.add_shared_settings(peers, shared),
-        "chair": panel_form.with_sampling_temperature(chair_model, int(draft["samples"])),
+        # Lite too: its one sample is a draw from the same distribution as Turbo's.
+        "chair": panel_form.with_sampling_temperature(chair_model),
     }
 
 
@@ -70,6 +74,20 @@ def _draw_schema(form: SettingsForm, draft: Draft) -> Draft:
     return texts
 
 
+def _draw_chair_schema(form: SettingsForm) -> Draft:
+    """Draw the parts that the chair reads in another wording; an empty part stands for the peers'."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        texts = {
+            "chair_task": _draw_text(form, "chair_task", "Task", 110),
+            "chair_steps": _draw_text(form, "chair_steps", "Steps", 110),
+        }
+    with right:
+        texts["chair_rubric"] = _draw_text(form, "chair_rubric", "Criterion and what each score means", 110)
+        texts["chair_guidelines"] = _draw_text(form, "chair_guidelines", "Evaluation guidelines", 110)
+    return texts
+
+
 def _draw_text(form: SettingsForm, name: str, label: str, height: int) -> str:
     key = form.key(name)
     if key not in st.session_state:
@@ -79,4 +97,6 @@ def _draw_text(form: SettingsForm, name: str, label: str, height: int) -> str:
 
 def _placeholder(name: str) -> str:
     """Return the default text of a part."""
+    if name.startswith("chair_"):
+        return "as for the peers"
     return "none" if name == "guidelines" else PROTOCOLS[refer.NAME].prompts[f"{name}_score"].replace("$criterion", "…")

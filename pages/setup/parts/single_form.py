@@ -52,8 +52,9 @@ def render_score(form: SettingsForm) -> Draft:
         left, right = st.columns(2, gap="large")
         with left:
             draft["words"] = form.setting("words", "Maximum words of analysis")
+            draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:
             shared = panel_form.draw_shared_settings(form)
     (model,) = panel_form.add_shared_settings(judge, shared)
-    draft["judge"] = panel_form.with_sampling_temperature(model, int(draft["samples"]))
+    draft["judge"] = panel_form.with_sampling_temperature(model) if int(draft["samples"]) > 1 else model
     return draft

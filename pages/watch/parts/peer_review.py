@@ -7,7 +7,6 @@ import streamlit as st
 
 from core.items import Item
 from core.labels import Kind, Label, Scale, Target, Value
-from core.protocols import ratings
 from core.protocols.refer import protocol as refer
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import charts, numbers, resources, shell
@@ -22,6 +21,8 @@ from storage.traces import Trace
 NumberedTurn = tuple[int, Turn]
 """The number of an event, and its turn."""
 CARDS_PER_ROW = 3
+LONGEST_VALUE_LINE = 40
+"""Characters of a last line that only states the value."""
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
@@ -30,14 +31,10 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     peers = [(seq, turn) for _, seq, turn in completed if turn.step == "peer"]
     samples = [(seq, turn) for _, seq, turn in completed if turn.step == "chair"]
     verdict = next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
-    draw_cards(trace.id, peers, _criterion_name(settings), _pending_peers(settings, peers) if live else [])
+    draw_cards(trace.id, peers, _pending_peers(settings, peers) if live else [])
     draw_chair(trace, peers, samples, verdict, settings, live)
     for _, event in events:
         turns.draw_problem(event, "review")
-
-
-def _criterion_name(settings: dict[str, Any]) -> str:
-    return str((settings.get("criterion") or {}).get("name") or "")
 
 
 def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> list[str]:
@@ -46,7 +43,7 @@ def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> l
     return [str(peer["name"]) for peer in settings.get("peers", ()) if peer["name"] not in answered]
 
 
-def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], criterion: str, pending: Sequence[str]) -> None:
+def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str]) -> None:
     """Draw one card a peer: its score, its comment and its folded prompt."""
     cards: list[NumberedTurn | str] = [*peers, *pending]
     for start in range(0, len(cards), CARDS_PER_ROW):
@@ -56,14 +53,14 @@ def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], criterion: str, pen
                 if isinstance(card, str):
                     _draw_pending_card(card)
                 else:
-                    _draw_card(trace_id, *card, criterion)
+                    _draw_card(trace_id, *card)
 
 
-def _draw_card(trace_id: int, seq: int, turn: Turn, criterion: str) -> None:
+def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"fold-peer-{trace_id}-{seq}"):
-            st.markdown(sanitize_markdown(ratings.comment_text(turn.reply, (criterion,))) or "*(no comment)*")
+            st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)
 
@@ -72,6 +69,14 @@ def _draw_pending_card(name: str) -> None:
     with st.container(border=True):
         st.markdown(f"**{escape_markdown(name)}**")
         st.caption(":material/sync: Waiting for the reply.")
+
+
+def _comment(turn: Turn) -> str:
+    """Return the reply without a last line that states the value, which the heading shows."""
+    lines = turn.statement.splitlines()
+    if lines and turn.reading is not None and len(lines[-1]) <= LONGEST_VALUE_LINE:
+        lines = lines[:-1] if format_value(turn.reading) in lines[-1] else lines
+    return "\n".join(lines).strip().removeprefix("Analysis:").strip()
 
 
 def _reading(turn: Turn) -> str:
@@ -184,8 +189,7 @@ def draw_comment(
         if index == representative and len(samples) > 1:
             relation = "equal to" if isinstance(turn.reading, str) else "closest to"
             st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
-        comment = ratings.comment_text(turn.reply, (_criterion_name(settings),))
-        st.markdown(sanitize_markdown(comment) or "*(no comment)*")
+        st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)
 

@@ -7,6 +7,7 @@ from typing import Any
 from core.formats.instruction_tuning import trace_examples, write_jsonl
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
+from core.trace import Ask, completed_turns
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
 
 
@@ -23,10 +24,28 @@ def test_the_output_is_the_final_comment_and_the_instruction_a_peers_prompt() ->
     (example,) = examples_of([1, 3, 2, 2])
     assert example.output == "Analysis: chair thinks.\nRating: 2" and example.value == 2
     assert (
-        example.instruction.startswith("You will see a prompt and one response")
-        and "Reviewer 1" not in example.instruction
+        example.instruction.startswith("You will be given a prompt and one response")
+        and "reviewer_1" not in example.instruction
     )
     assert (example.item, example.run, example.criterion) == ("flamingos", "run", "engaging")
+
+
+def test_the_instruction_of_a_run_with_earlier_templates_is_the_prompt_that_was_sent() -> None:
+    settings = make_settings()
+    events = run_scripted(reviews_script([2], a=1, b=2, c=3), settings).events
+    earlier = {"peer": "$input $form", "form_score": "Rating: "}
+    (example,) = trace_examples("run", settings, earlier, make_item(), events)
+    (first,) = {turn.prompt for turn in completed_turns(events) if turn.speaker == "b"}
+    assert example.instruction == first
+
+
+def test_the_output_of_a_structured_reply_is_text() -> None:
+    def reply(ask: Ask) -> str:
+        return '{"reasoning": "It uses the fact.", "rating": 3}' if ask.step == "chair" else "Rating: 2"
+
+    events = run_scripted(reply, make_settings()).events
+    (example,) = trace_examples("run", make_settings(), PROTOCOLS["refer"].prompts, make_item(), events)
+    assert example.output == "It uses the fact.\n\nRating: 3"
 
 
 def test_every_readable_sample_can_be_exported() -> None:

@@ -22,4 +22,4 @@ def test_a_draft_is_written_to_the_field_with_its_source(monkeypatch: pytest.Mon
     field = next(widget for widget in app.text_area if str(widget.key).endswith("_guidelines"))
     assert field.value == Draft("- A score of 1: dull.\n- A score of 3: fun.", True).text
     assert "Drafted by local from 6 examples" in page_text(app)
-    assert "People's score: 1" in drafter.asked[0].prompt
+    assert "People's score:\n1" in drafter.asked[0].prompt

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from core.items import Criterion, Item
+from core.items import Criterion, Item, Response
 from core.llm.client import Answer, Reply
 from core.llm.costs import estimate_run
 from core.problems import Problem
@@ -123,7 +123,7 @@ def test_readable_samples_are_averaged() -> None:
 def test_a_score_without_a_readable_sample_is_no_verdict() -> None:
     verdict, _, _ = run_scripted(lambda ask: Reply(text="Rating: 3", finish="cut off"), make_score_settings(samples=2))
     assert (verdict.outcome, verdict.value) == ("no_verdict", None)
-    assert verdict.reason == "none of 2 ratings could be read: the reply was cut off at the limit of 1024 tokens"
+    assert verdict.reason == "none of 2 ratings could be read: the reply was cut off at the limit of 2048 tokens"
 
 
 def test_resuming_asks_only_for_the_samples_that_are_missing() -> None:
@@ -141,15 +141,30 @@ def test_the_prompts_on_a_pair() -> None:
 
 
 def test_the_prompts_of_a_score() -> None:
-    assert_golden("single-score/analysis.txt", next(make_flow(make_score_settings()))[0].prompt)
-    assert_golden("single-score/score_only.txt", next(make_flow(make_score_settings(way="score only")))[0].prompt)
-    assert_golden("single-score/retry.txt", next(make_flow(make_score_settings(way="score only")))[0].retry_prompt)
+    (analysis, *_) = next(make_flow(make_score_settings()))
+    (score_only, *_) = next(make_flow(make_score_settings(way="score only")))
+    assert_golden("single-score/analysis.txt", analysis.request())
+    assert_golden("single-score/analysis_json.txt", analysis.request("json"))
+    assert_golden("single-score/score_only.txt", score_only.request())
+
+
+def test_images_go_to_the_judge_that_scores() -> None:
+    item = make_single_response_item(responses=(Response(text="", image="made.png"),), image="prompt.png")
+    (ask, *_) = next(make_flow(make_score_settings(), item))
+    assert ask.images == ("prompt.png", "made.png")
+    assert "<response>\n(Image 2 is attached.)\n</response>" in ask.prompt
+
+
+@pytest.mark.parametrize(("ratings", "outcome"), [("1313", "disputed"), ("2322", "agreed")])
+def test_samples_at_both_ends_of_the_scale_are_disputed(ratings: str, outcome: str) -> None:
+    verdict, _, _ = run_scripted(replies_script(*(f"Rating: {value}" for value in ratings)), make_score_settings())
+    assert (verdict.outcome, verdict.value) == (outcome, sum(map(int, ratings)) / 4)
 
 
 def test_task_and_steps_can_be_replaced() -> None:
     prompt = next(make_flow(make_score_settings(task="Judge this line.", steps="1. Read.\n2. Rate.")))[0].prompt
-    assert prompt.startswith("Judge this line.\n\nEvaluation Criterion:")
-    assert "Evaluation Steps:\n1. Read.\n2. Rate.\n\nInput:" in prompt
+    assert prompt.startswith("Judge this line.\n\nEvaluation criterion:")
+    assert "Evaluation steps:\n1. Read.\n2. Rate.\n\nInput." in prompt
 
 
 def test_an_item_with_another_number_of_responses_is_refused() -> None:
