@@ -68,12 +68,19 @@ def postgres() -> "Iterator[Server]":
 
 
 @pytest.fixture(scope="session")
-def postgres_engine(postgres: "Server") -> "Iterator[Engine]":
+def postgres_template(postgres: "Server") -> str:
+    """The name of a PostgreSQL database with empty tables, to be copied: creating the tables takes longer."""
+    name = postgres.create()
+    _upgrade(postgres.url(name))
+    return name
+
+
+@pytest.fixture(scope="session")
+def postgres_engine(postgres: "Server", postgres_template: str) -> "Iterator[Engine]":
     """A PostgreSQL database with tables, shared by the tests of a process."""
     from storage import database
 
-    engine = database.connect(postgres.url(postgres.create()))
-    database.upgrade(engine)
+    engine = database.connect(postgres.url(postgres.create(postgres_template)))
     yield engine
     engine.dispose()
 
@@ -115,6 +122,23 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]"
     with shared_engine.begin() as connection:
         for owner in ("study", "annotator"):  # everything else is deleted with them
             connection.exec_driver_sql(f"DELETE FROM {owner}")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Engine]":
+    """A database for all tests of a module that only read what a fixture of the module imports once."""
+    from storage import database
+
+    if request.param == "sqlite":
+        path = tmp_path_factory.mktemp("module") / "tiebreak.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        address = f"sqlite:///{path}"
+    else:
+        server: Server = request.getfixturevalue("postgres")
+        address = server.url(server.create(request.getfixturevalue("postgres_template")))
+    opened = database.connect(address)
+    yield opened
+    opened.dispose()
 
 
 @pytest.fixture

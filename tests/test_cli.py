@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
+from storage.database import connect
 from storage.transfer import samples
 from tests.paths import ROOT
 
@@ -28,9 +30,19 @@ def run(tmp_path):
     return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
 
 
+@pytest.fixture(scope="module")
+def sample_database(tmp_path_factory):
+    """The file of a database with the study "tour", which each test copies."""
+    path = tmp_path_factory.mktemp("sample") / "cli.db"
+    words = ["import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{path}"]
+    assert CliRunner().invoke(cli.app, words).exit_code == 0
+    connect(f"sqlite:///{path}").dispose()
+    return path
+
+
 @pytest.fixture
-def run_with_sample(run):
-    assert run("import", str(samples.path()), "--study", "tour").exit_code == 0
+def run_with_sample(run, sample_database, tmp_path):
+    shutil.copy(sample_database, tmp_path)
     return run
 
 

@@ -4,9 +4,11 @@ import asyncio
 import csv
 import gzip
 import json
+import shutil
 import sqlite3
 from collections import Counter
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,15 +53,23 @@ OUTCOMES_OF_RESTARTED_TRACES = {"talk one by one": "disputed"}
 SLACK = 1e-9
 
 
-@pytest.fixture
-def engine(tmp_path) -> Engine:
-    """The database of version 0.1, upgraded."""
-    path = tmp_path / "old.db"
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory) -> Path:
+    """The file of the database of version 0.1, upgraded, which each test copies."""
+    path = tmp_path_factory.mktemp("upgraded") / "old.db"
     with sqlite3.connect(path) as connection:
         connection.executescript(gzip.decompress((FOLDER / "database.sql.gz").read_bytes()).decode())
     connection.close()
     opened = connect(f"sqlite:///{path}")
     upgrade(opened)
+    opened.dispose()
+    return path
+
+
+@pytest.fixture
+def engine(upgraded, tmp_path) -> Engine:
+    """The database of version 0.1, upgraded."""
+    opened = connect(f"sqlite:///{shutil.copy(upgraded, tmp_path)}")
     yield opened
     opened.dispose()
 

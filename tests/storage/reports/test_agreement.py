@@ -103,34 +103,38 @@ def test_topical_chat_gives_the_published_correlations_and_alphas(engine: Engine
         assert (row.items, row.raters) == (360, 3)
 
 
-@pytest.fixture
-def scaleeval_study(engine: Engine) -> Study:
-    """Import ScaleEval's 560 debates."""
+@pytest.fixture(scope="module")
+def scaleeval_study(module_engine: Engine) -> Study:
+    """Import ScaleEval's 560 debates, which the tests only read."""
     path: Path = public_file("scaleeval/results/gpt3.5_vs_claude")
-    return import_study(engine, read_records(path, "scaleeval"))
+    return import_study(module_engine, read_records(path, "scaleeval"), "ScaleEval")
 
 
-def test_scaleeval_judges_agree_as_published_in_the_order_shown(engine: Engine, scaleeval_study: Study) -> None:
-    rows = agreement.rows(engine, scaleeval_study, "all")
+@pytest.fixture(scope="module")
+def scaleeval_rows(module_engine: Engine, scaleeval_study: Study) -> list[AgreementRow]:
+    """The agreement of ScaleEval's judges over all debates."""
+    return agreement.rows(module_engine, scaleeval_study, "all")
+
+
+def test_scaleeval_judges_agree_as_published_in_the_order_shown(scaleeval_rows: list[AgreementRow]) -> None:
     for stage, value in (("first", 0.1529), ("last", 0.3781)):
-        row = find_row(rows, "fleiss_kappa", f"judges, {stage} opinions, as shown", "all")
+        row = find_row(scaleeval_rows, "fleiss_kappa", f"judges, {stage} opinions, as shown", "all")
         assert row.value == pytest.approx(value, abs=5e-5)
         assert (row.items, row.raters, row.pairs) == (543, 3, 1629)
         assert "17 of 560 debates left out" in row.reason
 
 
-def test_in_the_items_order_scaleeval_judges_agree_as_often(engine: Engine, scaleeval_study: Study) -> None:
-    rows = agreement.rows(engine, scaleeval_study, "all")
+def test_in_the_items_order_scaleeval_judges_agree_as_often(scaleeval_rows: list[AgreementRow]) -> None:
     for stage, value in (("first", 0.1524), ("last", 0.3754)):
         in_item_order, shown = f"judges, {stage} opinions", f"judges, {stage} opinions, as shown"
-        assert find_row(rows, "fleiss_kappa", in_item_order, "all").value == pytest.approx(value, abs=5e-5)
-        assert find_row(rows, "percent", in_item_order, "all").value == pytest.approx(
-            find_row(rows, "percent", shown, "all").value
+        assert find_row(scaleeval_rows, "fleiss_kappa", in_item_order, "all").value == pytest.approx(value, abs=5e-5)
+        assert find_row(scaleeval_rows, "percent", in_item_order, "all").value == pytest.approx(
+            find_row(scaleeval_rows, "percent", shown, "all").value
         )
 
 
-def test_excluded_debates_are_counted_by_scenario(engine: Engine, scaleeval_study: Study) -> None:
-    rows = agreement.rows(engine, scaleeval_study, "scenario")
+def test_excluded_debates_are_counted_by_scenario(module_engine: Engine, scaleeval_study: Study) -> None:
+    rows = agreement.rows(module_engine, scaleeval_study, "scenario")
     of_all = [row for row in rows if row.criterion == "all" and row.statistic == "percent" and "last" in row.group]
     assert sum(row.items for row in of_all) == 543
     assert sum(int(row.reason.split()[0]) for row in of_all if "left out" in row.reason) == 17

@@ -183,9 +183,9 @@ def test_a_trace_with_fewer_events_changes_nothing(engine):
 
 def test_progress_is_reported_to_the_end(engine):
     reports = []
-    many = [ItemRecord(item=make_item(f"item {number}")) for number in range(25_000)]
+    many = [ItemRecord(item=make_item(f"item {number}")) for number in range(10_500)]
     imports.import_records(engine, "s", many, lambda *progress: reports.append(progress))
-    assert reports == [(10_000, 25_000), (20_000, 25_000), (25_000, 25_000)]
+    assert reports == [(10_000, 10_500), (10_500, 10_500)]
     reports.clear()
     imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
     imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))

@@ -21,7 +21,7 @@ from tests.browser.conftest import free_port
 from tests.conftest import make_item
 from tests.paths import ROOT
 
-ITEMS = 50
+ITEMS = 20
 
 
 @pytest.fixture
@@ -103,12 +103,12 @@ def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_
 
     process = subprocess.Popen(command(disturbed, "--settings", str(file)), cwd=ROOT, env=environment)
     deadline = time.monotonic() + 60
-    while count_turns(disturbed) < 40 and time.monotonic() < deadline:
+    while count_turns(disturbed) < ITEMS and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
     turns = count_turns(disturbed)
-    assert 40 <= turns < 3 * ITEMS * 3
+    assert ITEMS <= turns < 3 * ITEMS * 3
 
     stored = stored_asks(disturbed)
     resumed = subprocess.run(
