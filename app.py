@@ -93,6 +93,7 @@ def draw_app() -> None:
                 st.Page(PAGES / "label" / "inbox.py", title="Inbox", icon=":material/inbox:"),
             ],
             "Results": [
+                st.Page(PAGES / "results" / "judges.py", title="Judges", icon=":material/verified:"),
                 st.Page(
                     PAGES / "results" / "agreement.py", title="Inter-annotator agreement", icon=":material/monitoring:"
                 ),

@@ -205,7 +205,12 @@ def drill_down(pairs: Sequence[Pair], judge: str, viewer: str | None) -> Drilldo
 
     Targets that the viewer, if any, has not labelled are counted and not returned.
     """
-    return _drilldown([(pair, judge, (pair.judge,)) for pair in pairs], viewer)
+    return _drilldown([(pair, {judge: (pair.judge,)}) for pair in pairs], viewer)
+
+
+def drill_down_judges(rows: Sequence[tuple[Pair, Mapping[str, Value | None]]], viewer: str | None) -> Drilldown:
+    """Return the targets of pairs with the values of several judges beside the labels; see `drill_down`."""
+    return _drilldown([(pair, {judge: (value,) for judge, value in values.items()}) for pair, values in rows], viewer)
 
 
 def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[OpinionPair]:
@@ -237,23 +242,26 @@ def count_changes(pairs: Sequence[OpinionPair]) -> ChangeCounts:
 
 def drill_down_changes(pairs: Sequence[OpinionPair], viewer: str | None) -> Drilldown:
     """Return the targets of opinion pairs with both opinions beside the labels; see `drill_down`."""
-    return _drilldown([(pair.pair, pair.judge, (pair.first, pair.last)) for pair in pairs], viewer)
+    return _drilldown([(pair.pair, {pair.judge: (pair.first, pair.last)}) for pair in pairs], viewer)
 
 
-def _drilldown(rows: Sequence[tuple[Pair, str, tuple[Value | None, ...]]], viewer: str | None) -> Drilldown:
-    """Return the targets of (pair, judge, the judge's values)."""
+def _drilldown(rows: Sequence[tuple[Pair, Mapping[str, tuple[Value | None, ...]]]], viewer: str | None) -> Drilldown:
+    """Return the targets of (pair, {judge: its values})."""
     visible = [row for row in rows if viewer is None or viewer in row[0].labels]
     items = tuple(
         TargetValues(
             pair.target,
             pair.scenario,
             # A judge may have an annotator's name.
-            {f"{judge} (judge)" if judge in pair.labels else judge: tuple(map(_value_or_no_verdict, values))}
+            {
+                f"{judge} (judge)" if judge in pair.labels else judge: tuple(map(_value_or_no_verdict, values))
+                for judge, values in judges.items()
+            }
             | {annotator: (value,) for annotator, value in pair.labels.items()},
             pair.trace,
             False,
         )
-        for pair, judge, values in visible
+        for pair, judges in visible
     )
     return Drilldown(items, len(rows) - len(visible))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from core.labels import Scale
+from core.labels import Scale, Value
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.frames import ALL, By
 from core.statistics.measures.comparison import Comparison
@@ -16,6 +16,7 @@ from core.statistics.reports.recommendations import (
     rank_judges,
 )
 from storage.reports.alignment import FIRST_OPINION, AlignmentData
+from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,28 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
     comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
     left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
     return JudgeReport(ranking, tuple(comparisons), left_out)
+
+
+def differing_targets(
+    data: AlignmentData, query: RankingQuery, judge: str, other_judge: str, viewer: str | None
+) -> Drilldown:
+    """Return the targets on which two judges have different values, with the labels.
+
+    Targets that the viewer, if any, has not labelled are counted and not returned.
+    """
+    criteria = {criterion for kind, criterion in data.scales if kind == query.kind}
+    found: list[tuple[Pair, dict[str, Value | None]]] = []
+    for criterion in sorted(criteria if query.criterion == ALL else {query.criterion}):
+        first, second = (
+            {pair.target: pair for pair in pairs(data, JudgeQuery(name, query.kind, criterion, query.scenario))}
+            for name in (judge, other_judge)
+        )
+        found += [
+            (pair, {judge: pair.judge, other_judge: second[target].judge})
+            for target, pair in first.items()
+            if target in second and pair.judge != second[target].judge
+        ]
+    return drill_down_judges(found, viewer)
 
 
 def _find(data: AlignmentData, query: RankingQuery) -> Dataset | None:

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import ndtr, stdtr
 
 from core.statistics.data.arrays import Floats, ratio
 from core.statistics.data.patterns import Units, group_indicator
@@ -104,11 +104,16 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     """Return the two-sided p: how often a resample is as far from the value as the value is from 0.
 
     Subtracting the value from the resamples gives those of a population without difference. One is added above and
-    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2).
+    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2). Where no resample is as extreme, p is that of the
+    normal distribution with the resamples' standard error, if it is smaller: the number of resamples would otherwise
+    bound it, and after a correction for hundreds of comparisons nothing could be significant.
     """
     defined = resampled[~np.isnan(resampled)]
     as_extreme = int((np.abs(defined - value) >= abs(value) - 1e-12).sum())
-    return (as_extreme + 1) / (defined.size + 1)
+    p = (as_extreme + 1) / (defined.size + 1)
+    if as_extreme or defined.size < 2:
+        return p
+    return min(p, float(2 * ndtr(-abs(value) / defined.std(ddof=1))))
 
 
 def resampled_means(values: Floats, units: Units, resamples: int, seed: int) -> Floats:

@@ -10,7 +10,7 @@ counts as an error by default, and all judges are compared on the targets that e
     not enough data    the test needs two annotators and 30 targets
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -332,5 +332,11 @@ def summarize(ranking: Ranking) -> str:
     for decision, sentence in sentences.items():
         names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision == decision]
         if names:
-            parts.append(sentence.format(" and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))))
+            parts.append(sentence.format(list_names(names)))
     return " ".join(parts)
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return "a, b and c"; of more than five names the first four and the number of the others."""
+    shown = [*names[:4], f"{len(names) - 4} more"] if len(names) > 5 else list(names)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -1,0 +1,281 @@
+"""Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import get_args
+
+import streamlit as st
+
+from core.statistics.measures.alternative_annotator import EPSILON
+from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, item_drilldown, judge_charts
+from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.judge_charts import format_estimate
+from storage import database, studies
+from storage.reports import alignment, disagreements, judge_ranking
+from storage.reports.alignment import AlignmentData
+from storage.reports.judge_ranking import JudgeReport, RankingQuery
+from storage.studies import Study
+
+Version = tuple[int, ...]
+ABSTENTIONS: dict[str, str] = {
+    "error": "count as errors",
+    "excluded": "are left out",
+    "tie": "count as ties",
+}
+ALL_SCENARIOS = "all scenarios"
+
+
+def label_version(study: Study) -> Version:
+    """Return a version that changes whenever a label or an opinion is added."""
+    with database.reading(resources.engine()) as session:
+        return disagreements.version(session, study.id)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_data(url: str, study_id: int, version: Version) -> AlignmentData:
+    """Return labels and opinions at a version; cached and shared by all visitors, so do not modify."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return alignment.load_data(resources.engine(), study)
+
+
+@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
+def load_report(
+    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
+) -> JudgeReport | None:
+    """Return the ranking and the comparisons at a version; the cache is shared by all visitors."""
+    return judge_ranking.report(_data, query)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the ranking, and redraw it when a label or an opinion is added."""
+    drawn_version = label_version(study)
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if label_version(study) != drawn_version:
+            st.rerun()
+
+    @st.fragment
+    def draw_ranking() -> None:
+        item_drilldown.apply_selection()
+        data = load_data(str(resources.engine().url), study.id, label_version(study))
+        keys = judge_ranking.rankable(data)
+        if not keys:
+            return empty_state(study)
+        query = choose_query(data, keys)
+        report = load_report(str(resources.engine().url), study.id, label_version(study), query, data)
+        if report is None or not report.ranking.targets:
+            st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
+            return
+        draw_report(study, data, query, report)
+
+    watch_version()
+    draw_ranking()
+
+
+def empty_state(study: Study) -> None:
+    """Draw what to do where nothing can be ranked."""
+    st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
+    with st.container(horizontal=True):
+        for script, label, icon in (
+            ("setup/runs.py", "Start a run", ":material/play_circle:"),
+            ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
+            ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+        ):
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
+    """Draw the choices, which are in the address."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+        kind = _choose(
+            "Kind", list(dict.fromkeys(kind for kind, _ in keys)), "kind", lambda name: KINDS.get(name, name)
+        )
+        criteria = [criterion for key, criterion in keys if key == kind]
+        criterion = _choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
+        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
+        scenario = _choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
+        abstentions = _choose("Targets without a verdict", list(ABSTENTIONS), "abstentions", ABSTENTIONS.__getitem__)
+        rule = choose_rule()
+    query = RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario, rule=rule)
+    for policy in get_args(Abstentions):
+        if policy == abstentions:
+            return replace(query, abstentions=policy)
+    return query
+
+
+def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:
+    """Draw a choice; a single option is returned without a widget."""
+    if len(options) < 2:
+        return options[0]
+    choice = st.selectbox(
+        label,
+        options,
+        format_func=format_func,
+        key=key,
+        bind="query-params",
+        width=260,
+        on_change=clear_selection,
+    )
+    return choice or options[0]
+
+
+def choose_rule() -> Rule:
+    """Draw the parameters of the recommendation."""
+    default = Rule()
+    with st.popover("Rule", icon=":material/tune:"):
+        st.markdown(
+            "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, and the "
+            "lower end of (judge minus human ceiling) is above minus the margin.  \n"
+            "**Use with review**: its upper end is above minus the margin.  \n"
+            "**Do not use**: it is not."
+        )
+        coverage = st.number_input("Minimum coverage", 0.0, 1.0, default.min_coverage, 0.01, key="min_coverage")
+        winning = st.number_input("Minimum winning rate ω", 0.0, 1.0, default.min_winning_rate, 0.05, key="min_omega")
+        margin = st.number_input("Margin below the ceiling", 0.0, 0.5, default.margin, 0.01, key="margin")
+        epsilon = st.number_input(
+            "ε of the alternative-annotator test",
+            0.0,
+            0.5,
+            EPSILON,
+            0.05,
+            key="epsilon",
+            help="What the test concedes to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
+        )
+    return Rule(coverage, winning, margin, epsilon)
+
+
+def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
+    """Draw the recommendations, the charts, the table and the comparisons."""
+    ranking = report.ranking
+    st.markdown(f"**{escape_markdown(summarize(ranking))}**")
+    targets, annotators = (
+        numbers.format_count(ranking.targets, "target"),
+        numbers.format_count(ranking.annotators, "annotator"),
+    )
+    st.caption(
+        f"{targets} that every judge was asked about · {annotators} · targets without a verdict "
+        f"{ABSTENTIONS[query.abstentions]}"
+    )
+    if report.left_out:
+        names = ", ".join(map(escape_markdown, report.left_out))
+        st.caption(f":material/info: Not compared, because asked about fewer of the targets: {names}.")
+    if ranking.ceiling.value is None:
+        st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        figure = judge_charts.accuracy_figure(ranking, selected=st.query_params.get("judge"))
+        charts.draw(figure, "ranking", f"Accuracy of each judge. {summarize(ranking)}")
+    with right:
+        charts.draw(judge_charts.coverage_figure(ranking), "coverage", "Accuracy of each judge against its coverage")
+    draw_table(ranking)
+    if len(ranking.judges) > 1:
+        draw_comparisons(study, data, query, report)
+
+
+def draw_table(ranking: Ranking) -> None:
+    """Draw every judge with its decision and its reason, then the baselines."""
+    lines = [table_line(judge) for judge in ranking.judges]
+    lines += [
+        {
+            "Judge": baseline.name,
+            "Decision": "baseline",
+            "Accuracy": format_estimate(baseline.accuracy),
+            **dict.fromkeys(("Coverage", "From ceiling", "ω", "Why"), ""),
+        }
+        for baseline in ranking.baselines
+    ]
+    right = {name: st.column_config.TextColumn(alignment="right") for name in ("Accuracy", "Coverage", "From ceiling")}
+    st.dataframe(
+        lines,
+        key="judges_table",
+        hide_index=True,
+        column_config=right
+        | {
+            "Judge": st.column_config.TextColumn(width=300),
+            "ω": st.column_config.TextColumn(alignment="right", width=60),
+            "Why": st.column_config.TextColumn(width="large"),
+        },
+    )
+    header = ("judge", "decision", "accuracy", "accuracy_low", "accuracy_high", "coverage", "from_ceiling",
+              "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets", "reason")  # fmt: skip
+    rows = [
+        (one.judge, one.decision, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.coverage.value,
+         one.less_ceiling.value, one.less_ceiling.low, one.less_ceiling.high, one.winning_rate, one.accuracy.items,
+         one.reason)
+        for one in ranking.judges
+    ]  # fmt: skip
+    downloads.draw_csv_download(downloads.csv_text(header, rows), "judges.csv")
+
+
+def table_line(judge: JudgeEvaluation) -> dict[str, str]:
+    """Return the table row of a judge."""
+    return {
+        "Judge": judge.judge,
+        "Decision": judge.decision,
+        "Accuracy": format_estimate(judge.accuracy),
+        "Coverage": format_estimate(judge.coverage),
+        "From ceiling": format_estimate(judge.less_ceiling),
+        "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
+        "Why": judge.reason,
+    }
+
+
+def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
+    """Draw the difference between every two judges; a click lists the targets on which they differ."""
+    st.subheader("Is one judge better than another?", anchor=False)
+    names = [judge.judge for judge in report.ranking.judges]
+    selected = st.query_params.get("pair", "")
+    significant = [one for one in report.comparisons if judge_charts.is_significant(one)]
+    st.markdown(
+        f"{len(significant)} of {numbers.format_count(len(report.comparisons), 'difference')} "
+        "remain with p under 0.05 after Holm's correction; they have a star."
+    )
+    figure = judge_charts.difference_figure(report.comparisons, names, selected=selected)
+    charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair)
+    judges = selected.split(" × ", 1)
+    if len(judges) == 2 and set(judges) <= set(names):
+        draw_differing_targets(study, data, query, *judges)
+    else:
+        st.caption("Click a cell to list the targets on which the two judges differ.")
+
+
+def _select_pair() -> None:
+    pair = charts.clicked_point("differences")
+    select(pair)
+
+
+def select(pair: str | None = None) -> None:
+    """Select the targets of a pair of judges in place of the last selection."""
+    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
+    st.session_state["clicked"] = {"pair": pair, "item": None}
+
+
+def clear_selection() -> None:
+    """Deselect."""
+    select()
+
+
+def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuery, judge: str, other: str) -> None:
+    """Draw the targets on which two judges differ, with people's labels."""
+    drilldown = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Selected targets: {len(drilldown.items):,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
+    st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
+    if drilldown.hidden:
+        hidden = numbers.format_count(drilldown.hidden, "more target")
+        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
+    if not drilldown.items:
+        return
+    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
+    item = next((item for item in drilldown.items if item.target.item == st.query_params.get("item")), None)
+    if item is not None:
+        item_drilldown.draw_detail(study, item)
+
+
+draw_page(shell.draw_header("Judges", "Which judge can replace people, and is one judge better than another?"))

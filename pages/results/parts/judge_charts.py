@@ -1,0 +1,267 @@
+"""Charts of the page Judges: accuracy of each judge, accuracy against coverage, and differences between judges."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
+from pages.parts import charts, colours, numbers
+from pages.parts.text import truncate
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_HEIGHT, LINE_HEIGHT, LINE_LENGTH = 28, 16, 24
+"""Pixels for a judge and for a line of its name, and characters of such a line."""
+FULL = 0.95
+"""Judges of this coverage and more lie on top of each other: only the others have their names in the chart."""
+SYMBOLS: Mapping[Decision, str] = {
+    "use": "circle",
+    "use with review": "circle-open",
+    "do not use": "x",
+    "not enough data": "diamond-open",
+}
+MAX_CELL_TEXT = 14
+"""Judges up to which the differences are written into the matrix."""
+
+
+def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
+    """Return a row for each judge: its accuracy with the interval, its coverage, the ceiling and the best baseline."""
+    import plotly.graph_objects as go
+
+    judges = [judge for judge in ranking.judges if judge.accuracy.value is not None]
+    heights = {judge.judge: max(1.0, name_lines(judge.judge) * LINE_HEIGHT / ROW_HEIGHT) for judge in reversed(judges)}
+    tops = accumulate(heights.values())
+    positions = {name: top - height / 2 for (name, height), top in zip(heights.items(), tops, strict=True)}
+    end = sum(heights.values())
+    figure = go.Figure()
+    for decision, symbol in SYMBOLS.items():
+        members = [judge for judge in judges if judge.decision == decision]
+        if members:
+            figure.add_trace(_points(members, positions, decision, symbol, selected))
+    _add_coverage(figure, judges, positions)
+    _add_lines(figure, ranking, end)
+    figure.update_yaxes(
+        tickvals=list(positions.values()),
+        ticktext=[wrap_name(name) for name in positions],
+        range=[-0.1, end + 1.4],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
+    height = 170 + round(ROW_HEIGHT * end)
+    charts.apply_layout(figure, "Accuracy and coverage of each judge", height, legend=True)
+    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
+    return figure.update_layout(margin={"r": 92, "t": 40, "b": 84}, legend=legend)
+
+
+def name_lines(name: str) -> int:
+    """Return the number of lines of a wrapped name."""
+    return wrap_name(name).count("<br>") + 1
+
+
+def wrap_name(name: str) -> str:
+    """Return a judge's full name in lines of at most 24 characters, where its words allow it."""
+    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, LINE_LENGTH)) or "–"
+
+
+def zoomed_range(ranking: Ranking) -> tuple[float, float]:
+    """Return the range of the axis: everything drawn with a margin, within 0 and 1."""
+    estimates = [judge.accuracy for judge in ranking.judges] + [ranking.ceiling]
+    estimates += [baseline.accuracy for baseline in ranking.baselines[:1]]
+    ends = [end for one in estimates for end in (one.low, one.value, one.high) if end is not None]
+    return max(-0.02, min(ends, default=0.0) - 0.05), min(1.02, max(ends, default=1.0) + 0.05)
+
+
+def _points(
+    judges: Sequence[JudgeEvaluation], positions: Mapping[str, float], decision: str, symbol: str, selected: str | None
+) -> "go.Scatter":
+    import plotly.graph_objects as go
+
+    names = [judge.judge for judge in judges]
+    values = [judge.accuracy.value or 0.0 for judge in judges]
+    colour = charts.accent_colour()
+    return go.Scatter(
+        x=values,
+        y=[positions[name] for name in names],
+        name=decision,
+        mode="markers",
+        marker={"size": 10, "color": colour, "symbol": symbol},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [_distance(judge.accuracy.high, judge.accuracy.value) for judge in judges],
+            "arrayminus": [_distance(judge.accuracy.value, judge.accuracy.low) for judge in judges],
+            "color": colour,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        customdata=names,
+        hovertext=[_hover(judge) for judge in judges],
+        hoverinfo="text",
+        selectedpoints=[names.index(selected)] if selected in names else None,
+        unselected={"marker": {"opacity": 0.4}},
+    )
+
+
+def _distance(upper: float | None, lower: float | None) -> float:
+    return 0.0 if upper is None or lower is None else max(0.0, upper - lower)
+
+
+def _hover(judge: JudgeEvaluation) -> str:
+    lines = [
+        f"<b>{escape(judge.judge, quote=False)}</b>",
+        judge.decision,
+        f"accuracy {format_estimate(judge.accuracy)}",
+    ]
+    lines += [f"coverage {format_estimate(judge.coverage)}", numbers.format_count(judge.accuracy.items, "target")]
+    return "<br>".join(lines)
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """Return `0.62 [0.51, 0.71]`."""
+    return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
+
+
+def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
+    """Write coverage and n to the right of each row."""
+    for judge in judges:
+        figure.add_annotation(
+            x=1.0, xref="paper", xanchor="left", y=positions[judge.judge], showarrow=False, font={"size": 11},
+            text=f" {judge.coverage.value or 0:.0%} · n {judge.accuracy.items:,}",
+        )  # fmt: skip
+
+
+def _add_lines(figure: "go.Figure", ranking: Ranking, end: float) -> None:
+    """Add the human ceiling and the best baseline, with their names in two lines above the rows."""
+    lines = [("human ceiling", ranking.ceiling.value, "dash", 0.55)]
+    lines += [(one.name.partition(":")[0], one.accuracy.value, "dot", 0.0) for one in ranking.baselines[:1]]
+    for name, value, dash, lift in lines:
+        if value is not None:
+            figure.add_shape(
+                type="line", x0=value, x1=value, y0=-0.1, y1=end + lift,
+                line={"dash": dash, "color": charts.GREY, "width": 1.5}, layer="below",
+            )  # fmt: skip
+            figure.add_annotation(
+                x=value, y=end + lift, text=f"{name} {value:.2f}", showarrow=False, yanchor="bottom",
+                font={"size": 11}, xanchor="center",
+            )  # fmt: skip
+
+
+def coverage_figure(ranking: Ranking) -> "go.Figure":
+    """Return accuracy among the targets with a verdict against the share of targets that have one."""
+    import plotly.graph_objects as go
+
+    judges = [judge for judge in ranking.judges if judge.coverage.value]
+    figure = go.Figure(
+        go.Scatter(
+            x=[judge.coverage.value for judge in judges],
+            y=[judge.accuracy.value for judge in judges],
+            mode="markers+text",
+            text=[
+                escape(truncate(one.judge, 18), quote=False) if (one.coverage.value or 0) < FULL else ""
+                for one in judges
+            ],
+            textposition="top center",
+            textfont={"size": 11},
+            marker={"size": 10, "color": charts.accent_colour(), "symbol": [SYMBOLS[one.decision] for one in judges]},
+            customdata=[judge.judge for judge in judges],
+            hovertext=[_hover(judge) for judge in judges],
+            hoverinfo="text",
+            cliponaxis=False,
+        )
+    )
+    figure.update_xaxes(title="Coverage: share of targets with a verdict", range=[-0.03, 1.06], tickformat=".0%")
+    figure.update_yaxes(title="Accuracy", range=[-0.03, 1.08], showgrid=True)
+    return charts.apply_layout(figure, "Accuracy and coverage", 320)
+
+
+def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], *, selected: str) -> "go.Figure":
+    """Return a matrix of the row's accuracy minus the column's; a star marks a corrected p under 0.05."""
+    import plotly.graph_objects as go
+
+    cells = {(one.judge, one.other_judge): (one.difference, one) for one in comparisons}
+    cells |= {(one.other_judge, one.judge): (_negative(one.difference), one) for one in comparisons}
+    places = [(row, column) for row in judges for column in judges if (row, column) in cells]
+    values = [[_value(cells, row, column) for column in judges] for row in judges]
+    largest = max((abs(value) for line in values for value in line if value is not None), default=0.0) or 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=values, zmin=-largest, zmax=largest, xgap=2, ygap=2, showscale=False, hoverinfo="skip",
+            colorscale=[[0, "#B35806"], [0.5, charts.PALE[charts.theme()]], [1, charts.accent_colour()]],
+        )
+    )  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=[judges.index(column) for _, column in places],
+            y=[judges.index(row) for row, _ in places],
+            mode="markers+text",
+            text=[_cell_text(*cells[place]) if len(judges) <= MAX_CELL_TEXT else "" for place in places],
+            textfont={"size": 11, "color": [_text_colour(cells[place][0], largest) for place in places]},
+            marker={"size": 26, "symbol": "square", "color": "rgba(0,0,0,0)"},
+            customdata=[" × ".join(place) for place in places],
+            hovertext=[_difference_hover(row, column, *cells[row, column]) for row, column in places],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    if tuple(selected.split(" × ", 1)) in cells:
+        row, column = selected.split(" × ", 1)
+        x, y = judges.index(column), judges.index(row)
+        line = {"color": colours.UNDECIDED, "width": 3}
+        figure.add_shape(type="rect", x0=x - 0.48, x1=x + 0.48, y0=y - 0.48, y1=y + 0.48, line=line)
+    ticks = list(range(len(judges)))
+    figure.update_xaxes(tickvals=ticks, ticktext=[str(number + 1) for number in ticks], showgrid=False, side="top")
+    written = wrap_name if len(judges) <= MAX_CELL_TEXT else lambda name: escape(truncate(name, 30), quote=False)
+    names = [f"{written(name)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
+    figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, autorange="reversed")
+    figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
+    row_height = max([ROW_HEIGHT, *(LINE_HEIGHT * (name.count("<br>") + 1) for name in names)])
+    height = 110 + row_height * len(judges)
+    charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
+    return figure.update_layout(margin={"t": 76, "b": 12})
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _value(cells: Mapping[tuple[str, str], tuple[float | None, Comparison]], row: str, column: str) -> float | None:
+    return cells[row, column][0] if (row, column) in cells else None
+
+
+def _cell_text(difference: float | None, comparison: Comparison) -> str:
+    if difference is None:
+        return "–"
+    return f"{difference:+.2f}".replace("0.", ".") + "*" * is_significant(comparison)
+
+
+def is_significant(comparison: Comparison) -> bool:
+    """Whether the corrected p is under 0.05."""
+    return comparison.p_corrected is not None and comparison.p_corrected < 0.05
+
+
+def _text_colour(difference: float | None, largest: float) -> str:
+    """Return the colour of text that can be read on the cell."""
+    pale = charts.PALE[charts.theme()]
+    end = charts.accent_colour() if (difference or 0.0) >= 0 else "#B35806"
+    return colours.text_colour(charts.mix_colours(pale, end, abs(difference or 0.0) / largest))
+
+
+def _difference_hover(row: str, column: str, difference: float | None, comparison: Comparison) -> str:
+    low, high = comparison.low, comparison.high
+    if comparison.judge != row:
+        low, high = _negative(high), _negative(low)
+    corrected = comparison.p_corrected
+    lines = [
+        f"<b>{escape(row, quote=False)}</b> minus <b>{escape(column, quote=False)}</b>",
+        numbers.format_estimate(difference, low, high),
+        f"Holm-corrected p {corrected:.3g}" if corrected is not None else escape(comparison.reason, quote=False),
+        numbers.format_count(comparison.items, "target"),
+        "Click to list the targets on which they differ",
+    ]
+    return "<br>".join(filter(None, lines))

@@ -1,0 +1,80 @@
+"""The page Judges: recommendations, the table, and the targets on which two judges differ."""
+
+import random
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.formats.records import ItemRecord, Record
+from tests.conftest import make_item, make_label
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.test_alignment import make_trace
+from tests.storage.shared import RUN
+
+PAGE = "results/judges"
+
+
+def planted_records(items: int = 60) -> list[Record]:
+    """Return pairs with three annotators who agree, a good judge, and one that abstains on two of three."""
+    rng = random.Random(3)
+    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
+    for number in range(items):
+        item, truth = f"i{number}", rng.choice((1, 2))
+        records.append(ItemRecord(item=make_item(item, scenario="math" if number % 2 else "code")))
+        records += [make_label(truth, name, item) for name in ("ann", "ben", "cat")]
+        silent = None if number % 3 else truth
+        records.append(make_trace(item, ("good", "verdict", truth), ("silent", "verdict", silent)))
+    return records
+
+
+def table(app: AppTest) -> list[dict[str, str]]:
+    return list(app.dataframe[0].value.to_dict("records"))
+
+
+def test_a_study_without_judges_says_what_to_do() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    app = visit(PAGE)
+    assert not app.exception
+    assert "Judges are ranked by labels of the same targets" in page_text(app)
+
+
+def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE)
+    assert not app.exception
+    text = page_text(app)
+    assert "Use good. Do not use silent." in text
+    assert "60 targets that every judge was asked about · 3 annotators" in text
+    good, silent = table(app)[:2]
+    assert good["Judge"] == "good" and good["Decision"] == "use" and good["Accuracy"].startswith("1.00")
+    assert silent["Decision"] == "do not use" and silent["Coverage"].startswith("0.33")
+    assert "more than 0.05 below the human ceiling" in silent["Why"]
+    assert {row["Decision"] for row in table(app)[2:]} == {"baseline"}
+
+
+def test_abstentions_can_be_left_out() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE, abstentions="excluded")
+    silent = next(row for row in table(app) if row["Judge"] == "silent")
+    assert silent["Accuracy"].startswith("1.00") and silent["Decision"] == "use with review"
+
+
+def test_a_scenario_has_its_own_ranking() -> None:
+    prepare_study(planted_records())
+    assert "30 targets that every judge was asked about" in page_text(visit(PAGE, among="math"))
+
+
+def test_a_cell_lists_the_targets_on_which_two_judges_differ() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE, pair="good × silent")
+    assert not app.exception
+    assert any("Selected targets: 40" in header.value for header in app.subheader)
+    rows = app.dataframe[1].value.to_dict("records")
+    assert len(rows) == 40 and all(row["silent"] == "no verdict" for row in rows)
+
+
+@pytest.mark.parametrize("pair", ["good × nobody", "good", " × "])
+def test_an_unknown_pair_in_the_address_selects_nothing(pair: str) -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE, pair=pair)
+    assert not app.exception and "Click a cell to list the targets" in page_text(app)
