@@ -87,6 +87,18 @@ DatabaseUrl = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
 StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
+        "decisions on its disputes. Without it gold, or the newest debate where people decided nothing."
+    ),
+]
+Kind = Annotated[
+    str | None, typer.Option(help="A kind of judgement, such as preference; else the one with most targets.")
+]
+CriterionName = Annotated[str | None, typer.Option("--criterion", help="Else the one with most targets, or all.")]
+ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this scenario.")]
 
 
 class AgreementSplit(StrEnum):
@@ -104,6 +116,17 @@ class AlignmentSplit(StrEnum):
     all = "all"
     scenario = "scenario"
     criterion = "criterion"
+
+
+class AbstentionPolicy(StrEnum):
+    """What a target without a verdict counts as."""
+
+    error = "error"
+    excluded = "excluded"
+    tie = "tie"
+
+
+Abstentions = Annotated[AbstentionPolicy, typer.Option(help="What a target without a verdict counts as.")]
 
 
 @app.command("import")
@@ -205,13 +228,7 @@ def agreement(
 def alignment(
     study: StudyName,
     by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
-            "decisions on its disputes. Without it gold, or the newest debate where people decided nothing."
-        ),
-    ] = None,
+    reference: Reference = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -221,6 +238,54 @@ def alignment(
     engine = open_database(database)
     rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value, reference=reference)]
     print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
+
+
+@app.command()
+def judges(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    abstentions: Abstentions = AbstentionPolicy.error,
+    margin: Annotated[float, typer.Option(help="How far below the human ceiling a judge may be.")] = 0.05,
+    epsilon: Annotated[float, typer.Option(help="What the alternative-annotator test concedes to a judge.")] = 0.15,
+    min_coverage: Annotated[float, typer.Option(help="The share of targets that need a verdict.")] = 0.95,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print which judges can replace annotators. Every judge is compared on the same targets."""
+    from core.statistics.reports.recommendations import Rule, summarize
+    from storage.reports import judge_ranking
+
+    rule = Rule(min_coverage=min_coverage, margin=margin, epsilon=epsilon)
+    engine = open_database(database)
+    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
+    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
+    rows = judge_ranking.table(report)
+    text = f"{summarize(report.ranking)}\n{format_table(rows, 'No judge.')}"
+    print_result(rows, text, as_json)
+
+
+@app.command()
+def compare(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    abstentions: Abstentions = AbstentionPolicy.error,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
+    from storage.reports import judge_ranking
+
+    engine = open_database(database)
+    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
+    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
+    rows = [asdict(comparison) for comparison in report.comparisons]
+    print_result(rows, format_table(rows, "There is only one judge."), as_json)
 
 
 @app.command()

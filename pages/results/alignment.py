@@ -12,6 +12,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import (
     agreement_rows,
     alignment_charts,
+    alignment_data,
     alignment_differences,
     alignment_rows,
     item_drilldown,
@@ -21,7 +22,7 @@ from pages.results.parts.alignment_charts import JudgePoints
 from pages.results.parts.alignment_differences import AlignmentView
 from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
 from storage import database, studies
-from storage.reports import alignment, disagreements, judge_costs
+from storage.reports import alignment, judge_costs
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import Reference
@@ -30,20 +31,6 @@ from storage.studies import Study
 Version = tuple[int, ...]
 BIAS_TITLES = {"shown_first": "The response shown first is preferred", "longer": "The longer response is preferred"}
 ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a docstring here would be drawn by Streamlit's magic
-
-
-def label_version(study: Study) -> Version:
-    """Return a version that changes whenever a label or an opinion is added."""
-    with database.reading(resources.engine()) as session:
-        return disagreements.version(session, study.id)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
-    """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
-    return alignment.load_data(resources.engine(), study, reference)
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")
@@ -58,25 +45,27 @@ def load_rows(url: str, study_id: int, by: By, version: Version, reference: str)
 def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
     """Return the cost of each judge."""
     with database.reading(resources.engine()) as session:
-        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version, reference).opinions)
+        return judge_costs.cost_by_judge(
+            session, study_id, alignment_data.load_data(url, study_id, version, reference).opinions
+        )
 
 
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
-    drawn_version = label_version(study)
+    drawn_version = alignment_data.label_version(study)
 
     @st.fragment(run_every=2)
     def watch_version() -> None:
-        if label_version(study) != drawn_version:
+        if alignment_data.label_version(study) != drawn_version:
             st.rerun()
 
     @st.fragment
     def draw_figures() -> None:
         item_drilldown.apply_selection()
         cache_key = (str(resources.engine().url), study.id)
-        version = label_version(study)
+        version = alignment_data.label_version(study)
         reference = reference_choice.draw_choice(study)
-        data = load_data(*cache_key, version, reference)
+        data = alignment_data.load_data(*cache_key, version, reference)
         rows = load_rows(*cache_key, "all", version, reference)
         if not rows:
             return empty_state(study, data)

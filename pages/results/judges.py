@@ -10,16 +10,15 @@ from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, item_drilldown, judge_charts
+from pages.results.parts import agreement_rows, alignment_data, item_drilldown, judge_charts, reference_choice
+from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from pages.results.parts.judge_charts import format_estimate
-from storage import database, studies
-from storage.reports import alignment, disagreements, judge_ranking
+from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
 
-Version = tuple[int, ...]
 ABSTENTIONS: dict[str, str] = {
     "error": "count as errors",
     "excluded": "are left out",
@@ -28,23 +27,9 @@ ABSTENTIONS: dict[str, str] = {
 ALL_SCENARIOS = "all scenarios"
 
 
-def label_version(study: Study) -> Version:
-    """Return a version that changes whenever a label or an opinion is added."""
-    with database.reading(resources.engine()) as session:
-        return disagreements.version(session, study.id)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_data(url: str, study_id: int, version: Version) -> AlignmentData:
-    """Return labels and opinions at a version; cached and shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
-    return alignment.load_data(resources.engine(), study)
-
-
 @st.cache_data(max_entries=64, show_spinner="Comparing judges …")
 def load_report(
-    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
+    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
 ) -> JudgeReport | None:
     """Return the ranking and the comparisons at a version; the cache is shared by all visitors."""
     return judge_ranking.report(_data, query)
@@ -52,22 +37,24 @@ def load_report(
 
 def draw_page(study: Study) -> None:
     """Draw the ranking, and redraw it when a label or an opinion is added."""
-    drawn_version = label_version(study)
+    drawn_version = alignment_data.label_version(study)
 
     @st.fragment(run_every=2)
     def watch_version() -> None:
-        if label_version(study) != drawn_version:
+        if alignment_data.label_version(study) != drawn_version:
             st.rerun()
 
     @st.fragment
     def draw_ranking() -> None:
         item_drilldown.apply_selection()
-        data = load_data(str(resources.engine().url), study.id, label_version(study))
+        version = alignment_data.label_version(study)
+        reference = reference_choice.draw_choice(study)
+        data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:
             return empty_state(study)
         query = choose_query(data, keys)
-        report = load_report(str(resources.engine().url), study.id, label_version(study), query, data)
+        report = load_report(str(resources.engine().url), study.id, version, reference, query, data)
         if report is None or not report.ranking.targets:
             st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
             return
@@ -161,6 +148,9 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
         f"{targets} that every judge was asked about · {annotators} · targets without a verdict "
         f"{ABSTENTIONS[query.abstentions]}"
     )
+    for judge in ranking.judges:
+        if mark := data.marks.get(judge.judge):
+            st.caption(f":material/info: {escape_markdown(judge.judge)}: {escape_markdown(mark)}.")
     if report.left_out:
         names = ", ".join(map(escape_markdown, report.left_out))
         st.caption(f":material/info: Not compared, because asked about fewer of the targets: {names}.")

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from sqlalchemy import Engine
+
 from core.labels import Scale, Value
+from core.problems import Problem
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.frames import ALL, By
 from core.statistics.measures.comparison import Comparison
@@ -15,8 +18,9 @@ from core.statistics.reports.recommendations import (
     compare_judges,
     rank_judges,
 )
-from storage.reports.alignment import FIRST_OPINION, AlignmentData
+from storage.reports.alignment import FIRST_OPINION, AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
+from storage.studies import Study
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,17 @@ class RankingQuery:
     scenario: str | None = None
     judges: tuple[str, ...] = ()
     """Empty for every judge that was asked about most of the targets."""
+    abstentions: Abstentions = "error"
+    rule: Rule = field(default_factory=Rule)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is ranked, as a person states it: None is the kind, criterion or scenario with the most targets, or all."""
+
+    kind: str | None = None
+    criterion: str | None = None
+    scenario: str | None = None
     abstentions: Abstentions = "error"
     rule: Rule = field(default_factory=Rule)
 
@@ -74,6 +89,57 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
     comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
     left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
     return JudgeReport(ranking, tuple(comparisons), left_out)
+
+
+def of_study(
+    engine: Engine, study: Study, selection: Selection, *, reference: str | None = None, resamples: int = 1000
+) -> JudgeReport:
+    """Rank the judges of a study; raises Problem where nothing can be ranked."""
+    data = load_data(engine, study, reference)
+    keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
+    if not keys:
+        raise Problem("No judge can be ranked: no target has both a value of the reference and a verdict.")
+    query = RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
+    ranked = report(data, query, resamples=resamples)
+    if ranked is None:
+        raise Problem(f"No judge can be ranked in the scenario {selection.scenario!r}.")
+    return ranked
+
+
+def table(report: JudgeReport) -> list[dict[str, object]]:
+    """Return one row for each judge, then one for the human ceiling and for each baseline."""
+    rows: list[dict[str, object]] = [
+        {
+            "judge": one.judge,
+            "decision": one.decision,
+            "accuracy": one.accuracy.value,
+            "low": one.accuracy.low,
+            "high": one.accuracy.high,
+            "targets": one.accuracy.items,
+            "coverage": one.coverage.value,
+            "from_ceiling": one.less_ceiling.value,
+            "from_ceiling_low": one.less_ceiling.low,
+            "from_ceiling_high": one.less_ceiling.high,
+            "winning_rate": one.winning_rate,
+            "reason": one.reason,
+        }
+        for one in report.ranking.judges
+    ]
+    others = [("human ceiling", "ceiling", report.ranking.ceiling)]
+    others += [(one.name, "baseline", one.accuracy) for one in report.ranking.baselines]
+    for name, decision, estimate in others:
+        values = (
+            name,
+            decision,
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            estimate.items,
+            *[None] * 5,
+            estimate.reason,
+        )
+        rows.append(dict(zip(rows[0], values, strict=True)))
+    return rows
 
 
 def differing_targets(

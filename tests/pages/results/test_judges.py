@@ -54,7 +54,7 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
 
 def test_abstentions_can_be_left_out() -> None:
     prepare_study(planted_records())
-    app = visit(PAGE, abstentions="excluded")
+    app = visit(PAGE, abstentions="are left out")
     silent = next(row for row in table(app) if row["Judge"] == "silent")
     assert silent["Accuracy"].startswith("1.00") and silent["Decision"] == "use with review"
 

@@ -1,0 +1,25 @@
+"""The labels, opinions and reference of a study, loaded once at each version for all visitors."""
+
+import streamlit as st
+
+from pages.parts import resources
+from storage import database, studies
+from storage.reports import alignment, disagreements
+from storage.reports.alignment import AlignmentData
+from storage.studies import Study
+
+Version = tuple[int, ...]
+
+
+def label_version(study: Study) -> Version:
+    """Return a version that changes whenever a label or an opinion is added."""
+    with database.reading(resources.engine()) as session:
+        return disagreements.version(session, study.id)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
+    """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return alignment.load_data(resources.engine(), study, reference)
