@@ -420,3 +420,21 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     refused = run_with_sample("import", str(samples.path()), "--study", "another")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("The disk of the database is full.")
+
+
+def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
+    text = run_with_sample("judges", "--study", "tour", "--reference", "majority")
+    assert text.exit_code == 0, text.stderr
+    assert text.stdout.splitlines()[1].split()[:3] == ["judge", "decision", "accuracy"]
+    rows = json.loads(run_with_sample("judges", "--study", "tour", "--reference", "majority", "--json").stdout)
+    assert {row["decision"] for row in rows} >= {"ceiling", "baseline"}
+    judges = [row for row in rows if row["coverage"] is not None]
+    assert len({row["targets"] for row in judges}) == 1
+    pairs = json.loads(run_with_sample("compare", "--study", "tour", "--reference", "majority", "--json").stdout)
+    assert len(pairs) == len(judges) * (len(judges) - 1) // 2
+
+
+def test_an_unknown_criterion_is_one_sentence(run_with_sample):
+    result = run_with_sample("judges", "--study", "tour", "--criterion", "nope")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("No judge can be ranked")
