@@ -322,8 +322,16 @@ def critiques(
     engine = open_database(database)
     board = report.leaderboard(engine, find_study(engine, study))
     rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
-    columns = [{name: cell for name, cell in row.items() if not name.endswith(("interval", "reason"))} for row in rows]
+    columns = [
+        {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
+        for row in rows
+    ]
     print_result(rows, format_table(columns, "No critique has been judged yet."), as_json)
+
+
+def format_cell(name: str, cell: Any) -> Any:
+    """Return the cell of a table; a range, such as what unreadable replies can change, as text."""
+    return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
 
 
 @app.command()

@@ -22,6 +22,22 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+RANGE_HELP = (
+    "What the figure can be, with all unreadable replies counted one way or the other. This is not a confidence "
+    "interval. Empty where every reply could be read."
+)
+
+
+def format_readable(readable: int, total: int) -> str:
+    """Return `97.5 % of 40`; a dash where there is nothing to read."""
+    return f"{round(100 * readable / total, 1):g} % of {total:,}" if total else "–"
+
+
+def format_range(limits: tuple[float, float] | None) -> str:
+    """Return `0.52 to 0.61`; empty where there is no range."""
+    return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
+
+
 def format_dollars(amount: float, unpriced: int = 0) -> str:
     """Return `$1.20`, small amounts with two significant digits; calls of unknown price are mentioned."""
     text = "$0" if amount == 0 else f"${amount:,.2f}" if amount >= 0.0995 else f"${Decimal(f'{amount:.2g}'):f}"

@@ -226,12 +226,14 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     with right:
         st.caption(
             "Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? Unreadable replies are "
-            "left out and counted in the last column. The number of AIUs is in parentheses."
+            "left out; the last columns say how many could be read, and what the others could change. The number of "
+            "AIUs is in parentheses."
         )
     st.dataframe(
         accuracy_lines(leaderboard.accuracies),
         hide_index=True,
-        column_config=_right_aligned("All critiques", "By people", "By models", "Unreadable"),
+        column_config=_right_aligned("All critiques", "By people", "By models", "Readable")
+        | {"Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)},
     )
 
 
@@ -260,15 +262,10 @@ def table_line(row: Row) -> dict[str, str | int]:
         "Critiques": row.critiques,
         "AIUs": row.aius,
         "Coverage": "" if row.coverage is None else f"{row.coverage:.0%}",
-        "Possible P": _format_range(row.precision_range),
-        "Possible R": _format_range(row.recall_range),
-        "Possible F1": _format_range(row.f1_range),
+        "Possible P": numbers.format_range(row.precision_range),
+        "Possible R": numbers.format_range(row.recall_range),
+        "Possible F1": numbers.format_range(row.f1_range),
     }
-
-
-def _format_range(possible: Interval) -> str:
-    """Return `0.50 to 0.80`; empty where every judgement has a value."""
-    return f"{possible[0]:.2f} to {possible[1]:.2f}" if possible else ""
 
 
 def critique_line(detail: CritiqueDetail) -> dict[str, str]:
@@ -306,8 +303,9 @@ def accuracy_lines(accuracies: Sequence[Accuracy]) -> list[dict[str, str | int]]
         value = f"{_format(accuracy.accuracy, accuracy.interval)} ({accuracy.aius:,})" if accuracy.aius else "–"
         line[columns[accuracy.critiques]] = value
         if accuracy.critiques == "all":
-            line["Unreadable"] = accuracy.unread
-    order = ("Judge", "Task", *columns.values(), "Unreadable")
+            line["Readable"] = numbers.format_readable(accuracy.aius, accuracy.aius + accuracy.unread)
+            line["Range"] = numbers.format_range(accuracy.range)
+    order = ("Judge", "Task", *columns.values(), "Readable", "Range")
     return [{name: line[name] for name in order if name in line} for line in lines.values()]
 
 

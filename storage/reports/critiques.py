@@ -88,6 +88,8 @@ class Accuracy:
     unread: int
     """AIUs with a gold label and an unreadable reply."""
     reason: str
+    range: Range = None
+    """What the accuracy can be, with all unreadable replies right or wrong; None where all could be read."""
 
 
 @dataclass(frozen=True)
@@ -223,16 +225,17 @@ def _author_rows(
 def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
     """Return the least and the most of each score, with every unread judgement false, and with every one true."""
     from core.statistics.measures import critiques
+    from core.statistics.measures.ranges import possible_range
 
-    low, high = (
-        critiques.critique_scores(count_aius([entry.with_unread_as(value) for entry in scored]), resamples=0)
+    scores = {
+        value: critiques.critique_scores(count_aius([entry.with_unread_as(value) for entry in scored]), resamples=0)
         for value in (False, True)
-    )
+    }
     ranges: dict[str, Range] = {}
-    for name in low:
-        least, most = low[name].value, high[name].value
-        if least is not None and most is not None and most - least > SLACK:
-            ranges[name] = (least, most)
+    for name in scores[False]:
+        limits = possible_range(lambda value, name=name: scores[value][name].value)  # type: ignore[misc]
+        if limits is not None and limits[1] - limits[0] > SLACK:
+            ranges[name] = limits
     return ranges
 
 
@@ -279,14 +282,19 @@ def _accuracy(
     judge: str, task: Task, group: str, selected: Sequence[Target], values: AiuValues, gold: AiuValues, resamples: int
 ) -> Accuracy:
     from core.statistics.measures.means import mean_estimate
+    from core.statistics.measures.ranges import possible_range
 
     readable = [target for target in selected if values[target] is not None]
     unread = len(selected) - len(readable)
+    right = sum(values[target] == gold[target] for target in readable)
+    limits = possible_range(lambda value: (right + unread * value) / len(selected)) if unread else None
     if not readable:
-        return Accuracy(judge, task, group, None, None, 0, unread, "people and the judge have no AIU in common")
+        reason = "people and the judge have no AIU in common"
+        return Accuracy(judge, task, group, None, None, 0, unread, reason, limits)
     correct = [float(values[target] == gold[target]) for target in readable]
     estimate = mean_estimate(correct, groups=[target.item for target in readable], resamples=resamples)
-    return Accuracy(judge, task, group, estimate.value, _interval(estimate), len(readable), unread, estimate.reason)
+    interval = _interval(estimate)
+    return Accuracy(judge, task, group, estimate.value, interval, len(readable), unread, estimate.reason, limits)
 
 
 def _owner(target: Target, owners: Mapping[tuple[str, str], str]) -> str:

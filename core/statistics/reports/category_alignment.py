@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from core.statistics.measures.coefficients import quadratic_weights
 from core.statistics.measures.intervals import Resampled, bootstrap
 from core.statistics.measures.means import wilson_proportion
 from core.statistics.measures.pairwise import cohen_kappa_statistic
+from core.statistics.measures.ranges import possible_range
 from core.statistics.measures.statistic import Statistic, match_rate, stack_statistics, weighted_mean
 
 
@@ -62,6 +64,7 @@ def verdict_statistics(
     return {
         "no_verdict_rate": no_verdict_rate(opinions),
         **estimates,
+        **unread_ranges(dataset, patterns),
         "system_level_agreement": system_level_agreement(dataset, opinions),
         **annotator_test_estimates(test, asked, resamples, seed),
     }
@@ -136,6 +139,36 @@ def win_rates(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
     used = (patterns.judge >= 0) & (patterns.gold >= 0)
     for name, codes in (("win_rate_1", patterns.judge), ("win_rate_1_people", patterns.gold)):
         yield Measure(name, weighted_mean(wins[codes], used), used, patterns.count_items(used), "a tie is one half")
+
+
+def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estimate]:
+    """Return the lowest and the highest value that accuracies and win rates can take where verdicts are missing.
+
+    Named as the statistic with "_lowest" and "_highest". On the items of the statistic and those whose reference is
+    known and whose verdict is missing, all counted one way or the other; left out where no verdict is missing.
+    """
+    wins = np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
+    references = {"accuracy_gold": patterns.gold, "accuracy_majority": patterns.majority}
+    if dataset.kind == "preference":
+        references["win_rate_1"] = patterns.gold
+    estimates = {}
+    for name, reference in references.items():
+        counted = patterns.units.frequencies * (reference >= 0)
+        values = wins[patterns.judge] if name == "win_rate_1" else (patterns.judge == reference).astype(float)
+        is_read = patterns.judge >= 0
+        total, unread = float(counted.sum()), float((counted * ~is_read).sum())
+        if not unread:
+            continue
+        known = float((counted * is_read) @ values)
+        limits = possible_range(partial(_share_with, known, unread, total))
+        note = f"{unread:g} of {total:g} items have no verdict; all of them count one way"
+        for end, limit in zip(("lowest", "highest"), limits or (), strict=False):
+            estimates[f"{name}_{end}"] = Estimate(limit, None, None, int(total), int(total), 0, 0, 0, note)
+    return estimates
+
+
+def _share_with(known: float, unread: float, total: float, value: bool) -> float:
+    return (known + unread * value) / total
 
 
 def measure_estimate(measure: Measure, result: Resampled, patterns: JudgedPatterns, asked: int) -> Estimate:

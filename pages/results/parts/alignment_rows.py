@@ -208,10 +208,24 @@ def table_line(
     else:
         line |= {"Critiques": row.items}
     line |= {title: _format_row(rows.get(name)) for name, title in columns.items()}
+    line |= _unread_cells(rows, statistic)
     return line | {
         "$ per 1,000": _format_price(cost),
         REASON_COLUMN: "; ".join(filter(None, (_undefined_by_reason(columns, rows), _price_reason(cost)))),
     }
+
+
+def _unread_cells(rows: Mapping[str, AlignmentRow], statistic: str) -> Line:
+    """Return the readable share, and what the missing verdicts can change of an accuracy."""
+    missing = rows.get("no_verdict_rate")
+    cells: Line = {}
+    if missing is not None and missing.value is not None:
+        cells["Readable"] = numbers.format_readable(round(missing.items * (1 - missing.value)), missing.items)
+    limits = [rows[name] for name in (f"{statistic}_lowest", f"{statistic}_highest") if name in rows]
+    if statistic.startswith("accuracy"):
+        values = [row.value for row in limits if row.value is not None]
+        cells["Range"] = numbers.format_range((values[0], values[1])) if len(values) == 2 else ""
+    return cells
 
 
 def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -> list[Line]:

@@ -138,6 +138,8 @@ def test_accuracy_uses_aius_with_gold_and_counts_unreadable_replies(engine: Engi
     assert accuracies["precision", "all"] == accuracies["precision", "llm"] == (0.5, 2, 0)
     assert accuracies["recall", "all"] == (1.0, 1, 1)
     assert accuracies["recall", "human"] == (None, 0, 0)
+    ranges = {(a.task, a.critiques): a.range for a in board.accuracies}
+    assert ranges["precision", "all"] is None and ranges["recall", "all"] == (0.5, 1.0)
 
 
 def test_an_added_aiu_belongs_to_its_critique(engine: Engine) -> None:

@@ -128,3 +128,30 @@ def test_self_preference_has_rows_where_the_own_response_is_given():
     assert by_name == pytest.approx(
         {"own_preferred": 2 / 3, "own_preferred_people": 1 / 3, "own_preferred_less_people": 1 / 3}
     )
+
+
+def every_verdict(verdicts, categories="120"):
+    """Yield the verdicts with each "?" replaced by every category, in every combination."""
+    if "?" not in verdicts:
+        yield verdicts
+        return
+    for category in categories:
+        yield from every_verdict(verdicts.replace("?", category, 1), categories)
+
+
+@pytest.mark.parametrize("statistic", ["accuracy_gold", "accuracy_majority", "win_rate_1"])
+def test_the_range_is_that_of_every_verdict_that_is_missing(statistic):
+    labels = {"a1": "1122201", "a2": "1121201", "a3": "1122101"}
+    verdicts = "112?2?0"
+
+    def rows(word):
+        by_name = alignment_by_name(labels, {"gpt": word}, resamples=0)
+        return {name: row for (judge, name), row in by_name.items() if judge == "gpt"}
+
+    observed = rows(verdicts)
+    possible = [rows(word)[statistic].value for word in every_verdict(verdicts)]
+    low, high = observed[f"{statistic}_lowest"], observed[f"{statistic}_highest"]
+    assert (low.value, high.value) == pytest.approx((min(possible), max(possible)))
+    assert low.value < observed[statistic].value < high.value
+    assert (low.items, low.reason) == (7, "2 of 7 items have no verdict; all of them count one way")
+    assert f"{statistic}_lowest" not in rows("1122201"), "nothing is missing"
