@@ -90,7 +90,8 @@ def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:
     try:
         protocol.prompts_with(prompts)
         for name, text in prompts.items():
-            check_template(name, text, [*blanks(protocol.prompts[name]), *protocol.optional_blanks])
+            allowed = blanks(protocol.prompts[name])
+            check_template(name, text, [*allowed, *(protocol.optional_blanks if "question" in allowed else ())])
     except FileRefused:
         raise
     except Problem as problem:

@@ -57,8 +57,8 @@ def render(form: SettingsForm) -> Draft:
         with right:
             shared = panel_form.draw_shared_settings(form)
     draft["personas"] = panel_form.add_shared_settings(personas, shared)
-    if summarisers:
-        (draft["summariser"],) = panel_form.add_shared_settings(summarisers, shared)
+    if draft["strategy"] == "simultaneous with summary":
+        draft["summariser"] = next(iter(panel_form.add_shared_settings(summarisers, shared)), None)
     return draft
 
 

@@ -10,12 +10,11 @@ from core.llm import local_server
 from core.llm.client import available_models
 from core.llm.secrets import VARIABLE_NAME, describe_problem
 from pages.parts.text import escape_markdown
+from pages.setup.parts import model_settings
 from pages.setup.parts.chooser import drop_empty
 
 Draft = dict[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-MODEL_SETTINGS = ("temperature", "max_tokens", "timeout")
-"""Settings that all judges share unless one overrides them."""
 LOCAL_MAX_TOKENS = 300
 """The maximum reply length that the local model starts with."""
 
@@ -74,7 +73,7 @@ def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str],
     )
     with right, st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall"):
         model = _draw_model(key, rows, index)
-        settings = _draw_more(key, spec)
+        settings = _draw_more(key, spec, problems)
         if len(rows) > minimum and st.button(
             "", icon=":material/close:", key=f"{key}remove", type="tertiary", help="Remove"
         ):
@@ -113,9 +112,9 @@ def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
         st.session_state[f"{key}max_tokens"] = None
 
 
-def _draw_more(key: str, spec: Draft) -> Draft:
+def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
     """Draw the server of a judge, and the settings that it overrides."""
-    with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, temperature, reply length"):
+    with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, and settings of this model"):
         address = st.text_input(
             "Address of an OpenAI-compatible server",
             spec.get("address") or "",
@@ -132,13 +131,5 @@ def _draw_more(key: str, spec: Draft) -> Draft:
         ).strip()
         if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
             st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
-        settings = {name: _draw_setting(key, name, spec) for name in MODEL_SETTINGS}
+        settings = model_settings.draw_own(spec, key, problems)
     return drop_empty({"address": address, "key_variable": variable, **settings})
-
-
-def _draw_setting(key: str, name: str, spec: Draft) -> Any:
-    labels = {"temperature": "Temperature", "max_tokens": "Maximum reply length, tokens", "timeout": "Timeout, seconds"}
-    is_integer = name == "max_tokens"
-    return st.number_input(
-        labels[name], 0 if is_integer else 0.0, value=spec.get(name), key=f"{key}{name}", placeholder="shared setting"
-    )

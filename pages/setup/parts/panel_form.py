@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.llm import local_server
 from core.trace import Spec
-from pages.setup.parts import judges_form
+from pages.setup.parts import judges_form, model_settings
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 
@@ -36,30 +36,7 @@ def draw_models(
 def draw_shared_settings(form: SettingsForm) -> Draft:
     """Draw the settings of all models that do not override them."""
     start = Spec(**{"model": "", **_shared_settings(form.start)})
-    temperature = st.number_input(
-        "Temperature",
-        0.0,
-        value=start.temperature,
-        step=0.1,
-        key=form.key("temperature"),
-        help="0 gives the most likely reply. A judge can override it.",
-    )
-    tokens = st.number_input(
-        "Maximum reply length, tokens",
-        1,
-        value=start.max_tokens,
-        key=form.key("max_tokens"),
-        help="A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
-    )
-    timeout = st.number_input(
-        "Timeout, seconds",
-        0.1,
-        value=start.timeout,
-        step=10.0,
-        key=form.key("timeout"),
-        help="A call that takes longer is retried.",
-    )
-    return {"temperature": temperature, "max_tokens": tokens, "timeout": timeout}
+    return model_settings.draw_shared(start, form.prefix, form.problems)
 
 
 def add_shared_settings(models: Sequence[Draft], shared: Draft) -> list[Draft]:
@@ -87,7 +64,7 @@ def _as_models(value: Any) -> list[Draft]:
 def _shared_settings(start: Draft) -> Draft:
     """Return the settings that are the same for all models."""
     defaults = Spec(model="")
-    names = judges_form.MODEL_SETTINGS
+    names = tuple(model_settings.LABELS)
     specs = [{name: model["spec"].get(name, getattr(defaults, name)) for name in names} for model in iter_models(start)]
     if not specs:
         return {}

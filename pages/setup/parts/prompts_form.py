@@ -1,47 +1,69 @@
 """The prompts of a protocol, which a study can replace."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import Template
 
 import streamlit as st
 
 from core.problems import Problem
 from core.protocols import registry
-from core.templates import render
+from core.templates import check_template
 from pages.parts import resources
 from storage import database, studies
 from storage.studies import Study
 
 
-def draw_prompts(study: Study, protocol: str) -> None:
-    """Draw the choice of a prompt template, and its text: the default or the study's replacement."""
+def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
+    """Draw the choice of a prompt template, and its text: the default, the study's replacement, or the run's own.
+
+    Returns the texts that the run uses instead of the study's.
+    """
     installed = registry.get(protocol)
     default_templates = installed.prompts
-    replaced = [name for name in default_templates if f"{protocol}/{name}" in study.prompts]
+    own = _own_prompts(protocol)
+    replaced = {name: "replaced" for name in default_templates if f"{protocol}/{name}" in study.prompts}
+    replaced |= dict.fromkeys(own, "this run")
     title = f"Prompts ({len(replaced)} of {len(default_templates)} replaced)" if replaced else "Prompts"
     with st.expander(title, key=f"prompts_{protocol}"):
-        st.caption("A study can replace any prompt. The text that was used is stored with each run.")
+        st.caption(
+            "A study can replace any prompt, and so can a single run. The text that was used is stored with each run."
+        )
         names = sorted(default_templates, key=lambda name: (name == "again", name))
         name = st.segmented_control(
             "Prompt",
             names,
             default=names[0],
             required=True,
-            format_func=lambda name: f"{name} (replaced)" if name in replaced else name,
+            format_func=lambda name: f"{name} ({replaced[name]})" if name in replaced else name,
             key=f"prompt_of_{protocol}",
             label_visibility="collapsed",
         )
         _draw_editor(study, protocol, str(name), default_templates[str(name)], installed.optional_blanks)
+    return dict(own)
+
+
+def use_in_run(protocol: str, prompts: Mapping[str, str]) -> None:
+    """Use these texts in the run that the form starts, such as those of a settings file."""
+    st.session_state["own_prompts"] = {protocol: dict(prompts)}
+    st.session_state["own_prompts_number"] = st.session_state.get("own_prompts_number", 0) + 1
+
+
+def _own_prompts(protocol: str) -> dict[str, str]:
+    own: dict[str, dict[str, str]] = st.session_state.setdefault("own_prompts", {})
+    return own.setdefault(protocol, {})
 
 
 def _draw_editor(study: Study, protocol: str, name: str, default: str, optional: Sequence[str]) -> None:
     replacement = study.prompts.get(f"{protocol}/{name}")
+    own = _own_prompts(protocol)
+    current = own.get(name) or replacement or default
     key = f"prompt_{study.id}_{protocol}_{name}"
     text = st.text_area(
         "Text",
-        replacement or default,
+        current,
         height="content",
-        key=f"{key}_{replacement is None}",
+        # A widget keeps its first value, so its key changes with the text that it starts with.
+        key=f"{key}_{replacement is None}" + (f"_{st.session_state['own_prompts_number']}" if name in own else ""),
         label_visibility="collapsed",
     )
     blanks = set(Template(default).get_identifiers())
@@ -51,8 +73,24 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
     with st.container(horizontal=True):
         if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
             _save_checked(study, protocol, name, text, blanks)
+        if st.button("Use in this run only", key=f"{key}_own", disabled=text == current):
+            _use_checked(protocol, name, text, blanks)
+        if name in own and st.button("Use the study's", key=f"{key}_drop", icon=":material/undo:"):
+            use_in_run(protocol, {other: text for other, text in own.items() if other != name})
+            st.rerun()
         if replacement is not None and st.button("Restore the default", key=f"{key}_back", icon=":material/undo:"):
             _save(study, {other: text for other, text in study.prompts.items() if other != f"{protocol}/{name}"})
+
+
+def _use_checked(protocol: str, name: str, text: str, blanks: Collection[str]) -> None:
+    """Use a valid template in this run; otherwise draw the problem and leave the text in the editor."""
+    try:
+        check_template(name, text, blanks)
+    except Problem as problem:
+        st.error(str(problem), icon=":material/error:")
+        return
+    use_in_run(protocol, {**_own_prompts(protocol), name: text})
+    st.rerun()
 
 
 def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Collection[str]) -> None:
@@ -63,13 +101,6 @@ def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Col
         st.error(str(problem), icon=":material/error:")
         return
     _save(study, {**study.prompts, f"{protocol}/{name}": text})
-
-
-def check_template(name: str, text: str, blanks: Collection[str]) -> None:
-    """Raise Problem for a template that is empty, or has a placeholder that is not one of `blanks`."""
-    render({name: text}, name, **dict.fromkeys(blanks, ""))
-    if not text.strip():
-        raise Problem(f'The prompt "{name}" is empty.')
 
 
 def _save(study: Study, prompts: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from pages.setup.parts.settings_form import Draft, SettingsForm
 
 
 def render(protocol: str, form: SettingsForm) -> Draft:
-    """Return the settings of a protocol as far as they are chosen."""
+    """Return the settings of a protocol as far as they are chosen; what the form does not show stays as it was."""
     draft: Draft = resolve_name(registry.get(protocol).form)(form)
-    return draft
+    names = form.settings.model_fields
+    return {name: value for name, value in form.start.items() if name in names} | draft

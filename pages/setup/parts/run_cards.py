@@ -7,9 +7,10 @@ import streamlit as st
 import yaml
 
 from core.protocols.registry import PROTOCOLS
+from core.trace import Spec
 from pages.parts import colours, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from storage import database, runs
+from storage import database, runs, studies
 from storage.runs import Progress, Run
 from storage.studies import Study
 
@@ -113,18 +114,27 @@ def _apply(operation: Any, run: Run) -> None:
 
 def _draw_settings(run: Run) -> None:
     if run.settings:
-        text = yaml.safe_dump(_drop_empty(run.settings), sort_keys=False, allow_unicode=True)
+        fields = {**run.settings, **({"extractor": run.extractor} if run.extractor else {})}
+        text = yaml.safe_dump(_drop_empty(fields), sort_keys=False, allow_unicode=True)
         st.code(text, language="yaml", height=320)
     else:
         st.caption("The imported file has no settings.")
     if run.protocol in PROTOCOLS and run.source == "live":
         if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
-            from pages.setup.parts import run_form
+            from pages.setup.parts import prompts_form, run_form
 
-            run_form.prefill(run.settings)
+            run_form.prefill(run.settings, Spec.model_validate(run.extractor) if run.extractor else None)
+            prompts_form.use_in_run(run.protocol, _own_prompts(run))
             st.query_params["view"] = "new"
             st.rerun(scope="app")
         st.caption(f"Random seed {run.seed} · {run.parallel} parallel calls")
+
+
+def _own_prompts(run: Run) -> dict[str, str]:
+    """Return the prompts of a run that differ from the study's of today."""
+    with database.reading(resources.engine()) as session:
+        templates = studies.by_id(session, run.study_id).templates(run.protocol)
+    return {name: text for name, text in run.prompts.items() if name in templates and templates[name] != text}
 
 
 def _drop_empty(settings: Any) -> Any:

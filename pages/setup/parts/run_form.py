@@ -1,24 +1,24 @@
 """The form of a new run: protocol, settings, prompts, items and limits, with an estimate of calls and cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 import yaml
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.formats.records import CriterionRecord
-from core.frozen import Frozen
 from core.items import Criterion
 from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
 from core.protocols.registry import PROTOCOLS
+from core.trace import Spec
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import panel_form, prompts_form, protocol_forms
+from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage import database, items, studies
 from storage.studies import Study
-from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run
+from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
 
 ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 
@@ -50,20 +50,23 @@ def draw_form(study: Study) -> int | None:
     st.caption(f"{protocol.description} {protocol.paper}.")
     form = SettingsForm(protocol.settings, *_form_start(protocol), criteria)
     draft = protocol_forms.render(protocol.name, form)
-    prompts_form.draw_prompts(study, protocol.name)
+    own_prompts = prompts_form.draw_prompts(study, protocol.name)
+    extractor = _draw_extractor(form)
     extent = _draw_extent(scenarios)
     request = _build_request(study, protocol, draft, form.problems, name or protocol.name, extent)
     if request is None:
         return None
+    request = replace(request, own_prompts=own_prompts, extractor=extractor)
     with actions:
-        _draw_save(request.settings, request.name)
+        _draw_save(request)
     return _draw_start(request, criteria) if _draw_estimate(request) else None
 
 
-def prefill(settings: Draft) -> None:
+def prefill(settings: Draft, extractor: Spec | None = None) -> None:
     """Start the form with other settings; widgets keep their first value, so the number in their keys changes."""
     number = st.session_state.get("run_settings", {}).get("number", 0) + 1
-    st.session_state["run_settings"] = {"number": number, "draft": settings}
+    spec = None if extractor is None else extractor.model_dump(mode="json")
+    st.session_state["run_settings"] = {"number": number, "draft": settings, "extractor": spec}
 
 
 def _form_start(protocol: Protocol) -> tuple[Draft, str]:
@@ -85,7 +88,9 @@ def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
                 return
         try:
             content = file.getvalue().decode("utf-8-sig") if isinstance(file, UploadedFile) else text
-            prefill(settings_file.parse_settings(content, protocol, criteria).model_dump(mode="json"))
+            loaded = settings_file.parse_run_file(content, protocol, criteria)
+            prefill(loaded.settings.model_dump(mode="json"), loaded.extractor)
+            prompts_form.use_in_run(protocol.name, loaded.prompts)
         except UnicodeDecodeError:
             st.error("The file is not text in UTF-8.", icon=":material/error:")
             return
@@ -95,13 +100,34 @@ def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
     st.rerun()
 
 
-def _draw_save(settings: Frozen, name: str) -> None:
+def _draw_extractor(form: SettingsForm) -> Spec | None:
+    """Draw the optional model that is asked about unreadable replies; returns None for none."""
+    start = st.session_state.get("run_settings", {}).get("extractor")
+    with st.expander("Extractor" if start is None else "Extractor (in use)", key=form.key("unread_extractor")):
+        st.caption(
+            "Optional: a model that is shown an unreadable reply and the instruction for the answer, nothing else, and "
+            "asked which value the reply states. Its readings are marked, and its calls count in the cost."
+        )
+        rows = [] if start is None else [{"name": "extractor", "spec": start}]
+        models = judges_form.draw_judges(form.key("unread_extractor_"), rows, form.problems, 0, 1)
+    if not models:
+        return None
+    if not models[0]["spec"].get("model"):
+        form.problems.append("Choose a model for the extractor, or remove it.")
+        return None
+    return Spec.model_validate(models[0]["spec"])
+
+
+def _draw_save(request: RunRequest) -> None:
+    fields = request.settings.model_dump(mode="json", exclude_defaults=True)
+    if request.own_prompts:
+        fields["prompts"] = dict(request.own_prompts)
+    if request.extractor is not None:
+        fields["extractor"] = request.extractor.model_dump(mode="json", exclude_defaults=True)
     st.download_button(
         "Save settings",
-        yaml.safe_dump(
-            settings.model_dump(mode="json", exclude_defaults=True), sort_keys=False, allow_unicode=True, width=100
-        ),
-        file_name=f"{name}.yaml",
+        yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100),
+        file_name=f"{request.name}.yaml",
         mime="application/yaml",
         key="save_settings",
         icon=":material/download:",
@@ -199,6 +225,7 @@ def _draw_estimate(request: RunRequest) -> bool:
         help=f"At least {estimate.calls_at_least:,} calls, if the judges agree from the start. Retries after "
         "unreadable replies and failed calls are not included.",
     )
+    st.markdown(f":material/send: {escape_markdown(receivers_sentence(request))}")
     if warning := ceiling_warning(request, estimate):
         st.warning(warning, icon=":material/payments:")
     return True

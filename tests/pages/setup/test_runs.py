@@ -250,3 +250,97 @@ def test_a_new_run_starts_with_the_settings_of_an_old_one() -> None:
     app = visit("setup/runs")
     app.button(key=f"again_{study_runs()[0].id}").click().run()
     assert app.text_input(key="scaleeval1_judge0_name").value == "ann"
+
+
+EVERY_SETTING = """
+judges:
+  - name: ann
+    model: openai/gpt-5.4-mini
+    answer_format: text
+    top_p: 0.9
+    seed: 7
+    reasoning_effort: low
+    max_tokens: 700
+    max_tokens_ceiling: 3000
+    timeout: 30.0
+    system: Be brief.
+    extra: {top_k: 20}
+  - {name: ben, model: qwen, address: "http://127.0.0.1:8000/v1"}
+criterion: helpfulness
+prompts:
+  opinion: "Which? $submission_1 $submission_2"
+extractor: {model: gemini/gemini-3-flash, max_tokens: 200}
+"""
+
+
+def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
+    app = visit_form_with(EVERY_SETTING)
+    assert not app.exception and not app.error
+    next(button for button in app.button if button.label == "Start").click().run()
+    (run,) = study_runs()
+    ann, ben = run.settings["judges"]
+    expected = {
+        "answer_format": "text", "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "max_tokens": 700,
+        "max_tokens_ceiling": 3000, "timeout": 30.0, "system": "Be brief.", "extra": {"top_k": 20},
+    }  # fmt: skip
+    assert {name: ann["spec"][name] for name in expected} == expected
+    assert (ben["spec"]["top_p"], ben["spec"]["max_tokens"], ben["spec"]["extra"]) == (None, 1024, {})
+    assert run.extractor is not None
+    assert (run.extractor["model"], run.extractor["max_tokens"]) == ("gemini/gemini-3-flash", 200)
+    assert run.prompts["opinion"] == "Which? $submission_1 $submission_2"
+    with database.reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {}, "the study's prompts are unchanged"
+
+
+def test_the_receivers_of_texts_are_named_before_the_start() -> None:
+    shown = page_text(visit_form_with(EVERY_SETTING))
+    assert "will be sent to" in shown
+    for receiver in ("openai", r"http\://127.0.0.1\:8000/v1", "gemini"):
+        assert receiver in shown
+    local = "judges: [{name: a, model: local}, {name: b, model: local}]\ncriterion: helpfulness"
+    assert "Texts stay on this machine" in page_text(visit_form_with(local))
+
+
+def test_shared_settings_reach_every_judge() -> None:
+    app = visit_form()
+    prefix = "scaleeval0_"
+    app.number_input(key=f"{prefix}top_p").set_value(0.5)
+    app.selectbox(key=f"{prefix}answer_format").set_value("json")
+    app.text_area(key=f"{prefix}extra").set_value("top_k: 20").run()
+    next(button for button in app.button if button.label == "Start").click().run()
+    (run,) = study_runs()
+    for judge in run.settings["judges"]:
+        assert (judge["spec"]["top_p"], judge["spec"]["answer_format"]) == (0.5, "json")
+        assert judge["spec"]["extra"] == {"top_k": 20}
+
+
+@pytest.mark.parametrize("text", ["- 1", "just words", "a: [", "1: 2"])
+def test_additional_fields_that_are_no_names_and_values_are_one_sentence(text: str) -> None:
+    app = visit_form()
+    app.text_area(key="scaleeval0_extra").set_value(text).run()
+    assert not app.exception
+    assert "names and values" in page_text(app)
+    assert not [button for button in app.button if button.label == "Start"]
+
+
+def test_a_prompt_is_replaced_for_one_run_only() -> None:
+    app = visit_form()
+    area = next(element for element in app.text_area if str(element.key).startswith("prompt_1_"))
+    area.set_value("Choose. $submission_1 $submission_2").run()
+    next(button for button in app.button if button.label == "Use in this run only").click().run()
+    assert not app.exception and not app.error
+    next(button for button in app.button if button.label == "Start").click().run()
+    (run,) = study_runs()
+    assert "Choose. $submission_1 $submission_2" in run.prompts.values()
+    with database.reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "sentence"),
+    [("{nowhere: x}", "no prompt called 'nowhere'"), ('{opinion: "$what"}', "the blank $what"), ("{opinion: ' '}", "")],
+)
+def test_wrong_prompts_in_a_settings_file_are_one_sentence(prompts: str, sentence: str) -> None:
+    app = visit_form_with(f"{SETTINGS}prompts: {prompts}\n")
+    assert not app.exception
+    assert len(app.error) == 1 and sentence in app.error[0].value
