@@ -14,13 +14,27 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
+from core.answers import (
+    Answer,
+    Aspects,
+    Choice,
+    Claims,
+    Number,
+    Option,
+    Passage,
+    Rating,
+    Reading,
+    Scores,
+    Truth,
+    Weights,
+)
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
 from core.labels import Kind, Opinion, Scale, Target, Value
 from core.problems import Problem, Unreadable
 from core.protocols import Judge, Protocol
 from core.protocols.conformance import check_protocol
-from core.templates import Templates, render
+from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Spec, Turn, Verdict, combine_verdicts
 
 if TYPE_CHECKING:
@@ -30,7 +44,11 @@ if TYPE_CHECKING:
     from storage.studies import Study as StoredStudy
 
 __all__ = [
+    "Answer",
     "Ask",
+    "Aspects",
+    "Choice",
+    "Claims",
     "Criterion",
     "Database",
     "Flow",
@@ -38,19 +56,28 @@ __all__ = [
     "Item",
     "Judge",
     "Kind",
+    "Material",
+    "Number",
     "Opinion",
+    "Option",
+    "Passage",
     "Problem",
     "Protocol",
+    "Rating",
+    "Reading",
     "Response",
     "Scale",
+    "Scores",
     "Spec",
     "Study",
     "Target",
     "Templates",
+    "Truth",
     "Turn",
     "Unreadable",
     "Value",
     "Verdict",
+    "Weights",
     "check_protocol",
     "combine_verdicts",
     "open",

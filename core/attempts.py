@@ -30,7 +30,7 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
             first_request(ask, format), spec=ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
         )
     if ask.answer is None:
-        return replace(ask, prompt=ask.retry_prompt or ask.request())
+        return first_request(ask, format)
     first = unreadable.turn
     history = (first.prompt or ask.request(first.format), first.reply.strip() or _EMPTY_REPLY)
     return replace(ask, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
@@ -46,7 +46,7 @@ def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> Repl
     if reply.finish == "stop":
         return ReplyUnreadable(ask=number, turn=turn)
     larger = min(2 * ask.spec.max_tokens, ask.spec.max_tokens_ceiling)
-    if ask.read is not None or larger <= ask.spec.max_tokens:
+    if larger <= ask.spec.max_tokens:
         return None
     return ReplyUnreadable(ask=number, turn=turn, max_tokens=larger)
 
@@ -93,8 +93,6 @@ def read_again(ask: Ask, turn: Turn) -> Turn:
 
 def _reading(ask: Ask, text: str) -> dict[str, Any]:
     """Return the fields of a turn that say what was read, and where; raises Unreadable."""
-    if ask.answer is None and ask.read is not None:
-        return {"reading": ask.read(text)}
     if ask.answer is None:
         if not spoken_text(text):
             raise Unreadable("the reply is empty")

@@ -3,11 +3,14 @@
 It sees the reply and the instruction for the answer, and nothing of the item: it reads, and does not judge.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from core.labels import Value
+from core.answers import Answer, Reading
+from core.attempts import first_request
 from core.problems import Unreadable
-from core.templates import ANSWER, Material, render
+from core.templates import Material, render
 from core.trace import Ask, Spec, Turn
 
 NOT_STATED = "NOT STATED"
@@ -27,6 +30,42 @@ that differ, reply with these words and nothing else: NOT STATED
 Otherwise: $answer"""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Extracted(Answer[Any]):
+    """The answer that a reply states, of the type that the judge was asked for; or NOT STATED."""
+
+    answer: Answer[Any]
+
+    key = "answer"
+    structured: ClassVar[bool] = False
+
+    def parse(self, reply: str) -> Reading[Any]:
+        if NOT_STATED in reply.upper():
+            raise Unreadable("the extractor reports that the reply states no value")
+        return self.answer.parse(reply)
+
+    def shortest(self) -> Any:
+        return self.answer.shortest()
+
+    def longest(self) -> Any:
+        return self.answer.longest()
+
+    def _text_instruction(self) -> str:
+        return self.answer.instruction()
+
+    def _written(self, value: Any) -> str:
+        return self.answer.render(value)
+
+    def _field(self) -> Mapping[str, Any]:
+        return self.answer.schema()
+
+    def _encoded(self, value: Any) -> Any:
+        return value
+
+    def _described(self) -> str:
+        return f"the answer that the reply states, or {NOT_STATED}"
+
+
 def can_extract(ask: Ask, turn: Turn) -> bool:
     """Whether an extractor can be asked about this turn: an answer was asked for, and the reply has some text."""
     return ask.answer is not None and turn.is_unreadable and bool(turn.statement.strip())
@@ -36,26 +75,22 @@ def extraction_ask(ask: Ask, turn: Turn, extractor: Spec) -> Ask:
     """Return the request to an extractor about the unreadable reply to `ask`."""
     answer = ask.answer
     assert answer is not None, "can_extract"
-    alone = replace(answer, reasoning=False)
-
-    def read(reply: str) -> Value:
-        if NOT_STATED in reply.upper():
-            raise Unreadable("the extractor reports that the reply states no value")
-        return ask.value(alone.parse(reply).value)
-
+    extracted = Extracted(answer=replace(answer, reasoning=False))
     prompt = render(
         {"extraction": _TEMPLATE},
         "extraction",
         instruction=Material("instruction", answer.instruction(turn.format)),
         reply=Material("reply", turn.reply),
     )
-    return Ask(
+    request = Ask(
         speaker=ask.speaker,
         step="extraction",
         round=ask.round,
         spec=extractor,
-        prompt=prompt.replace(ANSWER, alone.instruction()),
-        read=read,
+        prompt=prompt,
         shown=ask.shown,
         criterion=ask.criterion,
+        answer=extracted,
+        value=ask.value,
     )
+    return first_request(request, "text")

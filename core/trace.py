@@ -78,15 +78,8 @@ class Ask:
     spec: Spec
     prompt: str
     """The prompt without the instruction for the answer, which `request` inserts."""
-    read: Callable[[str], Value] | None = None
-    """Returns the value in a reply, where the ask has no `answer`; raises Unreadable."""
     shown: tuple[int, ...] = ()
     """The number of the response shown at each place: (2, 1) when the order was swapped."""
-    retry_prompt: str = ""
-    """The prompt of the second attempt when the reply is unreadable; empty for the same prompt."""
-    grammar: str = ""
-    """The form of an answer as a llama.cpp GBNF grammar. Only the local model is constrained to it: it is too weak to
-    follow a form that is only described."""
     images: tuple[str, ...] = ()
     """Paths inside the study's media folder, or URLs."""
     samples: int = 1

@@ -21,8 +21,6 @@ def chat_body(ask: Ask, omitted: Set[str] = frozenset()) -> dict[str, Any]:
     spec = ask.spec
     body: dict[str, Any] = {"model": spec.model, "messages": messages(ask), "stream": False}
     body |= parameters(ask, omitted)
-    if ask.grammar and ask.schema is None and is_local(spec):
-        body["grammar"] = ask.grammar
     return body | extra_parameters(spec)
 
 

@@ -117,7 +117,7 @@ def estimate_run(
     def scale(number: float) -> int:
         return round(number * count / len(sampled)) if sampled else 0
 
-    fewest_readings, most_readings = _extreme_readings(protocol, settings)
+    fewest_readings, most_readings = _extreme_readings()
     asks = max(map(simulate, most_readings), key=len)
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     costs = [_expected_cost(ask, reply_tokens) for ask in asks]
@@ -132,15 +132,12 @@ def estimate_run(
     )
 
 
-def _extreme_readings(protocol: Protocol, settings: Any) -> tuple[list[SimulatedReading], list[SimulatedReading]]:
+def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]:
     """Return the readings among which one takes the fewest calls, and those among which one takes the most.
 
     Judges that all agree, on a short answer or on a long one, end a discussion early; judges that differ, or of whom
     none can be read, do not.
     """
-    fewest, most = protocol.fewest_calls_reading, protocol.most_calls_reading
-    if fewest is not None and most is not None:
-        return [lambda ask, _: fewest(settings, ask)], [lambda ask, _: most(settings, ask)]
     alike: list[SimulatedReading] = [lambda ask, _: _shortest(ask), lambda ask, _: _longest(ask)]
     different: list[SimulatedReading] = [
         lambda ask, number: _longest(ask) if number % 2 else _shortest(ask),

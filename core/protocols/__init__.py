@@ -13,9 +13,9 @@ from pydantic import Field
 
 from core.frozen import Frozen
 from core.items import Criterion, Item
-from core.labels import Kind, Scale, Value
+from core.labels import Kind, Scale
 from core.templates import Templates, load_templates, replace_templates
-from core.trace import Ask, Flow, Spec
+from core.trace import Flow, Spec
 
 Subject = Literal["pair", "score", "critique", "answer"]
 """What a verdict is about: which of two responses is better, a score of one response, a critique, an answer."""
@@ -70,10 +70,6 @@ class Protocol:
     flow: Callable[[Item, Any, Random, Templates], Flow]
     """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
     judges: Subject
-    most_calls_reading: Callable[[Any, Ask], Value] | None = None
-    """(settings, ask) -> a reading with which a trace takes the most calls, where asks have no answer type."""
-    fewest_calls_reading: Callable[[Any, Ask], Value] | None = None
-    """(settings, ask) -> a reading with which a trace takes the fewest calls, where asks have no answer type."""
     reply_words: Callable[[Any], int]
     """settings -> approximate number of words in a reply, for estimates of tokens and cost."""
     folder: Path

@@ -10,10 +10,11 @@ import argparse
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
 
+from core.answers import Passage, Reading
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from core.frozen import Frozen
@@ -23,7 +24,7 @@ from core.llm.router import Router
 from core.protocols import Protocol, trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.runner import run_flow
-from core.trace import Event, Flow
+from core.trace import Ask, Event, Flow
 from storage.transfer import samples
 from tests.bench.bench_runner import server
 
@@ -52,15 +53,31 @@ def use_server(fields: Any, address: str) -> Any:
     return [use_server(value, address) for value in fields] if isinstance(fields, list | tuple) else fields
 
 
-def with_most_calls(flow: Flow, protocol: Protocol, settings: Frozen) -> Flow:
-    """Wrap a flow so that every reply is read as the reading with the most calls."""
+@dataclass(frozen=True, kw_only=True)
+class Fixed(Passage):
+    """Reads the same value in every reply."""
+
+    stated: Any
+
+    def parse(self, reply: str) -> Reading[Any]:
+        return Reading(self.stated, "fixed", (0, len(reply)))
+
+
+def with_most_calls(flow: Flow) -> Flow:
+    """Wrap a flow so that every reply is read, and the judges of a round differ: a debate does not end early."""
     turns = None
     while True:
         try:
             asks = next(flow) if turns is None else flow.send(turns)
         except StopIteration as end:
             return end.value
-        turns = yield [replace(ask, read=lambda _, ask=ask: protocol.most_calls_reading(settings, ask)) for ask in asks]
+        turns = yield [_read_as_fixed(ask, number) for number, ask in enumerate(asks)]
+
+
+def _read_as_fixed(ask: Ask, number: int) -> Ask:
+    if ask.answer is None:
+        return ask
+    return replace(ask, answer=Fixed(stated=ask.answer.longest() if number % 2 else ask.answer.shortest()))
 
 
 async def measure_run(protocol: Protocol, settings: Frozen, items: list[Item]) -> tuple[int, float]:
@@ -73,10 +90,7 @@ async def measure_run(protocol: Protocol, settings: Frozen, items: list[Item]) -
         calls += event.type in ("turn", "unreadable")
 
     start = time.perf_counter()
-    flows = [
-        with_most_calls(protocol.flow(item, settings, trace_rng(1, item), templates), protocol, settings)
-        for item in items
-    ]
+    flows = [with_most_calls(protocol.flow(item, settings, trace_rng(1, item), templates)) for item in items]
     await asyncio.gather(*(run_flow(flow, model, record, limits=limits) for flow in flows))
     seconds = time.perf_counter() - start
     await model.close()

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def an_ask(*images: str) -> Ask:
-    return Ask(speaker="a", step="peer", round=0, spec=GPT, prompt="?", read=str, images=images)
+    return Ask(speaker="a", step="peer", round=0, spec=GPT, prompt="?", images=images)
 
 
 def test_a_file_in_the_folder_is_read(folder: Path) -> None:

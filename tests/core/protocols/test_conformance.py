@@ -2,16 +2,16 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.answers import Choice, Reading
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Opinion
-from core.problems import Unreadable
 from core.protocols import Protocol
 from core.protocols.conformance import ConformanceError, Script, check_protocol
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
@@ -113,14 +113,16 @@ class LengthSettings(Frozen):
     criterion: Criterion = Criterion(name="brevity")
 
 
-def read_digit(reply: str) -> int:
-    if reply not in ("1", "2"):
-        raise Unreadable("neither 1 nor 2")
-    return int(reply)
+class Length(Choice):
+    """Reads the length of a reply, so that an empty reply has a value."""
+
+    def parse(self, reply: str) -> Reading[int]:
+        return Reading(len(reply), "length", (0, len(reply)))
 
 
-def ask_judge(prompt: str = "Which is shorter?", read: Callable[[str], Any] = read_digit) -> Ask:
-    return Ask(speaker="judge", step="which", round=0, spec=Spec(model="m"), prompt=prompt, read=read)
+def ask_judge(prompt: str = "Which is shorter?", answer: Choice | None = None) -> Ask:
+    answer = answer or Choice(neither=False)
+    return Ask(speaker="judge", step="which", round=0, spec=Spec(model="m"), prompt=prompt, answer=answer)
 
 
 def make_verdict(value: int | None, **fields: Any) -> Verdict:
@@ -143,8 +145,6 @@ def minimal_protocol(**fields: Any) -> Protocol:
         "settings": LengthSettings,
         "flow": conforming_flow,
         "judges": "pair",
-        "most_calls_reading": lambda settings, ask: 1,
-        "fewest_calls_reading": lambda settings, ask: 1,
         "reply_words": lambda settings: 1,
         "folder": Path(__file__).parent,
     }
@@ -171,7 +171,7 @@ def flow_with_unseeded_prompt(item: Item, settings: Any, rng: random.Random, tem
 
 
 def flow_that_reads_empty_replies(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge(read=len)]
+    (turn,) = yield [ask_judge(answer=Length())]
     return make_verdict(1 if turn.reading else 2)
 
 
@@ -219,7 +219,10 @@ def test_a_flow_that_breaks_a_rule_is_refused(flow: Callable[..., Flow], message
 
 
 def test_an_unreadable_script_is_refused() -> None:
-    with pytest.raises(ConformanceError, match="scripted reply to the step 'which' is not readable: neither 1 nor 2"):
+    with pytest.raises(
+        ConformanceError,
+        match="scripted reply to the step 'which' is not readable: it does not say which one is better",
+    ):
         check_minimal_protocol(reply=lambda ask: "perhaps")
 
 
@@ -241,6 +244,7 @@ def test_a_criterion_without_an_opinion_is_refused() -> None:
 
 
 def test_a_failing_flow_is_refused_with_its_problem() -> None:
-    protocol = replace(PROTOCOLS["scaleeval"], most_calls_reading=lambda settings, ask: 1)
     with pytest.raises(Exception, match="has 1 responses; ScaleEval compares two"):
-        check_protocol(protocol, discussions.make_single_response_item(), debates.make_settings(), lambda ask: "1")
+        check_protocol(
+            PROTOCOLS["scaleeval"], discussions.make_single_response_item(), debates.make_settings(), lambda ask: "1"
+        )

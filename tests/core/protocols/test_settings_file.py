@@ -44,8 +44,6 @@ GRADING = Protocol(
     settings=GraderSettings,
     flow=no_flow,
     judges="score",
-    most_calls_reading=lambda settings, ask: 1,
-    fewest_calls_reading=lambda settings, ask: 1,
     reply_words=lambda settings: 1,
     folder=Path(__file__).parent,
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.storage.worker.shorter_and_kinder.protocol import NAME, any_reading, flow
+from tests.storage.worker.shorter_and_kinder.protocol import NAME, flow
 from tests.storage.worker.shorter_and_kinder.settings import Settings
 from tiebreak import Protocol
 
@@ -14,8 +14,6 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
-    most_calls_reading=any_reading,
-    fewest_calls_reading=any_reading,
     reply_words=lambda settings: 1,
     folder=Path(__file__).parent,
     examples=("shorter-and-kinder",),

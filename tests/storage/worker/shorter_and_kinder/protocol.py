@@ -5,6 +5,7 @@ from random import Random
 from tests.storage.worker.shorter_and_kinder.settings import Settings
 from tiebreak import (
     Ask,
+    Choice,
     Criterion,
     Flow,
     Item,
@@ -12,8 +13,6 @@ from tiebreak import (
     Problem,
     Templates,
     Turn,
-    Unreadable,
-    Value,
     Verdict,
     combine_verdicts,
     render,
@@ -38,15 +37,9 @@ def ask_choice(item: Item, settings: Settings, criterion: Criterion, templates: 
         round=0,
         spec=settings.judge.spec,
         prompt=render(templates, "choice", criterion=criterion.name, first=first, second=second),
-        read=read_digit,
+        answer=Choice(neither=False),
         criterion=criterion.name,
     )
-
-
-def read_digit(reply: str) -> int:
-    if reply not in ("1", "2"):
-        raise Unreadable("the reply is neither 1 nor 2")
-    return int(reply)
 
 
 def conclude(turn: Turn) -> Verdict:
@@ -61,7 +54,3 @@ def conclude(turn: Turn) -> Verdict:
     outcome = "no_verdict" if turn.reading is None else "agreed"
     reason = turn.problem or f"{turn.speaker} chose response {turn.reading}"
     return Verdict(outcome=outcome, value=turn.reading, reason=reason, opinions=(opinion,))
-
-
-def any_reading(settings: Settings, ask: Ask) -> Value:
-    return 1
