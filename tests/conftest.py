@@ -1,7 +1,6 @@
 """Fixtures of all tests: a clean environment, an empty database for each test, a small study."""
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,8 +69,12 @@ def postgres() -> "Iterator[Server]":
 @pytest.fixture(scope="session")
 def postgres_template(postgres: "Server") -> str:
     """The name of a PostgreSQL database with empty tables, to be copied: creating the tables takes longer."""
+    from storage import database
+
     name = postgres.create()
-    _upgrade(postgres.url(name))
+    engine = database.connect(postgres.url(name))
+    database.upgrade(engine)
+    engine.dispose()
     return name
 
 
@@ -83,14 +86,6 @@ def postgres_engine(postgres: "Server", postgres_template: str) -> "Iterator[Eng
     engine = database.connect(postgres.url(postgres.create(postgres_template)))
     yield engine
     engine.dispose()
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with empty tables, copied for each test: creating the tables takes longer."""
-    path = tmp_path_factory.mktemp("template") / "tiebreak.db"
-    _upgrade(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -109,11 +104,10 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]":
     """An empty database with tables, in SQLite and in PostgreSQL."""
     from storage import database
+    from tests.databases import create_database
 
     if request.param == "sqlite":
-        path = tmp_path / "tiebreak.db"
-        shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        sqlite_engine = database.connect(f"sqlite:///{path}")
+        sqlite_engine = database.connect(create_database(tmp_path / "tiebreak.db"))
         yield sqlite_engine
         sqlite_engine.dispose()
         return
@@ -128,11 +122,10 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]"
 def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Engine]":
     """A database for all tests of a module that only read what a fixture of the module imports once."""
     from storage import database
+    from tests.databases import create_database
 
     if request.param == "sqlite":
-        path = tmp_path_factory.mktemp("module") / "tiebreak.db"
-        shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        address = f"sqlite:///{path}"
+        address = create_database(tmp_path_factory.mktemp("module") / "tiebreak.db")
     else:
         server: Server = request.getfixturevalue("postgres")
         address = server.url(server.create(request.getfixturevalue("postgres_template")))
@@ -171,12 +164,3 @@ def make_target(item: str = "item 0", **fields: Any) -> Target:
 def make_label(value: Any = 1, annotator: str = "ann", item: str = "item 0", **fields: Any) -> LabelRecord:
     """Return a record with a label of a preference."""
     return LabelRecord(label=Label(target=make_target(item), annotator=annotator, value=value, **fields))
-
-
-def _upgrade(address: str) -> None:
-    from storage import database
-
-    engine = database.connect(address)
-    database.upgrade(engine)
-    engine.dispose()
-    database.connect.cache_clear()

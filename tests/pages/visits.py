@@ -1,6 +1,7 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -10,6 +11,7 @@ from pages.parts import resources
 from storage import database, runs, studies, traces
 from storage.traces import Filter
 from storage.transfer import imports
+from tests.databases import create_database
 from tests.paths import ROOT
 
 APP = ROOT / "app.py"
@@ -49,10 +51,11 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
 
 def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
     """Create the tables, and a study of `records` where there are any, without the samples."""
-    engine = resources.engine()
-    database.upgrade(engine)
+    path = Path(database.database_url().removeprefix("sqlite:///"))
+    if not path.exists():
+        create_database(path)
     if records:
-        imports.import_records(engine, study, records)
+        imports.import_records(resources.engine(), study, records)
 
 
 def page_text(app: AppTest) -> str:

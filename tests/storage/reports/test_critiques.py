@@ -1,6 +1,7 @@
 """Scores of critiques by annotators and judges; published values of MetaCritique."""
 
 import json
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -19,6 +20,7 @@ from storage.reports import critiques
 from storage.reports.critiques import Leaderboard, PairCounts
 from storage.transfer import imports
 from tests.core.formats.shared import public_file
+from tests.databases import create_database
 
 
 def make_item(name: str = "i", authors: str = "ab") -> Item:
@@ -158,13 +160,11 @@ def test_a_study_without_values_has_rows_of_references_only(engine: Engine) -> N
 
 
 @pytest.fixture
-def published(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> str:
+def published(tmp_path: Path) -> str:
     """Return the URL of a database with the published annotations in the study "meta"."""
     path = public_file("metacritique/annotation_data.json")
-    address = f"sqlite:///{tmp_path}/published.db"
-    engine = database.connect(address)
-    database.upgrade(engine)
-    imports.import_records(engine, "meta", read_records(path))
+    address = create_database(tmp_path / "published.db")
+    imports.import_records(database.connect(address), "meta", read_records(path))
     return address
 
 

@@ -15,10 +15,11 @@ import yaml
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage.database import connect, reading, upgrade
+from storage.database import connect, reading
 from storage.transfer import imports
 from tests.browser.conftest import free_port
 from tests.conftest import make_item
+from tests.databases import create_database
 from tests.paths import ROOT
 
 ITEMS = 20
@@ -41,10 +42,8 @@ def model_server(tmp_path):
 
 
 def a_database(path: Path) -> str:
-    url = f"sqlite:///{path}"
-    engine = connect(url)
-    upgrade(engine)
-    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
+    url = create_database(path)
+    imports.import_records(connect(url), "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
     return url
 
 

@@ -18,6 +18,7 @@ from storage.transfer import imports
 from storage.worker import RunWorker, launch
 from storage.worker.event_writer import EventWriter
 from tests.conftest import make_item, make_target
+from tests.databases import create_database
 from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
 
 
@@ -141,11 +142,9 @@ def wait_for(condition) -> bool:
 
 
 @pytest.fixture
-def file_engine(tmp_path, sqlite_template):
+def file_engine(tmp_path):
     """A SQLite database in a file that the test damages."""
-    path = tmp_path / "tiebreak.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    engine = database.connect(f"sqlite:///{path}")
+    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
     with writing(engine) as session:
         studies.create(session, "s")
     yield engine

@@ -31,6 +31,7 @@ from core.trace import ReplyUnreadable, Verdict, VerdictReached, completed_turns
 from storage import database
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample, replies
+from tests.databases import create_database
 
 RECORDS = list(tiebreak.read(samples.path()))
 RECORD_TYPES = (
@@ -279,8 +280,7 @@ def test_two_adjudications_a_flag_and_a_note():
 
 
 def test_the_sample_can_be_imported(tmp_path):
-    engine = database.connect(f"sqlite:///{tmp_path}/sample.db")
-    database.upgrade(engine)
+    engine = database.connect(create_database(tmp_path / "sample.db"))
     added = imports.import_records(engine, "sample", RECORDS)
     assert (added.items, added.runs, added.traces) == (32, 2, 40)
     assert (added.labels, added.marks, added.rulings) == (len(LABELS), 2, 2)

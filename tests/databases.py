@@ -1,0 +1,24 @@
+"""SQLite files with empty tables for tests: one is migrated in a process, and the others are copies of it."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from storage import database
+
+
+def create_database(path: Path) -> str:
+    """Create a SQLite file with empty tables, and return its URL; the migrations take a hundred times as long."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_migrated_file())
+    return f"sqlite:///{path}"
+
+
+@cache
+def _migrated_file() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiebreak.db"
+        engine = database.connect.__wrapped__(f"sqlite:///{path}")  # the engines of tests stay in the cache
+        database.upgrade(engine)
+        engine.dispose()
+        return path.read_bytes()
