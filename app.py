@@ -11,12 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.problems import Problem
 from pages.label import api
 from pages.parts import readiness
+from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
 from storage.database_errors import DBAPIError
 
@@ -136,4 +138,10 @@ if __name__ == "__main__":
     draw_app()
 else:
     check_address()
-app = st.App("app.py", lifespan=lifespan, routes=[*api.routes(), *readiness.routes()], on_script_error=show_error)
+app = st.App(
+    "app.py",
+    lifespan=lifespan,
+    routes=[*api.routes(), *readiness.routes()],
+    middleware=[Middleware(RequestGuard, hosts=allowed_hosts())],
+    on_script_error=show_error,
+)

@@ -20,7 +20,6 @@ from core.problems import Problem
 from pages.label.parts.request_checks import (
     Failed,
     annotator_key,
-    check_origin,
     check_token,
     csrf_token,
     is_count,
@@ -211,7 +210,6 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
 
     async def endpoint(request: Request) -> Response:
         try:
-            check_origin(request)
             body = await read_body(request) if request.method == "POST" else {}
             reply = await run_in_threadpool(_answer, handle, request, body)
         except Failed as failed:

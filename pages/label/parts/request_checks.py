@@ -1,9 +1,11 @@
-"""The checks of a request to the workbench: its size and form, where it comes from, and who is signed in."""
+"""The checks of a request to the workbench: its size, its form, its token, and who is signed in.
+
+Where it comes from is checked for all requests by `pages.parts.request_guard`.
+"""
 
 import hmac
-import ipaddress
 import json
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from starlette.requests import Request
 
@@ -40,25 +42,6 @@ def signed_in(request: Request) -> str:
         return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
     except Problem:
         raise Failed(401, "signed_out", "You are signed out; sign in to go on.") from None
-
-
-def check_origin(request: Request) -> None:
-    """Raise Failed unless the request is for this machine and comes from a page of this server."""
-    host = request.headers.get("host", "")
-    origin = request.headers.get("origin")
-    if not _is_own_host(host) or (origin is None and request.method == "POST"):
-        raise Failed(403, "forbidden", "This address is not served.")
-    if origin is not None and urlsplit(origin).netloc != host:
-        raise Failed(403, "forbidden", "Requests from other sites are not answered.")
-
-
-def _is_own_host(host: str) -> bool:
-    """Return whether a Host header names this machine; another name may have been rebound to it."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def check_token(request: Request, work: Work, body: Json) -> None:

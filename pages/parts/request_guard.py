@@ -1,0 +1,139 @@
+"""Refuses requests from other sites, and adds security headers to every response.
+
+One ASGI class covers the pages, the routes, Streamlit's socket and its uploads. Streamlit itself accepts a socket with
+any Host and any Origin, so a page of another site could use a visitor's session (DNS rebinding).
+"""
+
+import base64
+import hashlib
+import ipaddress
+import json
+import os
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HOSTS_VARIABLE = "TIEBREAK_HOSTS"
+"""Host names, separated by commas, under which a proxy serves Tiebreak."""
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+POLICY_VIOLATION = 1008
+"""The code with which a socket is closed."""
+
+
+class RequestGuard:
+    """Middleware that passes on requests to allowed hosts from pages of the same host."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
+        """`hosts` are allowed in addition to this machine's loopback addresses."""
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request or a socket; other events are passed on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+        elif not self._is_allowed(scope):
+            await _refuse(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, _with_headers(send))
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        hosts, origins = (Headers(scope=scope).getlist(name) for name in ("host", "origin"))
+        if len(hosts) != 1 or len(origins) > 1 or not self._is_own(hosts[0]):
+            return False
+        if not origins:
+            return scope["type"] == "http" and scope["method"] in SAFE_METHODS
+        return _authority(origins[0]) == hosts[0].lower()
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name == "localhost" or name in self._hosts or _is_loopback(name)
+
+
+def allowed_hosts() -> list[str]:
+    """Return the host names in TIEBREAK_HOSTS."""
+    return [name.strip() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip()]
+
+
+def _is_loopback(name: str) -> bool:
+    """Return whether a host is an address of this machine; a name can be rebound to any address, and is not."""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _authority(origin: str) -> str:
+    """Return the host and the port of an origin; empty for "null" and other schemes."""
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return ""
+    return parts.netloc.lower() if parts.scheme in ("http", "https") else ""
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        return
+    body = json.dumps({"error": "forbidden", "message": "Requests from other sites are not answered."}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["Referrer-Policy"] = "same-origin"
+            headers["X-Frame-Options"] = "DENY"
+            headers.setdefault("Content-Security-Policy", content_security_policy())
+        await send(message)
+
+    return send_with_headers
+
+
+@cache
+def content_security_policy() -> str:
+    """Return the policy of every response: nothing is loaded from other hosts, whatever a text contains.
+
+    Streamlit's components run scripts and Plotly draws pictures that the page itself creates ("blob:").
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src 'self' blob: {' '.join(_script_hashes())}",
+            "worker-src 'self' blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "media-src 'self' data: blob:",
+            "connect-src 'self'",
+            "manifest-src 'self'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _script_hashes() -> list[str]:
+    """Return the hashes of the inline scripts in Streamlit's page."""
+    import streamlit
+
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    return [f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts]

@@ -1,0 +1,85 @@
+"""A browser that records every request: hostile texts load nothing from other hosts, and run nothing."""
+
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from core.formats.records import CriterionRecord, ItemRecord, RunRecord, StudyRecord, TraceRecord
+from core.items import Criterion, Item, Response
+from core.trace import TraceFailed
+from storage.database import connect, upgrade
+from storage.transfer import imports
+from tests.browser.conftest import serve, stop_server
+from tests.storage.shared import a_turn, a_verdict
+
+pytestmark = pytest.mark.browser
+BEACON = "http://beacon.example"
+HOSTILE = (
+    f"![a]({BEACON}/1.png) <img src={BEACON}/2.png onerror=alert(1)> x ```![b]({BEACON}/3.png) "
+    f"\\`![c]({BEACON}/4.png)` ![d][r] :material/home: <script>alert(2)</script>\n\n[r]: {BEACON}/5.png\n"
+    f'$$![e]({BEACON}/6.png)$$ \\![f]({BEACON}/7.png) <svg><image href="{BEACON}/8.png"></svg> '
+    f"[g](javascript:alert(3)) <style>@import '{BEACON}/9.css';</style> & <b>"
+)
+ONE_LINE = " ".join(HOSTILE.split())
+STUDY = "hostile"
+PAGES = [
+    "/",
+    "/?trace=1",
+    "/?trace=2",
+    "/disagreements",
+    "/scores",
+    "/agreement",
+    "/alignment",
+    "/studies",
+    "/runs",
+]
+
+
+@pytest.fixture(scope="module")
+def hostile_server(tmp_path_factory):
+    """A server with a study in which every text is hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    url = f"sqlite:///{folder}/tiebreak.db"
+    engine = connect(url)
+    upgrade(engine)
+    responses = (Response(text=HOSTILE, system=ONE_LINE), Response(text=HOSTILE))
+    items = [
+        Item(id=f"{ONE_LINE} {number}", prompt=HOSTILE, context=HOSTILE, responses=responses, scenario=ONE_LINE)
+        for number in (1, 2)
+    ]
+    criterion = Criterion(name=ONE_LINE, definition=HOSTILE)
+    turn = a_turn(speaker=ONE_LINE, reply=HOSTILE, problem=HOSTILE, model=ONE_LINE, notes=(HOSTILE,), criterion="")
+    imports.import_records(
+        engine,
+        STUDY,
+        [
+            StudyRecord(description=HOSTILE, guidelines=HOSTILE),
+            CriterionRecord(criterion=criterion),
+            *(ItemRecord(item=item) for item in items),
+            RunRecord(name=ONE_LINE, protocol="scaleeval", criterion=ONE_LINE),
+            TraceRecord(run=ONE_LINE, item=items[0].id, events=(turn, a_verdict())),
+            TraceRecord(run=ONE_LINE, item=items[1].id, events=(turn, TraceFailed(problem=HOSTILE))),
+        ],
+    )
+    engine.dispose()
+    server = serve(url, folder / "server.log")
+    yield server
+    stop_server(server)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(hostile_server, visit, path):
+    separator = "&" if "?" in path else "?"
+    page = visit(f"{hostile_server.address}/ready", "annotator 1")
+    requested, dialogs, violations = [], [], []
+    page.context.on("request", lambda request: requested.append(request.url))
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: violations.append(message.text))
+    page.goto(f"{hostile_server.address}{path}{separator}study={quote(STUDY)}")
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.wait_for_timeout(500)
+    own = urlsplit(hostile_server.address).netloc
+    foreign = [url for url in requested if urlsplit(url).netloc not in (own, "") and not url.startswith("blob:")]
+    assert foreign == []
+    assert dialogs == []
+    assert [text for text in violations if "Content Security Policy" in text] == [], "the policy is the last defence"
