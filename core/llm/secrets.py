@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.frozen import Frozen
+from core.llm import key_addresses
 from core.problems import PermanentFailure
 from core.trace import Spec, model_specs
 
@@ -35,6 +36,8 @@ def describe_problem(model: str, address: str, variable: str) -> str:
         return "the server's address should look like http://127.0.0.1:8000/v1."
     if parts.username or parts.password or parts.query:
         return f"the server's address contains more than an address. {ADVICE}"
+    if variable and not key_addresses.is_allowed(variable, address):
+        return f"the key in {variable} {key_addresses.describe_refusal(variable, address)}"
     return ""
 
 
@@ -77,6 +80,9 @@ def api_key(spec: Spec) -> str:
         raise PermanentFailure(
             f'The key of {spec.model} cannot come from {variable}: the name has to end in "_API_KEY".'
         )
+    if not key_addresses.is_allowed(variable, spec.address or ""):
+        refusal = key_addresses.describe_refusal(variable, spec.address or "its provider")
+        raise PermanentFailure(f"The key of {spec.model}, {variable}, {refusal}")
     key = os.environ.get(variable, "").strip()
     if not key:
         raise PermanentFailure(

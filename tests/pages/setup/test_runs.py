@@ -29,7 +29,9 @@ stopping: majority
 
 
 @pytest.fixture(autouse=True)
-def _a_study() -> None:
+def _a_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = (f"{variable}=http://127.0.0.1:8000/v1" for variable in ("MY_API_KEY", "MY_SERVER_API_KEY"))
+    monkeypatch.setenv("TIEBREAK_KEY_ADDRESSES", " ".join(allowed))
     prepare_study(
         [CriterionRecord(criterion=HELPFULNESS), *(ItemRecord(item=make_item(f"item {n}")) for n in range(3))]
     )
@@ -178,6 +180,7 @@ def test_a_new_criterion_of_a_run_is_added_to_the_study() -> None:
         ("gpt", "http://me:secret@host/v1", "", "more than an address"),
         ("gpt", "https://host/v1?api_key=abc", "", "more than an address"),
         ("gpt", "host:8000", "", "should look like"),
+        ("gpt", "http://127.0.0.1:8000/v1", "OPENAI_API_KEY", "may not be sent to http://127.0.0.1:8000/v1"),
     ],
 )
 def test_a_key_is_refused_wherever_it_is_typed(model: str, address: str, variable: str, sentence: str) -> None:
