@@ -55,7 +55,7 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
         source = st.segmented_control(
             "Judged by",
             sources,
-            format_func=lambda name: "People" if name == PEOPLE else name,
+            format_func=lambda name: "People" if name == PEOPLE else escape_markdown(name),
             default=sources[0],
             required=True,
             key="source",

@@ -64,7 +64,7 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
             with st.spinner("The model reads the examples …"):
                 draft = _draft(str(model), criterion, task, steps, examples)
         except Problem as problem:
-            st.error(str(problem), icon=":material/error:")
+            st.error(escape_markdown(str(problem)), icon=":material/error:")
             return
         source = f"{model} from {numbers.format_count(len(examples), 'example')}"
         st.session_state[f"{field}_draft"] = (draft.text, source if draft.complete else f"{source} (cut off)")

@@ -105,7 +105,7 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     try:
         mapping = mappings.build_mapping(draft)
     except FileRefused as problem:
-        st.info(f"Incomplete: {problem}", icon=":material/pending:")
+        st.info(f"Incomplete: {escape_markdown(str(problem))}", icon=":material/pending:")
         return None
     with actions:
         mapping_form.draw_download(mapping, Path(source.name).stem)
@@ -118,7 +118,7 @@ def _draw_first_item(plan: ImportPlan) -> bool:
         mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
         item, labels = _read_first_item(plan, plan.source.key, plan.format, mapping)
     except Problem as problem:
-        st.error(f"The file cannot be imported: {problem}", icon=":material/error:")
+        st.error(f"The file cannot be imported: {escape_markdown(str(problem))}", icon=":material/error:")
         return False
     if item is None:
         return True
@@ -193,7 +193,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
     except Problem as problem:
         bar.empty()
-        st.error(f"The import failed, nothing was changed: {problem}", icon=":material/error:")
+        st.error(f"The import failed, nothing was changed: {escape_markdown(str(problem))}", icon=":material/error:")
         return
     st.session_state["imported"] = (study, added.summary())
     st.query_params.clear()

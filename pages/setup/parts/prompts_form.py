@@ -9,6 +9,7 @@ from core.problems import Problem
 from core.protocols import registry
 from core.templates import check_template
 from pages.parts import resources
+from pages.parts.text import escape_markdown
 from storage import database, studies
 from storage.studies import Study
 
@@ -98,7 +99,7 @@ def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Col
     try:
         check_template(name, text, blanks)
     except Problem as problem:
-        st.error(str(problem), icon=":material/error:")
+        st.error(escape_markdown(str(problem)), icon=":material/error:")
         return
     _save(study, {**study.prompts, f"{protocol}/{name}": text})
 

@@ -95,7 +95,7 @@ def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
             st.error("The file is not text in UTF-8.", icon=":material/error:")
             return
         except Problem as problem:
-            st.error(str(problem), icon=":material/error:")
+            st.error(escape_markdown(str(problem)), icon=":material/error:")
             return
     st.rerun()
 
@@ -179,7 +179,9 @@ def _build_request(
             raise Problem(problems[0])
         settings = settings_file.validate_settings(_check_complete(draft), protocol)
     except Problem as problem:
-        st.warning(_capitalize(str(problem).removeprefix("field 'the settings': ")), icon=":material/pending:")
+        st.warning(
+            escape_markdown(_capitalize(str(problem).removeprefix("field 'the settings': "))), icon=":material/pending:"
+        )
         return None
     return RunRequest(
         study,
@@ -211,7 +213,7 @@ def _draw_estimate(request: RunRequest) -> bool:
     try:
         estimate = estimate_run(resources.engine(), request)
     except Problem as problem:
-        st.warning(_capitalize(str(problem)), icon=":material/error:")
+        st.warning(escape_markdown(_capitalize(str(problem))), icon=":material/error:")
         return False
     if not estimate.items:
         st.warning("There are no items. Import some first.", icon=":material/error:")

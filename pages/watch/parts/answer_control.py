@@ -46,7 +46,11 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
 def _draw_choice(answer: Choice, key: str) -> int | None:
     names = dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
     return st.segmented_control(
-        "Value", list(names), format_func=lambda value: names[value], key=key, label_visibility="collapsed"
+        "Value",
+        list(names),
+        format_func=lambda value: escape_markdown(names[value]),
+        key=key,
+        label_visibility="collapsed",
     )
 
 

@@ -75,7 +75,7 @@ def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | 
     name = st.segmented_control(
         "Judge",
         list(by_judge),
-        format_func=lambda name: " · ".join(filter(None, (name, format_overalls(by_judge[name])))),
+        format_func=lambda name: " · ".join(filter(None, (escape_markdown(name), format_overalls(by_judge[name])))),
         default=judgements[0].judge,
         required=True,
         key=f"judge-{trace_id}",

@@ -103,7 +103,7 @@ def choose_critique(replay: Replay) -> Critique | None:
     selected = st.segmented_control(
         "Critique by",
         list(critiques),
-        format_func=lambda name: _critique_name(critiques[name]),
+        format_func=lambda name: escape_markdown(_critique_name(critiques[name])),
         default=next(iter(critiques)),
         required=True,
         key="critique",

@@ -1,6 +1,5 @@
 """How a reply was read: its value, the rule, and the passage that the reading rests on, marked."""
 
-import re
 from html import escape
 
 import streamlit as st
@@ -26,8 +25,6 @@ RULES = {
     "stated": "stated by a person",
 }
 """The parsers' rules in words."""
-_PLAIN = re.compile(r"[^\n`$|]+")
-"""A passage that can be highlighted inside Markdown: on one line, without code, formulas and cells of a table."""
 
 
 def draw_reply(turn: Turn) -> None:
@@ -84,24 +81,8 @@ def marked_html(reply: str, span: tuple[int, int] | None) -> str:
 
 
 def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
-    """Return the reply as sanitized Markdown, with the passage highlighted where that breaks no block around it."""
-    if span is None:
-        return sanitize_markdown(reply)
-    start, end = _within(reply, span)
-    before, passage, after = reply[:start], reply[start:end], reply[end:]
-    stripped = passage.strip()
-    is_whole = before.count("`") % 2 == 0 and before.count("$") % 2 == 0
-    if not stripped or not is_whole or not _PLAIN.fullmatch(stripped) or _opens_block(before, stripped):
-        return sanitize_markdown(reply)
-    lead, trail = passage[: len(passage) - len(passage.lstrip())], passage[len(passage.rstrip()) :]
-    highlighted = f":orange-background[{escape_markdown(stripped)}]"
-    return sanitize_markdown(before + lead) + highlighted + sanitize_markdown(trail + after)
-
-
-def _opens_block(before: str, passage: str) -> bool:
-    """Whether the passage begins with the marker of a list, heading or quotation, which escaping would undo."""
-    at_line_start = not before or before.rstrip(" \t").endswith("\n")
-    return at_line_start and re.match(r"(?:[-*+>#]|\d{1,9}[.)])\s", passage) is not None
+    """Return the reply as sanitized Markdown, with the passage highlighted where that breaks nothing around it."""
+    return sanitize_markdown(reply, None if span is None else _within(reply, span))
 
 
 def _within(reply: str, span: tuple[int, int]) -> tuple[int, int]:

@@ -86,4 +86,4 @@ def draw_problem(event: Event, name: str) -> None:
         case TraceRestarted(reason=reason):
             st.caption(f":material/restart_alt: {escape_markdown(reason)}")
         case TraceFailed(problem=problem):
-            st.error(f"The {name} stopped: {problem}", icon=":material/error:")
+            st.error(f"The {name} stopped: {escape_markdown(problem)}", icon=":material/error:")
