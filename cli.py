@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 import typer
 from typer.core import TyperGroup
 
+from core.formats.registry import FORMAT_NAMES
 from core.problems import Problem
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ Abstentions = Annotated[AbstentionPolicy, typer.Option(help="What a target witho
 def import_file(
     path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
     study: StudyName,
-    format: Annotated[str | None, typer.Option(help="The format, such as tiebreak, scaleeval or table.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help=f"The format; else it is detected. One of {FORMAT_NAMES}: see docs/formats.md.")
+    ] = None,
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
     database: DatabaseUrl = None,
     as_json: Json = False,

@@ -7,15 +7,31 @@ import yaml
 
 from core.problems import FileRefused
 
+TAGS = "tag:yaml.org,2002:"
+MAX_DEPTH = 50
+"""Levels of nesting: a mapping has about six."""
+
 
 class PlainLoader(yaml.SafeLoader):
     """SafeLoader that reads only what a mapping or a settings file needs."""
 
+    depth = 0
+
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Reject aliases: with them a small file can expand to an enormous one."""
-        if self.check_event(yaml.AliasEvent):
+        """Reject aliases, with which a small file can expand to an enormous one, tags, and deep nesting."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="no aliases", problem_mark=self.get_mark())
-        return super().compose_node(parent, index)
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise yaml.MarkedYAMLError(
+                problem=f"no tags such as {event.tag.removeprefix(TAGS)[:40]!r}", problem_mark=event.start_mark
+            )
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"at most {MAX_DEPTH} levels", problem_mark=self.get_mark())
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Reject a repeated key: the first value would be lost silently."""

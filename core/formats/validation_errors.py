@@ -37,6 +37,9 @@ def to_file_refused(error: ValidationError, *, line: int | None = None, skip: in
     """Return the first error; `skip` is how many leading steps of its location only name the branch of a union."""
     errors = error.errors(include_url=False, include_context=True)
     location = [str(step) for step in errors[0]["loc"][skip:]]
+    if any("Constant" in each["loc"] for each in errors) and "str" in location:
+        place = location[: location.index("str")]
+        return FileRefused("expected a field, or {constant: text}", line=line, field=".".join(place) or None)
     if len(errors) > 1 and location and location[-1] in UNION_BRANCHES:
         return FileRefused(
             "expected true or false, a number, text or weights", line=line, field=".".join(location[:-1])

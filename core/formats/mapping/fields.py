@@ -10,7 +10,8 @@ Row = Mapping[str, Any]
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 BLANK = re.compile(r"\{([^{}]*)\}")
 COUNTERS = ("row", "element")
-"""Blanks that are not fields: the number of the record in the file, and of the element in the exploded list, from 1."""
+"""Blanks that are not fields: the number of the record in the file, and of the element in the exploded list, from 1;
+of an exploded object the element's key."""
 
 
 class Missing:

@@ -4,9 +4,11 @@ import hashlib
 
 from pydantic import ValidationError
 
-from core.formats.mapping.cells import parse_name
-from core.formats.mapping.mapping import LongLabels, Mapping, ResponseFields, as_tuple
-from core.formats.mapping.scope import Scope
+from core.critiques import Critique, aius_with_numbers, critique_id_from_author
+from core.formats.mapping.cells import parse_list, parse_name
+from core.formats.mapping.fields import MISSING, quote_key
+from core.formats.mapping.mapping import CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
+from core.formats.mapping.scope import Constant, Scope, Source
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_refused
 from core.items import Item, Response
@@ -21,14 +23,16 @@ class ItemReader:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.repeats = any(isinstance(labels, LongLabels) for labels in mapping.labels)
+        self.repeats = any(isinstance(labels, LongLabels) for labels in mapping.labels) or any(
+            block.judge is not None for block in mapping.judges
+        )
         self.first_seen: dict[str, tuple[int, int]] = {}
         """Item id -> (line, hash)."""
 
     def read(self, scope: Scope) -> tuple[str, ItemRecord | None]:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
-        item_id = parse_name(scope.resolve(mapping.id), scope.line, mapping.id)
+        item_id = parse_name(scope.resolve(mapping.id), scope.line, str(mapping.id))
         item = _read_item(item_id, mapping, scope)
         if item_id not in self.first_seen:
             self.first_seen[item_id] = (scope.line, hash(item))
@@ -40,7 +44,7 @@ class ItemReader:
         first_line, first_hash = self.first_seen[item_id]
         if not self.repeats:
             message = f"item {item_id!r} is already on line {first_line}"
-            raise FileRefused(message, line=line, field=self.mapping.id)
+            raise FileRefused(message, line=line, field=str(self.mapping.id))
         if item_hash != first_hash:
             message = f"expected item {item_id!r} to be the same as on line {first_line}, and it differs"
             raise FileRefused(message, line=line)
@@ -56,6 +60,7 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
             reference=scope.join_texts(as_tuple(mapping.reference)) or None,
             scenario=_strip(mapping.scenario, scope),
             group=_group_name(mapping.group, scope),
+            critiques=_read_critiques(mapping.critiques, scope),
         )
     except ValidationError as error:
         raise to_file_refused(error, line=scope.line) from None
@@ -64,14 +69,31 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
 def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
     responses: list[Response] = []
     for fields in mapping.responses:
-        text = scope.text(fields.text)
+        text = scope.text(fields.text) if fields.text else _empty_text_of_image(fields, scope)
         if text is None and not fields.optional:
-            raise FileRefused("expected the text of a response", line=scope.line, field=fields.text)
+            raise _missing_text(fields, scope)
         if text is not None and (text or not fields.optional):
             responses.append(_read_response(fields, text, scope))
-    if not any(response.text.strip() or response.image for response in responses):
-        raise FileRefused("expected at least one response", line=scope.line, field=mapping.responses[0].text)
+    if mapping.responses and not any(response.text.strip() or response.image for response in responses):
+        field = mapping.responses[0].text or mapping.responses[0].image
+        raise FileRefused("expected at least one response", line=scope.line, field=field)
     return tuple(responses)
+
+
+def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:
+    """Return an empty text where a response that is only an image has one."""
+    return "" if fields.image and scope.text(fields.image) else None
+
+
+def _missing_text(fields: ResponseFields, scope: Scope) -> FileRefused:
+    """Return the error of a response without a text, which names the next step."""
+    field = fields.text or fields.image
+    lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
+    if scope.get(field or "") is MISSING and lists:
+        return FileRefused(
+            f"the record holds a list {lists[0]!r}: add `explode: {quote_key(lists[0])}`", line=scope.line, field=field
+        )
+    return FileRefused("expected the text of a response", line=scope.line, field=field)
 
 
 def _read_response(fields: ResponseFields, text: str, scope: Scope) -> Response:
@@ -79,15 +101,37 @@ def _read_response(fields: ResponseFields, text: str, scope: Scope) -> Response:
     return Response(text=text, system=system or None, image=scope.text(fields.image) or None if fields.image else None)
 
 
-def _strip(source: str | None, scope: Scope) -> str | None:
+def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[Critique, ...]:
+    """Return the critiques with a text; the texts of their AIUs are a list in a cell, if they are in the file."""
+    critiques = []
+    for block in blocks:
+        text = scope.text(block.text)
+        author = scope.resolve(block.author)
+        if not text or not author:
+            continue
+        critique_id = critique_id_from_author(author)
+        cells = parse_list(scope.get(block.aius), scope.line, block.aius, block.separator) if block.aius else None
+        aius = None
+        if cells is not None:
+            texts = [parse_name(cell, scope.line, block.aius or "") for cell in cells]
+            aius = aius_with_numbers(critique_id, texts)
+        critiques.append(
+            Critique(
+                id=critique_id, author=author, source=block.source, role=block.role, text=text, aius=aius, of=block.of
+            )
+        )
+    return tuple(critiques)
+
+
+def _strip(source: Source | None, scope: Scope) -> str | None:
     return (scope.resolve(source) or "").strip() or None if source else None
 
 
-def _group_name(group: str | tuple[str, ...] | None, scope: Scope) -> str | None:
+def _group_name(group: Source | tuple[str, ...] | None, scope: Scope) -> str | None:
     """Return the same short name for all rows in which the group's fields are equal."""
     if group is None:
         return None
-    if isinstance(group, str):
+    if isinstance(group, str | Constant):
         text = scope.resolve(group) or ""
     else:
         text = " · ".join(scope.text(path) or "" for path in group)

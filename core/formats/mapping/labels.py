@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.formats.mapping.cells import is_empty, parse_label, parse_list, parse_name, parse_number
-from core.formats.mapping.mapping import Labels, ListLabels, LongLabels, WideLabels
+from core.formats.mapping.mapping import Block, Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.scope import Scope
 from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
 from core.formats.validation_errors import quote_value
@@ -37,14 +37,9 @@ class LabelReader:
                 yield LabelRecord(label=label)
 
     def _declare(self, criterion: str) -> Iterator[Record]:
-        if criterion in self.declared_criteria:
-            return
-        self.declared_criteria.add(criterion)
-        block = self.block
-        if criterion:
-            scale = None if block.kind == "preference" else block.scale
-            yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
-        yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
+        if criterion not in self.declared_criteria:
+            self.declared_criteria.add(criterion)
+            yield from declarations(self.block, criterion)
 
     def _labels(self, scope: Scope, item: str) -> Iterator[Label | None]:
         match self.block:
@@ -76,6 +71,8 @@ class LabelReader:
     def _list_labels(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cells = parse_list(scope.get(block.value), scope.line, block.value, block.separator)
         annotators = self._list_annotators(block, scope)
+        if not annotators:
+            annotators = [block.annotator_at(place) for place in range(1, len(cells) + 1)]
         if cells and len(cells) != len(annotators):
             message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
             raise FileRefused(message, line=scope.line, field=block.value)
@@ -84,7 +81,7 @@ class LabelReader:
 
     def _list_annotators(self, block: ListLabels, scope: Scope) -> list[str]:
         if block.annotators_field is None:
-            return list(block.annotators)
+            return list(block.annotators) if isinstance(block.annotators, tuple) else []
         field = block.annotators_field
         cells = parse_list(scope.get(field), scope.line, field, block.separator)
         return [parse_name(cell, scope.line, field) for cell in cells]
@@ -111,6 +108,14 @@ class LabelReader:
         if key not in self.parsed_values:
             self.parsed_values[key] = parse_label(cell, block.scale, block.values, line, field)
         return self.parsed_values[key]
+
+
+def declarations(block: Block, criterion: str) -> Iterator[Record]:
+    """Yield the criterion and the scale of a block."""
+    if criterion:
+        scale = None if block.kind == "preference" else block.scale
+        yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
+    yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
 
 
 def _parse_seconds(field: str | None, scope: Scope) -> float | None:

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from core.critiques import CritiqueRole, CritiqueSource
 from core.formats.mapping.cells import format_value
 from core.formats.mapping.fields import is_template, parse_path, template_fields
+from core.formats.mapping.scope import Constant, Source
 from core.formats.text import read_text
 from core.formats.validation_errors import to_file_refused
 from core.frozen import Frozen
@@ -18,10 +20,8 @@ from core.labels import PREFERENCE, Scale, Value
 
 FieldPath = str
 """A dotted field path."""
-Source = str
-"""A field path, or a template such as "{dialogue}-{element}"."""
-Fields = str | tuple[str, ...]
-"""One field path, or several whose texts are joined with a blank line between them."""
+Fields = Source | tuple[Source, ...]
+"""One field path or constant, or several whose texts are joined with a blank line between them."""
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
 """Kinds of labels with one value per cell. Weights and AIUs have parts, and readers of their own."""
 
@@ -29,7 +29,8 @@ TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
 class ResponseFields(Frozen):
     """One response of an item."""
 
-    text: FieldPath
+    text: FieldPath | None = None
+    """Without it the response is only an image."""
     system: FieldPath | None = None
     """The field that names the system."""
     name: str | None = None
@@ -40,13 +41,15 @@ class ResponseFields(Frozen):
 
     @model_validator(mode="after")
     def _check_system(self) -> Self:
+        if self.text is None and self.image is None:
+            raise ValueError("a response needs a `text`, or an `image` where it is only an image")
         if self.system is not None and self.name is not None:
             raise ValueError("give `system` (a field) or `name` (the name itself), not both")
         return self
 
 
-class _Labels(Frozen):
-    """The targets of a block of labels, and their possible values."""
+class Block(Frozen):
+    """The targets of a block of labels, verdicts or gold, and their possible values."""
 
     kind: TableKind
     criterion: str = ""
@@ -69,7 +72,7 @@ class _Labels(Frozen):
         return self
 
 
-class LongLabels(_Labels):
+class LongLabels(Block):
     """One row per label."""
 
     layout: Literal["long"]
@@ -81,7 +84,7 @@ class LongLabels(_Labels):
     seconds: FieldPath | None = None
 
 
-class WideLabels(_Labels):
+class WideLabels(Block):
     """One column per annotator."""
 
     layout: Literal["wide"]
@@ -94,12 +97,13 @@ class WideLabels(_Labels):
         return {str(column): str(column) for column in columns} if isinstance(columns, list) else columns
 
 
-class ListLabels(_Labels):
+class ListLabels(Block):
     """A list in a cell: position i is the value of annotator i."""
 
     layout: Literal["list"]
     value: FieldPath
-    annotators: tuple[str, ...] = ()
+    annotators: tuple[str, ...] | str = "annotator {n}"
+    """The names by position; or a template for lists of any length, in which {n} is the position from 1."""
     annotators_field: FieldPath | None = None
     """The field with the list of names, where it differs between rows."""
     separator: str | None = None
@@ -107,30 +111,167 @@ class ListLabels(_Labels):
 
     @model_validator(mode="after")
     def _check_annotators(self) -> Self:
-        if bool(self.annotators) == (self.annotators_field is not None):
+        if "annotators" in self.model_fields_set and self.annotators_field is not None:
             raise ValueError("give either `annotators` (the names) or `annotators_field` (the field that holds them)")
+        if isinstance(self.annotators, str):
+            if "{n}" not in self.annotators:
+                raise ValueError("`annotators` needs a list of names, or a template with {n} such as 'r{n}'")
+            return self
+        if not self.annotators:
+            raise ValueError("`annotators` needs at least one name")
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError("`annotators` contains a name twice")
         return self
+
+    def annotator_at(self, position: int) -> str:
+        """Return the name of the annotator at a position, from 1, by the template."""
+        return str(self.annotators).replace("{n}", str(position))
 
 
 Labels = Annotated[LongLabels | WideLabels | ListLabels, Field(discriminator="layout")]
 
 
+class JudgeBlock(Block):
+    """Verdicts of judges, which are stored as recorded runs."""
+
+    judge: Source | None = None
+    """The judge's name, with `value`: one verdict a row."""
+    value: FieldPath | None = None
+    columns: dict[FieldPath, str] = Field(default_factory=dict)
+    """Field -> judge's name; in a list, each field is also the name."""
+    criterion_field: FieldPath | None = None
+    run: str = ""
+    """The run that the verdicts belong to; else each judge has a run of its own."""
+    model: Source | None = None
+    reason: FieldPath | None = None
+    cost: FieldPath | None = None
+    """Dollars."""
+    order: FieldPath | None = None
+    """The order in which the responses were shown, see `order_values`."""
+    order_values: dict[str, tuple[int, ...]] = Field(default={"12": (1, 2), "21": (2, 1)})
+    as_shown: bool = False
+    """Whether a preference is the position in the order shown, instead of the response's own number."""
+    swapped: FieldPath | None = None
+    """The choice by position when the responses were shown in the other order; a choice that changes is no verdict."""
+    stage: Literal["first", "last", "verdict"] = "verdict"
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _from_list(cls, columns: Any) -> Any:
+        return {str(column): str(column) for column in columns} if isinstance(columns, list) else columns
+
+    @field_validator("order_values", mode="before")
+    @classmethod
+    def _format_orders(cls, orders: Any) -> Any:
+        return {format_value(key): order for key, order in orders.items()} if isinstance(orders, dict) else orders
+
+    @model_validator(mode="after")
+    def _check_judges(self) -> Self:
+        if bool(self.columns) == (self.value is not None) or (self.value is None) != (self.judge is None):
+            raise ValueError("give either `judge` and `value`, or `columns` (field: judge)")
+        if self.kind != "preference" and (self.order or self.as_shown or self.swapped):
+            raise ValueError("`order`, `as_shown` and `swapped` are for preferences")
+        if any(sorted(order) != [1, 2] for order in self.order_values.values()):
+            raise ValueError("`order_values` are [1, 2] or [2, 1]")
+        if self.as_shown and self.order is None:
+            raise ValueError("`as_shown` needs `order`: the field with the order of the responses")
+        if self.swapped and self.columns:
+            raise ValueError("`swapped` needs `judge` and `value`: write a block for each judge")
+        return self
+
+
+class GoldBlock(Block):
+    """Gold values of the file, which are stored as adjudications."""
+
+    value: FieldPath
+    source: str = "gold of the imported file"
+    """Where the values come from; the rule of the adjudications."""
+    adjudicator: Source = Constant(constant="imported gold")
+    reason: Source | None = None
+
+
+class CritiqueFields(Frozen):
+    """One critique of each item."""
+
+    text: FieldPath
+    author: Source
+    source: CritiqueSource = "llm"
+    role: CritiqueRole = "hypothesis"
+    of: int = Field(default=1, ge=1)
+    """The number of the response that it is about."""
+    aius: FieldPath | None = None
+    """A list of texts."""
+    separator: str | None = None
+
+
+class WeightsBlock(Frozen):
+    """Aspect weights of annotators or judges: a field for each aspect."""
+
+    annotator: Source | None = None
+    judge: Source | None = None
+    aspects: dict[str, FieldPath] = Field(min_length=2)
+    """Aspect -> the field with its weight. Weights that do not sum to 100 are scaled."""
+
+    @model_validator(mode="after")
+    def _check_rater(self) -> Self:
+        if (self.annotator is None) == (self.judge is None):
+            raise ValueError("give either `annotator` or `judge`")
+        return self
+
+
+class Join(Frozen):
+    """A second file whose fields are available as `joined.<name>`."""
+
+    file: str
+    """Its name, in the folder of the table."""
+    key: FieldPath | None = None
+    """The field of the table that names the second file's row; without it rows are joined by their number."""
+    other_key: FieldPath | None = None
+    """The field of the second file; by default the same."""
+
+    @field_validator("file")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if not name or "/" in name or "\\" in name or name in (".", "..") or "\x00" in name:
+            raise ValueError("`file` is the name of a file in the folder of the table, without a path")
+        return name
+
+    @model_validator(mode="after")
+    def _check_key(self) -> Self:
+        if self.other_key is not None and self.key is None:
+            raise ValueError("`other_key` needs a `key`")
+        return self
+
+
 class Mapping(Frozen):
-    """The fields of a table's items and labels."""
+    """The fields of a table's items, labels, verdicts and gold."""
 
     id: Source
-    prompt: Fields
-    responses: tuple[ResponseFields, ...] = Field(min_length=1)
+    prompt: Fields | None = None
+    responses: tuple[ResponseFields, ...] = ()
     context: Fields | None = None
     reference: Fields | None = None
     scenario: Source | None = None
     group: Source | tuple[FieldPath, ...] | None = None
     """The dialogue or document. Several fields: rows in which all of them are equal are one group."""
     explode: FieldPath | None = None
-    """A field with a list: each element becomes an item, with access to the fields of its row."""
+    """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
+    record itself."""
+    join: Join | None = None
+    critiques: tuple[CritiqueFields, ...] = ()
     labels: tuple[Labels, ...] = ()
+    judges: tuple[JudgeBlock, ...] = ()
+    gold: tuple[GoldBlock, ...] = ()
+    weights: tuple[WeightsBlock, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_criteria(cls, draft: Any) -> Any:
+        if not isinstance(draft, dict):
+            return draft
+        lists = {name: draft[name] for name in ("labels", "judges", "gold") if isinstance(draft.get(name), list)}
+        expanded = {name: [one for block in blocks for one in _by_criterion(block)] for name, blocks in lists.items()}
+        return draft | expanded
 
     @model_validator(mode="after")
     def _check_paths(self) -> Self:
@@ -138,25 +279,72 @@ class Mapping(Frozen):
             parse_path(path)
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
+        if self.prompt is None and not self.responses:
+            raise ValueError("an item needs a `prompt` or `responses`")
         return self
+
+
+def _by_criterion(block: Any) -> Iterator[Any]:
+    """Yield a block for each of its `criteria`, with "{criterion}" replaced in its fields.
+
+    `criteria` is a list of names, or an object: name -> text that replaces "{criterion}".
+    """
+    if not isinstance(block, dict) or not isinstance(block.get("criteria"), list | dict):
+        yield block
+        return
+    criteria = block["criteria"]
+    others = {key: value for key, value in block.items() if key != "criteria"}
+    for name in criteria:
+        text = criteria[name] if isinstance(criteria, dict) else name
+        yield _replace_criterion(others, str(text)) | {"criterion": str(name)}
+
+
+def _replace_criterion(value: Any, text: str) -> Any:
+    match value:
+        case str():
+            return value.replace("{criterion}", text)
+        case dict():
+            return {_replace_criterion(key, text): _replace_criterion(inner, text) for key, inner in value.items()}
+        case list():
+            return [_replace_criterion(inner, text) for inner in value]
+    return value
+
+
+def source_paths(source: Source | None) -> Iterator[FieldPath]:
+    """Yield the field paths of a source."""
+    if isinstance(source, str):
+        yield from template_fields(source) if is_template(source) else [source]
 
 
 def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     """Yield every field path that the mapping reads, except the exploded list itself."""
     for source in (mapping.id, mapping.scenario, *as_tuple(mapping.group)):
-        if source is not None:
-            yield from template_fields(source) if is_template(source) else [source]
+        yield from source_paths(source)
     for fields in (mapping.prompt, mapping.context, mapping.reference):
-        yield from as_tuple(fields)
+        yield from (field for field in as_tuple(fields) if isinstance(field, str))
     for response in mapping.responses:
         yield from filter(None, (response.text, response.system, response.image))
     for labels in mapping.labels:
         yield from _label_sources(labels)
+    yield from _other_sources(mapping)
 
 
-def as_tuple(fields: Fields | None) -> tuple[str, ...]:
+def _other_sources(mapping: Mapping) -> Iterator[FieldPath]:
+    for critique in mapping.critiques:
+        yield from filter(None, (critique.text, critique.aius, *source_paths(critique.author)))
+    for block in mapping.judges:
+        yield from block.columns
+        fields = (block.value, block.criterion_field, block.reason, block.cost, block.order, block.swapped)
+        yield from filter(None, (*fields, *source_paths(block.judge), *source_paths(block.model)))
+    for gold in mapping.gold:
+        yield from (gold.value, *source_paths(gold.adjudicator), *source_paths(gold.reason))
+    for weights in mapping.weights:
+        yield from (*weights.aspects.values(), *source_paths(weights.annotator), *source_paths(weights.judge))
+
+
+def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
     """Return one field or several as a tuple."""
-    return (fields,) if isinstance(fields, str) else fields or ()
+    return (fields,) if isinstance(fields, str | Constant) else fields or ()
 
 
 def load_mapping(path: Path) -> Mapping:

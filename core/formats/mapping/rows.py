@@ -13,6 +13,8 @@ from core.problems import FileRefused
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
+MAX_COLUMNS = 10_000
+"""A table with more columns is a matrix, or was read with the wrong delimiter."""
 MAX_CELL_LENGTH = 2**26
 """Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
 
@@ -68,9 +70,13 @@ def _separated(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
 
 def _header(cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
+    if len(names) > MAX_COLUMNS:
+        raise FileRefused(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=1)
+    seen: set[str] = set()
     for name in names:
-        if name and names.count(name) > 1:
+        if name and name in seen:
             raise FileRefused("two columns have this name", line=1, field=name)
+        seen.add(name)
     return names
 
 

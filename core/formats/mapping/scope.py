@@ -6,7 +6,22 @@ from typing import Any
 
 from core.formats.mapping.cells import parse_list, parse_text
 from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, parse_path
+from core.formats.validation_errors import join_names
+from core.frozen import Frozen
 from core.problems import FileRefused
+
+EVERY_KEY = "*"
+"""Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
+
+
+class Constant(Frozen):
+    """A text that is the same in all rows, written as `{constant: text}`."""
+
+    constant: str
+
+
+Source = str | Constant
+"""A field path, a template such as "{dialogue}-{element}", or a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +32,8 @@ class Scope:
     line: int
     number: int
     """The number of the record in the file, from 1."""
-    element: int = 1
-    """The number of the element in the exploded list, from 1."""
+    element: int | str = 1
+    """The number of the element in the exploded list, from 1, or its key in the exploded object."""
 
     def get(self, path: str) -> Any:
         """Return the value at `path`, or MISSING."""
@@ -28,16 +43,24 @@ class Scope:
         """Return the text at `path`; None for an empty or missing field."""
         return parse_text(get_value(self.row, path), self.line, path)
 
-    def resolve(self, source: str) -> str | None:
-        """Return the text of a field path or of a template; raises FileRefused for an empty field in a template."""
+    def resolve(self, source: Source) -> str | None:
+        """Return a constant, or the text of a field path or of a template.
+
+        Raises FileRefused for an empty field in a template.
+        """
+        if isinstance(source, Constant):
+            return source.constant
         if not is_template(source):
             return self.text(source)
         return BLANK.sub(lambda blank: self._fill(blank[1]), source)
 
-    def join_texts(self, paths: tuple[str, ...]) -> str | None:
-        """Return the texts of several fields, separated by a blank line; None where all of them are missing."""
-        texts = [text for path in paths if (text := self.text(path)) is not None]
+    def join_texts(self, sources: tuple[Source, ...]) -> str | None:
+        """Return several texts, separated by a blank line; None where all of them are missing."""
+        texts = [text for source in sources if (text := self._text_of(source)) is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
+
+    def _text_of(self, source: Source) -> str | None:
+        return source.constant if isinstance(source, Constant) else self.text(source)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:
@@ -56,10 +79,20 @@ def iter_scopes(row: Row, line: int, number: int, explode: str | None) -> Iterat
     if explode is None:
         yield Scope(row, line, number)
         return
-    cell = get_value(row, explode)
+    cell = row if explode == EVERY_KEY else get_value(row, explode)
     if cell is MISSING:
-        raise FileRefused("this field is missing, and its elements are the items", line=line, field=explode)
-    name = parse_path(explode)[-1]
-    for position, element in enumerate(parse_list(cell, line, explode), 1):
+        message = f"this field is missing, and its elements are the items; there are {join_names(list(row))}"
+        raise FileRefused(message, line=line, field=explode)
+    name = "value" if explode == EVERY_KEY else parse_path(explode)[-1]
+    outer = {} if explode == EVERY_KEY else {"parent": row, **row}
+    for key, element in _elements(cell, line, explode):
         fields = element if isinstance(element, dict) else {name: element}
-        yield Scope({"parent": row, **row, **fields}, line, number, position)
+        yield Scope({**outer, **fields}, line, number, key)
+
+
+def _elements(cell: Any, line: int, explode: str) -> Iterator[tuple[int | str, Any]]:
+    """Yield (number from 1, element) of a list, or (key, value) of an object."""
+    if isinstance(cell, dict):
+        yield from ((str(key), element) for key, element in cell.items())
+    else:
+        yield from enumerate(parse_list(cell, line, explode), 1)

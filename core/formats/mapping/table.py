@@ -2,16 +2,29 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from core.formats.mapping.fields import MISSING, Row, get_value
+from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
+from core.formats.mapping.joined import join_rows
+from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
 from core.formats.mapping.mapping import Mapping, field_paths
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
-from core.formats.mapping.scope import Scope, iter_scopes
-from core.formats.records import Records
+from core.formats.mapping.scope import EVERY_KEY, Scope, iter_scopes
+from core.formats.mapping.weights import WeightsReader
+from core.formats.records import Record, Records
 from core.formats.validation_errors import join_names
+from core.labels import Scale
 from core.problems import FileRefused
+
+
+class BlockReader(Protocol):
+    """Reads one block of a mapping."""
+
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+        """Yield the records of one row."""
 
 
 def recognises(path: Path) -> bool:
@@ -27,28 +40,41 @@ def read(path: Path, mapping: Mapping) -> Records:
     """
     labelled: set[tuple[str, str, str, str]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
+    labels_scales: dict[tuple[str, str], Scale] = {}
+    for block in (*mapping.gold, *mapping.labels):
+        labels_scales[block.kind, block.criterion] = block.scale
+    judges = JudgeReader(mapping.judges, labels_scales)
+    gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
+    weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
+    others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
     unseen = _required_fields(mapping)
+    names: set[str] = set()
     for scope in _iter_file(path, mapping):
+        if unseen:
+            names.update(map(str, scope.row))
         unseen -= {field for field in unseen if scope.get(field) is not MISSING}
         item, record = items.read(scope)
         if record is not None:
             yield record
-        for reader in label_readers:
+        for reader in (*label_readers, *others):
             yield from reader.read(scope, item)
+    yield from judges.runs()
     if not items.first_seen:
         raise FileRefused("every list is empty, so there is no item", field=mapping.explode)
     if unseen:
-        raise FileRefused("no record of the file has this field", field=min(unseen))
+        message = f"no record of the file has this field; there are {join_names(sorted(names))}"
+        raise FileRefused(message, field=min(unseen))
 
 
 def _required_fields(mapping: Mapping) -> set[str]:
     """Return the fields that must occur at least once; those of optional responses may be missing from every row."""
-    optional = {path for r in mapping.responses if r.optional for path in (r.text, r.system, r.image)}
+    optional = {path for r in mapping.responses if r.optional for path in (r.text, r.system, r.image) if path}
     return set(field_paths(mapping)) - optional
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    for number, (line, row) in enumerate(read_rows(path), 1):
+    rows = read_rows(path)
+    for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
         yield from iter_scopes(row, line, number, mapping.explode)
@@ -56,7 +82,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 
 def _check_header(row: Row, mapping: Mapping) -> None:
     """Raise FileRefused for a missing column, with the names of the existing ones."""
-    required = [mapping.explode] if mapping.explode else field_paths(mapping)
+    required = [mapping.explode] if mapping.explode and mapping.explode != EVERY_KEY else field_paths(mapping)
     for field in required:
         if get_value(row, field) is MISSING:
             raise FileRefused(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

@@ -6,8 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.mapping.mapping import as_tuple as listed
-
 ABSENT = "not in the file"
 
 
@@ -63,7 +61,7 @@ class Chooser:
         placeholder: str = ABSENT,
     ) -> list[str]:
         """Draw the choice of any number of columns, which are returned in the order of selection."""
-        chosen = list(listed(value if value is None or isinstance(value, str) else tuple(value)))
+        chosen = [value] if isinstance(value, str) else list(value or ())
         return st.multiselect(
             label,
             list(dict.fromkeys([*self.columns, *chosen])),

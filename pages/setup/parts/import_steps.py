@@ -28,7 +28,9 @@ FORMAT_NAMES = {
     "dna-weights": "DnA-Eval's human weights",
     "table": "Table",
 }
-REQUIRED_FIELDS = {"id": "the item's name", "prompt": "the question or prompt", "responses": "a response"}
+REQUIRED_FIELDS = {"id": "the item's name"}
+EITHER_FIELD = {"prompt": "the question or prompt", "responses": "a response"}
+"""An item needs at least one of these."""
 NEW_STUDY, EXISTING_STUDY = "New study", "Existing study"
 PREVIEW_RECORDS = 60
 """Records that are read for the preview of the first item."""
@@ -99,7 +101,8 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     with actions, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.draw_upload(source)
     draft = mapping_form.draw_mapping(source)
-    if missing := [description for field, description in REQUIRED_FIELDS.items() if field not in draft]:
+    required = REQUIRED_FIELDS | (EITHER_FIELD if EITHER_FIELD.keys().isdisjoint(draft) else {})
+    if missing := [description for field, description in required.items() if field not in draft]:
         st.info(f"Missing: {', '.join(missing)}.", icon=":material/pending:")
         return None
     try:

@@ -15,6 +15,8 @@ from pages.setup.parts.upload import FileSource
 PREVIEW_ROWS = 200
 """Rows that are searched for columns and values."""
 TABLE_ROWS = 5
+OTHER_BLOCKS = ("join", "critiques", "judges", "gold", "weights")
+"""Fields of a mapping that are written in YAML and not chosen here."""
 ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
 
 
@@ -26,9 +28,13 @@ def draw_mapping(source: FileSource) -> Draft:
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     draft = state["draft"]
     explode = _draw_explode(source, preview, chooser, draft)
-    fields = _draw_item(chooser, draft)
+    constants = {field: value for field, value in draft.items() if isinstance(value, dict) and "constant" in value}
+    fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in constants})
     labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
-    return drop_empty({"explode": explode, **fields, "labels": labels})
+    others = {field: draft[field] for field in OTHER_BLOCKS if field in draft}
+    if others or constants:
+        st.caption(f"Also in the loaded mapping, and imported: {', '.join([*constants, *others])}.")
+    return drop_empty({"explode": explode, **fields, "labels": labels, **constants, **others})
 
 
 def draw_upload(source: FileSource) -> None:

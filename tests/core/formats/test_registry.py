@@ -1,5 +1,6 @@
 """Detecting a format, and reading a file with it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,11 @@ def test_importing_a_format_does_not_import_the_others(name: str) -> None:
     code += f"print([other for other, module in {READERS!r}.items() if module in sys.modules])"
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == str([name])
+
+
+def test_the_documented_formats_are_the_readable_ones_and_their_example_is_read(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z-]+)` \|", text.partition("## ")[0], re.MULTILINE) == list(READERS)
+    path = tmp_path / "example.jsonl"
+    path.write_text("\n".join(line.strip() for line in text.splitlines() if line.startswith('    {"type"')))
+    assert [record.type for record in read_records(path)] == ["item", "label"]

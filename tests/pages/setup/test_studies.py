@@ -107,7 +107,7 @@ def test_a_wrong_mapping_is_one_sentence() -> None:
     app.file_uploader[1].set_value(("pairs.yaml", b"id: id\nquestion: question\n", "application/yaml"))
     app.run()
     assert not app.exception
-    assert "this field is missing" in page_text(app)
+    assert "field 'question'\\: there is no such field" in page_text(app)
 
 
 def test_an_incomplete_mapping_names_the_missing_fields() -> None:

@@ -280,10 +280,10 @@ def test_invalid_json_values_are_refused(tmp_path: Path, change: dict, message: 
 
 def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path) -> None:
     rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": 1}, {"id": 2, "q": "Q", "a": "A", "b": "B"}]
-    message = "field 'ben': no record of the file has this field"
+    message = "field 'ben': no record of the file has this field; there are a, ann, b, id, q"
     assert read_error(tmp_path / "t.json", rows, **PAIR, labels=[WIDE]) == message
     assert read_error(tmp_path / "t.json", rows, **{**PAIR, "explode": "c"}) == (
-        "line 1, field 'c': this field is missing, and its elements are the items"
+        "line 1, field 'c': this field is missing, and its elements are the items; there are id, q, a, b, ann"
     )
 
 

@@ -1,0 +1,193 @@
+"""Reads the verdicts of judges in a table; they become recorded runs, one trace for each item."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.contention import scale_length
+from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
+from core.formats.mapping.labels import declarations
+from core.formats.mapping.mapping import JudgeBlock
+from core.formats.mapping.scope import Scope
+from core.formats.records import Record, RunRecord, TraceRecord
+from core.formats.validation_errors import join_names, quote_value
+from core.labels import Opinion, Scale, Value
+from core.problems import FileRefused
+from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
+
+CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
+OTHER_ORDER = {1: 2, 2: 1}
+Scales = Mapping[tuple[str, str], Scale]
+
+
+@dataclass
+class RecordedRun:
+    """The judgements of one run."""
+
+    protocol: str
+    criterion: str
+    models: dict[str, str] = field(default_factory=dict)
+    """Judge -> its model, "" where it is not known."""
+    turns: dict[str, list[Turn]] = field(default_factory=dict)
+    """Item -> the judges' turns."""
+    opinions: dict[str, dict[tuple[str, ...], Opinion]] = field(default_factory=dict)
+    """Item -> (judge, stage, kind, criterion, part) -> opinion."""
+
+
+class JudgeReader:
+    """Collects verdicts; their runs are yielded at the end, because an item may have several rows."""
+
+    def __init__(self, blocks: Sequence[JudgeBlock], scales: Scales) -> None:
+        """`scales` are those of labels and gold by (kind, criterion): scores are converted to them."""
+        self.blocks, self.scales = blocks, scales
+        self.recorded: dict[str, RecordedRun] = {}
+        self.declared: set[tuple[str, str]] = set()
+
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+        """Yield the criteria and scales that only judges have, and collect the verdicts of one row."""
+        for block in self.blocks:
+            criterion = block.criterion
+            if block.criterion_field:
+                criterion = parse_name(scope.get(block.criterion_field), scope.line, block.criterion_field)
+            key = (block.kind, criterion)
+            if key not in self.declared:
+                self.declared.add(key)
+                yield from () if key in self.scales else declarations(block, criterion)
+            for judge, path in self._judges(block, scope):
+                if not is_empty(scope.get(path)):
+                    self._read_verdict(block, scope, item, criterion, judge, path)
+
+    def runs(self) -> Iterator[Record]:
+        """Yield every run, and its traces."""
+        for name, run in self.recorded.items():
+            yield RunRecord(name=name, protocol=run.protocol, criterion=run.criterion, settings=_settings(run))
+            for item, opinions in run.opinions.items():
+                verdict = _verdict(name, list(opinions.values()))
+                turns = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(run.turns[item])]
+                yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
+
+    def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], protocol: str, line: int) -> None:
+        """Add an opinion with the turns behind it; raises FileRefused for a second one of the same judge."""
+        recorded = self.recorded.setdefault(run, RecordedRun(protocol, opinion.criterion))
+        if recorded.criterion != opinion.criterion:
+            recorded.criterion = ""
+        recorded.models.setdefault(opinion.judge, turns[0].model)
+        own = recorded.opinions.setdefault(item, {})
+        key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
+        if key in own:
+            message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
+            raise FileRefused(message, line=line)
+        own[key] = opinion
+        recorded.turns.setdefault(item, []).extend(turns)
+
+    def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, str]]:
+        """Yield (judge, field of its value)."""
+        for path, judge in block.columns.items():
+            yield judge, path
+        if block.judge is not None and block.value is not None and not is_empty(scope.get(block.value)):
+            yield parse_name(scope.resolve(block.judge), scope.line, str(block.judge)), block.value
+
+    def _read_verdict(self, block: JudgeBlock, scope: Scope, item: str, criterion: str, judge: str, path: str) -> None:
+        cell, order = scope.get(path), _shown_order(block, scope)
+        raw = parse_label(cell, block.scale, block.values, scope.line, path)
+        reply = (scope.text(block.reason) if block.reason else None) or str(cell)
+        model = (scope.resolve(block.model) if block.model else None) or ""
+        usage = Usage(dollars=_dollars(block.cost, scope))
+        step = "choice" if block.kind == "preference" else "rating"
+        shared = {"speaker": judge, "step": step, "round": 0, "model": model, "criterion": criterion}
+        value = _own_number(raw, order) if block.as_shown else raw
+        problem = "" if value is not None else f"the file has no verdict: {quote_value(cell)}"
+        turns = [Turn(**shared, reply=reply, reading=value, problem=problem, shown=order, usage=usage)]
+        if block.swapped and not is_empty(scope.get(block.swapped)):
+            other_cell = scope.get(block.swapped)
+            other = parse_label(other_cell, block.scale, block.values, scope.line, block.swapped)
+            other = _own_number(other, (2, 1))
+            other_problem = "" if other is not None else f"the file has no verdict: {quote_value(other_cell)}"
+            turns[0] = turns[0].model_copy(update={"shown": order or (1, 2)})
+            turns.append(Turn(**shared, reply=str(other_cell), reading=other, problem=other_problem, shown=(2, 1)))
+            if value != other and value is not None:
+                value, problem = None, other_problem or CHANGED_WITH_ORDER
+        converted = convert(value, block.scale, self.scales.get((block.kind, criterion), block.scale))
+        opinion = Opinion(
+            kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem
+        )
+        protocol = "single-judge" if block.kind == "preference" else "single-score"
+        self.add(block.run or judge, item, opinion, turns, protocol, scope.line)
+
+
+def convert(value: Value | None, scale: Scale, onto: Scale) -> Value | None:
+    """Return a score on another scale: linearly, so that the lowest score is the lowest and the highest the highest."""
+    length, new_length = scale_length(scale), scale_length(onto)
+    if not length or not new_length or isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    low, new_low = _lowest(scale), _lowest(onto)
+    if (low, length) == (new_low, new_length):
+        return value
+    return new_low + (value - low) / length * new_length
+
+
+def _lowest(scale: Scale) -> float:
+    numbers = [category for category in scale.categories if isinstance(category, int | float)]
+    return float(scale.low if scale.low is not None else min(numbers))
+
+
+def _shown_order(block: JudgeBlock, scope: Scope) -> tuple[int, ...]:
+    if block.order is None or is_empty(scope.get(block.order)):
+        return ()
+    text = parse_name(scope.get(block.order), scope.line, block.order)
+    if text not in block.order_values:
+        message = f"expected one of {join_names(list(block.order_values))}, not {quote_value(text)}; see `order_values`"
+        raise FileRefused(message, line=scope.line, field=block.order)
+    return block.order_values[text]
+
+
+def _own_number(value: Value | None, order: tuple[int, ...]) -> Value | None:
+    """Return the response's own number for a position in the order shown; a tie is a tie."""
+    return order[value - 1] if isinstance(value, int) and 1 <= value <= len(order) else value
+
+
+def _dollars(path: str | None, scope: Scope) -> float | None:
+    cell: Any = scope.get(path) if path else None
+    if path is None or is_empty(cell):
+        return None
+    dollars = parse_number(cell, scope.line, path)
+    if dollars is None or dollars < 0:
+        raise FileRefused(f"expected dollars, not {quote_value(cell)}", line=scope.line, field=path)
+    return float(dollars)
+
+
+def _settings(run: RecordedRun) -> dict[str, Any]:
+    """Return what is known about the judges, in the form of a protocol's settings."""
+    judges = [{"name": name, "spec": {"model": model or name}} for name, model in run.models.items()]
+    criterion = {"criterion": {"name": run.criterion}} if run.criterion else {}
+    return criterion | ({"judge": judges[0]} if len(judges) == 1 else {"judges": judges})
+
+
+def _verdict(run: str, opinions: Sequence[Opinion]) -> Verdict:
+    """Return the verdict of a trace: the one in the file, else what the last opinions agree on."""
+    own = [opinion for opinion in opinions if opinion.stage == "verdict"]
+    derived = [] if own else list(_derived(run, opinions))
+    verdicts = own or derived
+    values = [opinion.value for opinion in verdicts]
+    is_disputed = any(opinion.problem == CHANGED_WITH_ORDER for opinion in own) or (derived and None in values)
+    outcome: Outcome = "disputed" if is_disputed else "agreed" if any(v is not None for v in values) else "no_verdict"
+    reason = next((opinion.problem for opinion in verdicts if opinion.problem), "")
+    value = values[0] if len(values) == 1 else None
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, *derived))
+
+
+def _derived(run: str, opinions: Sequence[Opinion]) -> Iterator[Opinion]:
+    """Yield the verdict of a panel on each target: the value of all its last opinions."""
+    last = [opinion for opinion in opinions if opinion.stage == "last"] or list(opinions)
+    for key in dict.fromkeys((opinion.kind, opinion.criterion, opinion.part) for opinion in last):
+        members = [opinion for opinion in last if (opinion.kind, opinion.criterion, opinion.part) == key]
+        first = members[0]
+        agreed = all(member.value == first.value for member in members) and first.value is not None
+        yield first.model_copy(
+            update={
+                "judge": run,
+                "stage": "verdict",
+                "value": first.value if agreed else None,
+                "problem": "" if agreed else "the judges did not agree",
+            }
+        )

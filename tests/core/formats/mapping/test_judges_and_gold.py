@@ -1,0 +1,412 @@
+"""Judges, gold, weights, critiques and joined files of a table, and its other layouts."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.formats.mapping import mapping as mappings
+from core.formats.mapping import table
+from core.formats.plain_yaml import parse_fields
+from core.formats.records import (
+    AdjudicationRecord,
+    CriterionRecord,
+    ItemRecord,
+    LabelRecord,
+    Record,
+    RunRecord,
+    ScaleRecord,
+    TraceRecord,
+)
+from core.problems import FileRefused, Problem
+from core.trace import TurnCompleted, Verdict, VerdictReached
+
+PAIR = """
+id: id
+prompt: q
+responses: [{text: a}, {text: b}]
+"""
+STARS = "{level: ordinal, categories: [1, 2, 3, 4, 5]}"
+
+
+def read(folder: Path, rows: Any, mapping: str, name: str = "table.json") -> list[Record]:
+    path = folder / name
+    path.write_text(rows if isinstance(rows, str) else json.dumps(rows), encoding="utf-8")
+    return list(table.read(path, mappings.build_mapping(parse_fields(mapping))))
+
+
+def of(records: list[Record], kind: type[Any]) -> list[Any]:
+    return [record for record in records if isinstance(record, kind)]
+
+
+def verdicts(records: list[Record]) -> dict[tuple[str, str], Verdict]:
+    """Return (run, item) -> verdict."""
+    found = {}
+    for trace in of(records, TraceRecord):
+        (event,) = [event for event in trace.events if isinstance(event, VerdictReached)]
+        found[trace.run, trace.item] = event.verdict
+    return found
+
+
+def pair(**fields: Any) -> dict[str, Any]:
+    return {"id": "1", "q": "Say hello.", "a": "Hello!", "b": "Hi."} | fields
+
+
+def test_columns_of_judges_become_runs_of_their_own(tmp_path: Path) -> None:
+    rows = [pair(gpt="A", claude="tie", why="shorter"), pair(id="2", gpt="?", claude="")]
+    mapping = (
+        PAIR
+        + """
+judges:
+  - {kind: preference, criterion: tone, columns: {gpt: GPT, claude: Claude}, reason: why,
+     values: {A: 1, B: 2, tie: 0, "?": null}}
+"""
+    )
+    records = read(tmp_path, rows, mapping)
+    assert {(run.name, run.protocol) for run in of(records, RunRecord)} == {
+        ("GPT", "single-judge"), ("Claude", "single-judge")
+    }  # fmt: skip
+    found = verdicts(records)
+    assert {key: (verdict.value, verdict.outcome) for key, verdict in found.items()} == {
+        ("GPT", "1"): (1, "agreed"), ("GPT", "2"): (None, "no_verdict"), ("Claude", "1"): (0, "agreed"),
+    }  # fmt: skip
+    assert found["GPT", "2"].opinions[0].problem == "the file has no verdict: '?'"
+    turn = of(records, TraceRecord)[0].events[0]
+    assert isinstance(turn, TurnCompleted) and (turn.turn.reply, turn.turn.reading) == ("shorter", 1)
+    assert [record.criterion.name for record in of(records, CriterionRecord)] == ["tone"]
+
+
+def test_one_verdict_a_row_with_model_cost_order_and_stage(tmp_path: Path) -> None:
+    base = {"judge": "j1", "choice": 1, "model": "m-1", "usd": "0.02", "shown": "BA"}
+    rows = [pair(**base), pair(**base | {"judge": "j2", "choice": 2, "shown": "AB"})]
+    mapping = (
+        PAIR
+        + """
+judges:
+  - {kind: preference, judge: judge, value: choice, model: model, cost: usd, order: shown, as_shown: true,
+     order_values: {AB: [1, 2], BA: [2, 1]}, run: panel, stage: last}
+"""
+    )
+    records = read(tmp_path, rows, mapping)
+    (run,) = of(records, RunRecord)
+    assert run.settings["judges"][0] == {"name": "j1", "spec": {"model": "m-1"}}
+    verdict = verdicts(records)["panel", "1"]
+    assert {(one.judge, one.stage, one.value) for one in verdict.opinions} == {
+        ("j1", "last", 2), ("j2", "last", 2), ("panel", "verdict", 2)
+    }  # fmt: skip
+    assert verdict.outcome == "agreed"
+    turn = of(records, TraceRecord)[0].events[0].turn
+    assert (turn.shown, turn.usage.dollars, turn.model) == ((2, 1), 0.02, "m-1")
+
+
+def test_a_panel_that_does_not_agree_is_disputed(tmp_path: Path) -> None:
+    rows = [pair(judge=judge, choice=choice) for judge, choice in (("j1", 1), ("j2", 2))]
+    mapping = PAIR + "judges: [{kind: preference, judge: judge, value: choice, run: panel, stage: last}]"
+    verdict = verdicts(read(tmp_path, rows, mapping))["panel", "1"]
+    assert (verdict.outcome, verdict.value) == ("disputed", None)
+
+
+@pytest.mark.parametrize(
+    ("ab", "ba", "value", "outcome"),
+    [(1, 2, 1, "agreed"), (2, 1, 2, "agreed"), (0, 0, 0, "agreed"), (1, 1, None, "disputed"), (1, 0, None, "disputed")],
+)
+def test_both_orders_of_a_pair_are_one_verdict(
+    tmp_path: Path, ab: int, ba: int, value: int | None, outcome: str
+) -> None:
+    mapping = PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: ab, swapped: ba}]"
+    records = read(tmp_path, [pair(ab=ab, ba=ba)], mapping)
+    verdict = verdicts(records)["GPT", "1"]
+    assert (verdict.value, verdict.outcome) == (value, outcome)
+    turns = [event.turn for event in of(records, TraceRecord)[0].events if isinstance(event, TurnCompleted)]
+    assert [turn.shown for turn in turns] == [(1, 2), (2, 1)]
+
+
+def test_a_judges_own_scale_is_converted_to_that_of_the_labels(tmp_path: Path) -> None:
+    mapping = f"""
+id: id
+responses: [{{text: a}}]
+labels: [{{layout: wide, kind: score, annotators: [ann], scale: {STARS}}}]
+judges: [{{kind: score, columns: [gpt], scale: {{level: interval, low: 0, high: 100}}}}]
+"""
+    records = read(tmp_path, [{"id": "1", "a": "x", "ann": 3, "gpt": 75}], mapping)
+    assert verdicts(records)["gpt", "1"].value == 4.0
+    assert of(records, ItemRecord)[0].item.prompt == ""
+    assert len(of(records, ScaleRecord)) == 1
+    assert of(records, TraceRecord)[0].events[0].turn.reading == 75
+
+
+def test_gold_is_an_adjudication_with_its_source(tmp_path: Path) -> None:
+    mapping = (
+        PAIR
+        + """
+gold:
+  - {kind: preference, criterion: tone, value: winner, values: {first: 1, none: null},
+     source: expert panel, reason: why}
+"""
+    )
+    rows = [pair(winner="first", why="clear"), pair(id="2", winner="none", why=""), pair(id="3", winner="", why="")]
+    (ruling,) = [record.ruling for record in of(read(tmp_path, rows, mapping), AdjudicationRecord)]
+    assert (ruling.target.item, ruling.value, ruling.rule, ruling.reason, ruling.adjudicator) == (
+        "1", 1, "expert panel", "clear", "imported gold"
+    )  # fmt: skip
+
+
+def test_gold_that_differs_between_rows_of_an_item_is_refused(tmp_path: Path) -> None:
+    mapping = (
+        PAIR
+        + """
+labels: [{layout: long, kind: preference, annotator: who, value: v}]
+gold: [{kind: preference, value: g}]
+"""
+    )
+    rows = [pair(who="a", v=1, g=1), pair(who="b", v=1, g=2)]
+    with pytest.raises(FileRefused, match="gold of item '1' to be the same in all its rows"):
+        read(tmp_path, rows, mapping)
+
+
+def test_annotators_by_position_for_lists_of_any_length(tmp_path: Path) -> None:
+    mapping = f"""
+id: id
+responses: [{{text: a}}]
+labels: [{{layout: list, kind: score, value: stars, annotators: "r{{n}}", scale: {STARS}}}]
+"""
+    rows = [{"id": "1", "a": "x", "stars": [1, 2]}, {"id": "2", "a": "x", "stars": [3, None, 5, 4]}]
+    labels = [record.label for record in of(read(tmp_path, rows, mapping), LabelRecord)]
+    assert [(one.target.item, one.annotator, one.value) for one in labels] == [
+        ("1", "r1", 1), ("1", "r2", 2), ("2", "r1", 3), ("2", "r3", 5), ("2", "r4", 4)
+    ]  # fmt: skip
+    default = read(tmp_path, rows, mapping.replace('annotators: "r{n}", ', ""))
+    assert {record.label.annotator for record in of(default, LabelRecord)} >= {"annotator 1", "annotator 4"}
+
+
+def test_one_block_for_several_criteria(tmp_path: Path) -> None:
+    mapping = f"""
+id: id
+responses: [{{text: a}}]
+labels:
+  - {{layout: list, kind: score, criteria: {{fluency: flu, tone: ton}}, value: "{{criterion}}_scores", scale: {STARS}}}
+judges:
+  - {{kind: score, criteria: [fluency, tone], columns: {{"gpt.{{criterion}}": GPT}}, scale: {STARS}}}
+"""
+    row = {"id": "1", "a": "x", "flu_scores": [1], "ton_scores": [5], "gpt": {"fluency": 2, "tone": 4}}
+    records = read(tmp_path, [row], mapping)
+    labels = {record.label.target.criterion: record.label.value for record in of(records, LabelRecord)}
+    assert labels == {"fluency": 1, "tone": 5}
+    verdict = verdicts(records)["GPT", "1"]
+    assert {one.criterion: one.value for one in verdict.opinions} == {"fluency": 2, "tone": 4}
+
+
+@pytest.mark.parametrize(
+    ("rows", "explode", "ids"),
+    [
+        ([{"d": "t", "turns": {"x": {"a": "1"}, "y": {"a": "2"}}}], "turns", ["t-x", "t-y"]),
+        ([{"d": "t", "turns": {"x": "1", "y": "2"}}], "turns", ["t-x", "t-y"]),
+        ({"x": {"d": "t", "a": "1"}, "y": {"d": "t", "a": "2"}}, '"*"', ["t-x", "t-y"]),
+    ],
+)
+def test_objects_are_exploded_with_their_keys(tmp_path: Path, rows: Any, explode: str, ids: list[str]) -> None:
+    text = "turns" if rows == [{"d": "t", "turns": {"x": "1", "y": "2"}}] else "a"
+    mapping = f'id: "{{d}}-{{element}}"\nexplode: {explode}\nresponses: [{{text: {text}}}]'
+    items = [record.item for record in of(read(tmp_path, rows, mapping), ItemRecord)]
+    assert [item.id for item in items] == ids and [item.responses[0].text for item in items] == ["1", "2"]
+
+
+def test_responses_that_are_only_images_and_constants(tmp_path: Path) -> None:
+    mapping = """
+id: id
+prompt: {constant: "Which picture fits?"}
+responses: [{image: one, name: A}, {image: two, name: B}]
+"""
+    (record,) = of(read(tmp_path, [{"id": 1, "one": "1.png", "two": "2.png"}], mapping), ItemRecord)
+    assert record.item.prompt == "Which picture fits?"
+    assert [(one.text, one.image) for one in record.item.responses] == [("", "1.png"), ("", "2.png")]
+
+
+def test_critiques_with_their_aius(tmp_path: Path) -> None:
+    mapping = """
+id: id
+prompt: q
+responses: [{text: a}]
+critiques:
+  - {author: {constant: human}, source: people, text: critique, aius: pieces}
+  - {author: {constant: GPT}, text: other}
+  - {author: {constant: reference}, role: reference, text: gold}
+"""
+    row = {
+        "id": "1",
+        "q": "?",
+        "a": "x",
+        "critique": "Bad.",
+        "pieces": ["It is bad.", "It is short."],
+        "other": "",
+        "gold": "y",
+    }
+    (record,) = of(read(tmp_path, [row], mapping), ItemRecord)
+    human, reference = record.item.critiques
+    assert (human.author, human.source, [aiu.text for aiu in human.aius or ()]) == (
+        "human", "people", ["It is bad.", "It is short."]
+    )  # fmt: skip
+    assert (reference.role, reference.aius) == ("reference", None)
+
+
+def test_weights_of_annotators_and_judges_without_a_row_of_zeros(tmp_path: Path) -> None:
+    mapping = """
+id: id
+prompt: q
+weights:
+  - {annotator: {constant: ann}, aspects: {depth: d_h, style: s_h}}
+  - {judge: {constant: llama}, aspects: {depth: d_w, style: s_w}}
+"""
+    rows = [
+        {"id": "1", "q": "?", "d_h": "60%", "s_h": "40", "d_w": 1, "s_w": 3},
+        {"id": "2", "q": "?", "d_h": 50, "s_h": 50, "d_w": 0, "s_w": 0},
+    ]
+    records = read(tmp_path, rows, mapping)
+    assert [record.label.value for record in of(records, LabelRecord)] == [
+        {"depth": 60, "style": 40}, {"depth": 50, "style": 50}
+    ]  # fmt: skip
+    found = verdicts(records)
+    assert {key: verdict.value for key, verdict in found.items()} == {("llama", "1"): {"depth": 25, "style": 75}}
+
+
+@pytest.mark.parametrize("join", ["{file: gold.csv, key: id, other_key: name}", "{file: gold.csv}"])
+def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) -> None:
+    (tmp_path / "gold.csv").write_text("name,winner\n1,2\n2,1\n")
+    mapping = PAIR + f"join: {join}\ngold: [{{kind: preference, value: joined.winner}}]"
+    records = read(tmp_path, [pair(), pair(id="2")], mapping)
+    assert [record.ruling.value for record in of(records, AdjudicationRecord)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("join", "message"),
+    [
+        ("{file: other.csv}", "there is no file 'other.csv' beside table.json"),
+        ("{file: ../gold.csv}", "without a path"),
+        ("{file: gold.csv}", "only gold.csv has record 2"),
+        ("{file: gold.csv, key: q, other_key: name}", "gold.csv has no record 'Say hello.'"),
+    ],
+)
+def test_a_join_that_does_not_match_is_refused(tmp_path: Path, join: str, message: str) -> None:
+    (tmp_path / "gold.csv").write_text("name,winner\n1,2\n2,1\n")
+    with pytest.raises(FileRefused, match=message):
+        read(tmp_path, [pair()], PAIR + f"join: {join}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "mapping", "message"),
+    [
+        ([{"id": 1, "instances": [{"a": "x"}]}], "id: id\nresponses: [{text: a}]", "add `explode: instances`"),
+        ([pair()], PAIR + "judges: [{kind: preference, judge: {constant: j}, value: v}]", "there are a, b, id, q"),
+        ([pair()], PAIR + "judges: [{kind: preference}]", "give either `judge` and `value`, or `columns`"),
+        ([pair()], PAIR + "labels: [{layout: list, kind: preference, value: v, annotators: r}]", "a template with {n}"),
+        ([pair()], "id: id\nresponses: [{name: x}]", "a response needs a `text`"),
+        ([pair(g=9)], PAIR + "gold: [{kind: preference, value: g}]", "expected one of 1, 2, 0, not 9"),
+    ],
+)
+def test_an_error_names_the_next_step(tmp_path: Path, rows: Any, mapping: str, message: str) -> None:
+    with pytest.raises(FileRefused) as refused:
+        read(tmp_path, rows, mapping)
+    assert message in str(refused.value)
+
+
+def test_a_table_of_a_hundred_thousand_columns_is_refused_within_a_second(tmp_path: Path) -> None:
+    names = ",".join(f"c{n}" for n in range(100_000))
+    start = time.perf_counter()
+    with pytest.raises(FileRefused, match="at most 10,000 columns, not 100,000"):
+        read(tmp_path, f"{names}\n", PAIR, "table.csv")
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: !!timestamp x", "a: !!timestamp 2024-99-99", "a: !!bool x", "a: !!int " + "9" * 5000, "a: !!set {x}",
+        "a: " + "[" * 3000 + "]" * 3000, "a: " + "{b: " * 100 + "1" + "}" * 100, "a: !!python/object:os.system x",
+        "? [a]\n: c", "a: \x00", "a: *b",
+    ],
+)  # fmt: skip
+def test_odd_yaml_is_one_sentence(text: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(FileRefused, match="expected YAML"):
+        parse_fields(text)
+    assert time.perf_counter() - start < 1
+
+
+def test_dates_and_long_numbers_in_yaml_are_text() -> None:
+    fields = parse_fields("a: 2024-13-45\nb: " + "9" * 5000)
+    assert fields == {"a": "2024-13-45", "b": "9" * 5000}
+
+
+def test_a_mapping_with_every_block_is_saved_and_loaded_equal() -> None:
+    mapping = mappings.build_mapping(
+        parse_fields(
+            PAIR
+            + """
+join: {file: gold.csv, key: id}
+critiques: [{author: {constant: human}, text: c}]
+labels: [{layout: list, kind: preference, criteria: [x, y], value: "{criterion}"}]
+judges: [{kind: preference, columns: [gpt], run: r}]
+gold: [{kind: preference, value: g}]
+weights: [{judge: j, aspects: {a: b, c: d}}]
+"""
+        )
+    )
+    assert mappings.build_mapping(parse_fields(mappings.dump_mapping(mapping))) == mapping
+    assert [block.criterion for block in mapping.labels] == ["x", "y"]
+
+
+cells = st.none() | st.booleans() | st.integers(-2, 9) | st.floats(allow_nan=False) | st.text(max_size=4)
+json_cells = st.recursive(
+    cells, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abx"), inner, max_size=3)
+)
+tables = st.lists(st.dictionaries(st.sampled_from("iabgjv"), json_cells, max_size=6), min_size=1, max_size=4)
+fields = st.sampled_from(["i", "a", "b", "g", "j", "v", "a.x", "{row}", "{i}-{element}", {"constant": "k"}])
+kinds = st.sampled_from(["preference", "score"])
+scales = st.sampled_from(
+    [None, {"level": "ordinal", "categories": [1, 2, 3]}, {"level": "interval", "low": 0, "high": 9}]
+)
+weights = st.fixed_dictionaries({"judge": fields, "aspects": st.just({"x": "a", "y": "b"})})
+blocks = st.fixed_dictionaries(
+    {"kind": kinds, "value": fields},
+    optional={
+        "scale": scales, "judge": fields, "criteria": st.lists(st.text(max_size=2), max_size=2),
+        "layout": st.sampled_from(["list", "long", "wide"]), "annotators": st.just("r{n}"), "annotator": fields,
+        "order": fields, "swapped": fields, "stage": st.sampled_from(["first", "last", "verdict"]),
+    },
+)  # fmt: skip
+drafts = st.fixed_dictionaries(
+    {"id": fields},
+    optional={
+        "prompt": fields, "responses": st.lists(st.fixed_dictionaries({"text": fields}), max_size=2),
+        "explode": st.sampled_from(["a", "v", "*"]), "labels": st.lists(blocks, max_size=2),
+        "judges": st.lists(blocks, max_size=2), "gold": st.lists(blocks, max_size=2),
+        "weights": st.lists(weights, max_size=1),
+    },
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows=tables, draft=drafts)
+def test_a_table_is_imported_whole_or_refused_in_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], draft: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.mktemp("tables") / "table.json"
+    try:
+        path.write_text(json.dumps(rows))
+        mapping = mappings.build_mapping(parse_fields(yaml.safe_dump(draft)))
+        records = list(table.read(path, mapping))
+    except Problem as problem:
+        sentence = str(problem)
+        assert sentence and "\n" not in sentence and len(sentence) < 600
+        return
+    items = {record.item.id for record in of(records, ItemRecord)}
+    assert items
+    assert {record.label.target.item for record in of(records, LabelRecord)} <= items
+    assert {record.item for record in of(records, TraceRecord)} <= items
+    runs = [record.name for record in of(records, RunRecord)]
+    assert len(runs) == len(set(runs)) and {record.run for record in of(records, TraceRecord)} == set(runs)
