@@ -84,6 +84,12 @@ def draw_app() -> None:
                 st.Page(PAGES / "label" / "home.py", title="Home", icon=":material/home:"),
                 st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
                 st.Page(PAGES / "label" / "aius.py", title="AIUs", icon=":material/rule:"),
+                st.Page(
+                    PAGES / "label" / "critiques.py",
+                    title="Critiques",
+                    icon=":material/rate_review:",
+                    url_path="critique_labels",
+                ),
                 st.Page(PAGES / "label" / "scores.py", title="Scores", icon=":material/star_half:"),
                 st.Page(
                     PAGES / "label" / "weights.py",

@@ -148,37 +148,24 @@ def validate_change(item: Item, edits: Sequence[Edit], change: Change) -> None:
     """Raise Problem when a change cannot be applied after `edits`."""
     state = apply_edits(item, edits)
     trial = Edit(number=len(edits) + 1, annotator="", change=change)
-    if not isinstance(change, Undo):
+    if isinstance(change, Undo):
+        after = apply_edits(item, [*edits, trial])
+        _validate_undo(set(state.applied), set(after.applied), edits, change)
+    else:
         apply_edit(state, trial)
+
+
+def _validate_undo(before: set[int], after: set[int], edits: Sequence[Edit], change: Undo) -> None:
+    """Raise Problem unless an undo removes one edit from those in effect, or restores the one that it undid."""
+    undone = next((edit.change for edit in edits if edit.number == change.edit), None)
+    if isinstance(undone, Undo):
+        if after != before | {undone.edit} or undone.edit in before:
+            raise Problem("The AIUs were changed since, so this edit cannot be restored.")
         return
-    if change.edit not in state.applied:
+    if change.edit not in before:
         raise Problem("This edit is no longer in effect, so it cannot be undone.")
-    after = apply_edits(item, [*edits, trial]).applied
-    if set(state.applied) - set(after) - {change.edit}:
+    if before - after != {change.edit}:
         raise Problem("A later edit builds on this one: undo that one first.")
-
-
-def latest_edit(item: Item, edits: Sequence[Edit], annotator: str, critique: str) -> int | None:
-    """Return the number of the annotator's newest effective edit of a critique; None where there is none."""
-    applied = apply_edits(item, edits).applied
-    candidates = [edit for edit in edits if edit.annotator == annotator and edit.number in applied]
-    numbers = [edit.number for edit in candidates if critique in edited_critiques(item, edits, edit)]
-    return numbers[-1] if numbers else None
-
-
-def edited_critiques(item: Item, edits: Sequence[Edit], edit: Edit) -> set[str]:
-    """Return the ids of the critiques that an edit changed."""
-    state = apply_edits(item, [earlier for earlier in edits if earlier.number < edit.number])
-    match edit.change:
-        case Add(critique=critique):
-            return {critique}
-        case Split(aiu=aiu) | Reword(aiu=aiu) | NotAtomic(aiu=aiu):
-            return {state.critique_of(aiu).id}
-        case Merge(aius=aius):
-            return {state.critique_of(aius[0]).id}
-        case Adopt(critiques=critiques):
-            return {critique.id for critique in critiques}
-    return set()
 
 
 def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:

@@ -50,6 +50,12 @@ AIU_EXTRACTION = Criterion(
     ),
     scale=SEVEN_POINT_SCALE,
 )
+CRITIQUE = Criterion(
+    name="critique",
+    definition=REFERENCE_CRITIQUE.definition.replace("reference critique", "critique"),
+    rubric=REFERENCE_CRITIQUE.rubric,
+    scale=SEVEN_POINT_SCALE,
+)
 CRITERIA = (REFERENCE_ANSWER, REFERENCE_CRITIQUE, AIU_EXTRACTION)
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aius import Adopt, Change, Edit, EditedAius, Undo, apply_edits, latest_edit, validate_change
+from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change
 from core.critiques import hypothesis_critiques, reference_critique
 from core.formats.records import AiuEditRecord
 from core.items import Item
@@ -33,20 +33,6 @@ def save_edit(session: Session, study_id: int, item: str, annotator: str, change
     edit = Edit(number=len(edits) + 1, annotator=name, change=change, at=now())
     _insert(session, study_id, item, [edit])
     return edit
-
-
-def undo(session: Session, study_id: int, item: str, annotator: str, critique: str) -> Edit:
-    """Undo the annotator's newest active edit of a critique; raises Problem where there is none."""
-    number = last_edit(session, study_id, item, annotator, critique)
-    if number is None:
-        raise Problem("You have no edit to undo here.")
-    return save_edit(session, study_id, item, annotator, Undo(edit=number))
-
-
-def last_edit(session: Session, study_id: int, item: str, annotator: str, critique: str) -> int | None:
-    """Return the number of the annotator's newest active edit of a critique; None where there is none."""
-    edits, name = history(session, study_id, item), annotators.normalize_name(annotator)
-    return latest_edit(items.get(session, study_id, item), edits, name, critique) if edits else None
 
 
 def history(session: Session, study_id: int, item: str) -> list[Edit]:

@@ -29,13 +29,22 @@ from pages.label.parts.request_checks import (
 from pages.parts import assets, resources
 from storage import annotators, database, guidelines, items
 from storage.database_errors import DatabaseUnavailable
-from storage.labelling import actions, claims, panels, tasks, undo
+from storage.labelling import actions, blocks, claims, tasks, undo
 from storage.labelling.work import Json, Unknown, Work, find_task, open_work
 
 MOST_KNOWN = 5_000
 """Tasks that a browser can list as known."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-TITLES = {"disagreements": "Disagreements", "scores": "Scores", "answers": "Answers", "weights": "Aspect weights"}
+TITLES = {
+    "disagreements": "Disagreements",
+    "scores": "Scores",
+    "answers": "Answers",
+    "weights": "Aspect weights",
+    "aius": "AIUs",
+    "critiques": "Critique comparison",
+    "critique_ratings": "Critique ratings",
+    "refined_answers": "Refined answers",
+}
 
 
 @dataclass(frozen=True)
@@ -171,13 +180,11 @@ def presence(call: Call) -> Json:
     work, name = call.work, call.body.get("task")
     with database.writing(resources.engine()) as opened:
         if call.body.get("leaving") is True:
-            claims.release_all(opened, work.queue, work.annotator_id)
+            claims.release_all(opened, work)
             return {"claim": "free"}
         if not isinstance(name, str):
             raise Failed(400, "invalid", "The request names no item.")
-        rules, task = work.study.rules, find_task(opened, work, name)
-        held = claims.claim(opened, task.id, work.annotator_id, overlap=rules.overlap, minutes=rules.lease_minutes)
-        return {"claim": "mine" if held else "full"}
+        return {"claim": "mine" if claims.claim(opened, work, find_task(opened, work, name)) else "full"}
 
 
 def image(call: Call) -> Response:
@@ -185,7 +192,7 @@ def image(call: Call) -> Response:
     with database.reading(resources.engine()) as opened:
         task = find_task(opened, call.work, call.query.get("task", ""))
         item = items.get(opened, call.work.study.id, task.target.item)
-    path = panels.block_image(item, call.query.get("block", ""))
+    path = blocks.image_path(item, call.query.get("block", ""))
     if path is None or images.is_url(path):
         raise Failed(404, "unknown", "There is no such image.")
     try:

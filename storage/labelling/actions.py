@@ -5,6 +5,7 @@ request that is sent again gets the same answer and changes nothing. See docs/wo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,9 +16,9 @@ from sqlmodel import col
 from core.problems import Problem
 from storage.database import Engine, reading, writing
 from storage.json_columns import sanitize
-from storage.labelling import action_log, tasks
+from storage.labelling import action_log, panels, tasks
 from storage.labelling.effects import CARRY_OUT, Action, Transaction, standing_now
-from storage.labelling.work import Json, Refused, Work, find_task, work_of_task
+from storage.labelling.work import Json, Refused, Work, find_task, target_name, work_of_task
 from storage.tables import AnnotatorRow
 
 MOST = 50
@@ -84,18 +85,56 @@ def _lock_annotator(session: Session, work: Work) -> None:
 def _with_reveals(
     engine: Engine, work: Work, actions: Sequence[Mapping[str, Any]], results: Sequence[Json]
 ) -> list[Json]:
-    """Add the reveals of accepted labels; from now on the annotator's labels of these targets are not blind.
+    """Add the reveals of accepted labels, and tasks whose targets have changed.
 
-    Only now: the actions of one request were made before its reply could be seen.
+    From now on the annotator's labels of the revealed targets are not blind. Only now: the actions of one request were
+    made before its reply could be seen.
     """
-    names = [
-        str(action["task"]) if result.get("revealed") else "" for action, result in zip(actions, results, strict=True)
-    ]
-    reveals: dict[str, Json] = {"": {}}
-    if any(names):
+    names = {
+        str(action["task"]) for action, result in zip(actions, results, strict=True) if _CIRCUMSTANCES & result.keys()
+    }
+    found: dict[str, _Shown] = {}
+    if names:
         with writing(engine) as session:
-            for name in set(names) - {""}:
-                task = find_task(session, work_of_task(session, work, name), name)
-                reveals[name] = {"reveal": tasks.reveal_once(session, work, task)}
-    plain = [{key: value for key, value in result.items() if key != "revealed"} for result in results]
-    return [result | reveals[name] for result, name in zip(plain, names, strict=True)]
+            for name in names:
+                pairs = [pair for pair in zip(actions, results, strict=True) if str(pair[0].get("task", "")) == name]
+                found[name] = _shown(session, work_of_task(session, work, name), name, pairs)
+    return [
+        _complete(result, action, found.get(str(action.get("task", ""))))
+        for action, result in zip(actions, results, strict=True)
+    ]
+
+
+_CIRCUMSTANCES = {"revealed", "changed"}
+"""Parts of a stored result that are replaced in the answer: by the reveal, and by the task as it is now."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is added to the results of one task."""
+
+    reveals: Mapping[str, Json]
+    """Target -> its reveal."""
+    task: Json | None
+
+
+def _shown(session: Session, work: Work, name: str, pairs: Sequence[tuple[Mapping[str, Any], Json]]) -> _Shown:
+    task = find_task(session, work, name)
+    revealed = {str(action["target"]) for action, result in pairs if result.get("revealed")}
+    labelled = [one for one in panels.targets_of(session, work, task) if target_name(work, one) in revealed]
+    reveals = tasks.reveal_once(session, work, task, labelled) if labelled else {}
+    by_name = {target_name(work, target): content for target, content in reveals.items()}
+    if not any(result.get("changed") for _, result in pairs):
+        return _Shown(by_name, None)
+    jsons = tasks.task_jsons(session, work, [task])
+    tasks.add_reveals(session, work, jsons, [task])
+    return _Shown(by_name, jsons[0])
+
+
+def _complete(result: Json, action: Mapping[str, Any], shown: _Shown | None) -> Json:
+    answer = {key: value for key, value in result.items() if key not in _CIRCUMSTANCES}
+    if shown is not None and result.get("revealed") and action["target"] in shown.reveals:
+        answer["reveal"] = shown.reveals[action["target"]]
+    if shown is not None and result.get("changed"):
+        answer["task"] = shown.task
+    return answer

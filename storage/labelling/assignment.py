@@ -16,7 +16,7 @@ from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
 if TYPE_CHECKING:
     import numpy as np
 
-    from storage.labelling.claims import TargetState
+    from storage.labelling.queue import TargetState
     from storage.labelling.work import Task, Work
 
 NOT_ASSIGNED = "This item is assigned to other annotators."

@@ -1,6 +1,5 @@
-"""The states of a queue's targets by id, and claims of single targets, which lock the target and not the study."""
+"""The states of a queue's tasks, and claims of single tasks, which lock the task and not the study."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -10,30 +9,31 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock, upsert
-from storage.labelling.queue import ONE_EACH, Queue, entry_query, full_condition
+from storage.labelling import critique_queue
+from storage.labelling.queue import ONE_EACH, Queue, TargetState, entry_query, is_full
+from storage.labelling.work import Task, Work
 from storage.tables import ItemRow, LeaseRow, TargetRow
 
 
-@dataclass(frozen=True)
-class TargetState:
-    """One target in a queue by its id, as one annotator sees it; see `QueueEntry`."""
-
-    id: int
-    item: str
-    labelled: bool
-    skipped: bool
-    flagged: bool
-    full: bool
-    scenario: str | None = None
-    position: int = 0
-    """The place of the item in the study."""
-
-
-def target_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
-    """Return the whole queue by the ids of its targets."""
-    rows = session.execute(_state_query(queue), _parameters(session, annotator_id, overlap))
+def target_states(session: Session, work: Work) -> list[TargetState]:
+    """Return the whole queue by the ids of its tasks."""
+    if work.name == "aius":
+        return critique_queue.critique_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
+    parameters = {"annotator": work.annotator_id, "overlap": work.study.rules.overlap, "now": clock(session)}
+    rows = session.execute(_state_query(work.queue), parameters)
     return [
-        TargetState(id, item, bool(labelled), bool(skipped), bool(flagged), bool(full), scenario, position)
+        TargetState(
+            id,
+            item,
+            bool(labelled),
+            bool(skipped),
+            bool(flagged),
+            bool(full),
+            scenario,
+            position,
+            labels=int(labelled),
+            available=int(labelled or not full),
+        )
         for id, item, _, _, _, labelled, skipped, flagged, full, scenario, position in rows
     ]
 
@@ -45,40 +45,47 @@ def _state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     return entry_query(queue).add_columns(*columns).group_by(*columns)
 
 
-def is_full(session: Session, target_id: int, annotator_id: int, overlap: int) -> bool:
-    """Return whether as many others as the overlap allows have labelled a target, or have a lease of it."""
-    query = select(full_condition()).select_from(TargetRow).where(col(TargetRow.id) == target_id)
-    parameters = _parameters(session, annotator_id, overlap)
-    return bool(session.execute(query, parameters).scalar_one())
-
-
-def lock_target(session: Session, target_id: int) -> None:
-    """Lock a target until the end of the transaction: claims and labels of it wait for each other.
+def lock_task(session: Session, task: Task) -> None:
+    """Lock a task until the end of the transaction: claims and labels of it wait for each other.
 
     SQLite has one writer at a time anyway.
     """
-    row = select(col(TargetRow.id)).where(col(TargetRow.id) == target_id)
+    row = select(col(TargetRow.id)).where(col(TargetRow.id) == task.id)
     session.execute(row.with_for_update(key_share=True))
 
 
-def claim(session: Session, target_id: int, annotator_id: int, *, overlap: int, minutes: int) -> bool:
-    """Lease a target, or extend the lease; return False where it is full. Only the target is locked."""
-    lock_target(session, target_id)
-    if is_full(session, target_id, annotator_id, overlap):
+def is_complete(session: Session, work: Work, task: Task, target_id: int) -> bool:
+    """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task."""
+    return is_full(session, target_id, work.annotator_id, work.study.rules.overlap, leased=task.id)
+
+
+def claim(session: Session, work: Work, task: Task) -> bool:
+    """Lease a task, or extend the lease; return False where it is full. Only the task is locked."""
+    lock_task(session, task)
+    if _is_task_full(session, work, task):
         return False
-    until = clock(session) + timedelta(minutes=minutes)
-    upsert(session, LeaseRow, ONE_EACH, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
+    until = clock(session) + timedelta(minutes=work.study.rules.lease_minutes)
+    upsert(session, LeaseRow, ONE_EACH, {"target_id": task.id, "annotator_id": work.annotator_id, "until": until})
     return True
 
 
-def release_all(session: Session, queue: Queue, annotator_id: int) -> None:
-    """End every claim of an annotator in a queue. Labels need none, and drafts stay."""
+def _is_task_full(session: Session, work: Work, task: Task) -> bool:
+    if work.name != "aius":
+        return is_complete(session, work, task, task.id)
+    overlap = work.study.rules.overlap
+    return critique_queue.is_critique_full(session, work.queue, work.annotator_id, overlap, task.target)
+
+
+def release(session: Session, work: Work, task: Task) -> None:
+    """End the annotator's claim of a task."""
+    own = (col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id) == task.id)
+    session.execute(delete(LeaseRow).where(*own))
+
+
+def release_all(session: Session, work: Work) -> None:
+    """End every claim of the annotator in a queue. Labels need none, and drafts stay."""
     of_kind = select(col(TargetRow.id)).where(
-        col(TargetRow.study_id) == queue.study_id, col(TargetRow.kind) == queue.kind
+        col(TargetRow.study_id) == work.queue.study_id, col(TargetRow.kind) == work.queue.kind
     )
-    own = col(LeaseRow.annotator_id) == annotator_id
+    own = col(LeaseRow.annotator_id) == work.annotator_id
     session.execute(delete(LeaseRow).where(own, col(LeaseRow.target_id).in_(of_kind)))
-
-
-def _parameters(session: Session, annotator_id: int, overlap: int) -> dict[str, Any]:
-    return {"annotator": annotator_id, "overlap": overlap, "now": clock(session)}

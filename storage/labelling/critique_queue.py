@@ -1,127 +1,142 @@
-"""The queue of critiques (MetaCritique): a critique is labelled with all of its AIUs at once."""
+"""The queue of critiques (MetaCritique): a critique is labelled with all of its AIUs at once.
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+A task is a hypothesis critique, and is named by the rating of its AIUs' extraction. Its required targets are its AIUs
+and those of the reference critique; both change when AIUs are edited.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
 
-from sqlalchemy import Select, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core import critique_ratings
 from core.aius import EditedAius
 from core.critiques import critique_targets, hypothesis_critiques, reference_critique
 from core.labels import Target
-from storage import aius, annotators, studies, targets
-from storage.database import insert_missing
-from storage.studies import Study
-from storage.tables import AnnotatorRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
+from storage import aius, targets
+from storage.database import clock
+from storage.labelling.queue import Queue, TargetState
+from storage.tables import ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
 
 KINDS = ("aiu_precision", "aiu_recall")
-BATCH = 25
-"""Critiques whose leases are read in one query: the next free one is nearly always among the first."""
 MAX_CACHED_STUDIES = 8
 
 
 @dataclass(frozen=True)
-class CritiqueKey:
-    """A hypothesis critique of an item."""
+class _Ids:
+    """The targets of a study's critiques: (item, kind, part) -> id."""
 
-    item: str
-    critique: str
+    tasks: Mapping[tuple[str, str], int]
+    """(item, critique) -> the target that names the task."""
+    aius: Mapping[tuple[str, str, str], int]
+    """(item, kind, part) -> an AIU's target, where it has one."""
+    overlaps: Mapping[int, int]
+    """AIU's target -> the labels that are wanted of it, where this is not the study's overlap."""
+    items: Mapping[str, tuple[str | None, int]]
+    """Item -> its scenario and position."""
+
+    def overlap(self, aiu_id: int | None, default: int) -> int:
+        """Return how many labels of an AIU are wanted."""
+        return self.overlaps.get(aiu_id, default) if aiu_id is not None else default
 
 
 @dataclass(frozen=True)
-class CritiqueEntry:
-    """One critique in a queue, as one annotator sees it."""
+class _Own:
+    """What the annotator did."""
 
-    key: CritiqueKey
-    targets: tuple[Target, ...]
-    """Its AIUs, then the reference's; empty before extraction."""
-    labelled: int
-    """How many of the targets the annotator has labelled."""
-    skipped: bool
-    flagged: bool
-
-    @property
-    def done(self) -> bool:
-        """Whether the annotator has labelled every target."""
-        return bool(self.targets) and self.labelled == len(self.targets)
+    labels: Mapping[int, int]
+    """Target -> the newest label, where it is in effect."""
+    skips: frozenset[int]
+    flags: frozenset[int]
 
 
-def entries(session: Session, study_id: int, annotator: str, scenario: str | None = None) -> list[CritiqueEntry]:
-    """Return every critique of the study, or of one scenario, as the annotator sees it, in the order of the items."""
-    labelled = _labelled_targets(session, study_id, annotator)
-    skipped, flagged = (_marked_targets(session, study_id, annotator, mark) for mark in ("skip", "flag"))
-    included = _items_of_scenario(session, study_id, scenario)
+def create_targets(session: Session, study_id: int) -> int:
+    """Add the targets that name the tasks, where they are missing; return the number of tasks."""
+    tasks = [
+        critique_ratings.extraction_target(item, critique.id)
+        for item, state in _current_states(session, study_id).items()
+        for critique in hypothesis_critiques(state.critiques)
+    ]
+    existing = _ids(session, study_id).tasks
+    missing = [target for target in tasks if (target.item, target.part) not in existing]
+    if missing:
+        targets.get_or_create_ids(session, study_id, missing)
+    return len(tasks)
+
+
+def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
+    """Return every critique of a queue in the order of the items, as the annotator sees it."""
+    ids, own = _ids(session, queue.study_id), _own(session, queue.study_id, annotator_id)
+    others = _Others(session, queue.study_id, annotator_id)
     return [
-        CritiqueEntry(
-            key,
-            aiu_targets,
-            labelled=sum(target in labelled for target in aiu_targets),
-            skipped=critique_ratings.extraction_target(key.item, key.critique) in skipped,
-            flagged=critique_ratings.extraction_target(key.item, key.critique) in flagged,
-        )
-        for key, aiu_targets in _critiques(session, study_id)
-        if included is None or key.item in included
+        _state(ids, target, aiu_ids, own, others, overlap)
+        for target, aiu_ids in _critiques(session, queue, ids)
+        if (target.item, target.part) in ids.tasks
     ]
 
 
-def _critiques(session: Session, study_id: int) -> Iterator[tuple[CritiqueKey, tuple[Target, ...]]]:
-    for item, state in _current_states(session, study_id).items():
+def is_critique_full(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Target) -> bool:
+    """Return whether others have completed a critique or are at work on it, so that no AIU is left to label."""
+    everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
+    states = critique_states(session, everything, annotator_id, overlap)
+    task_id = _ids(session, queue.study_id).tasks.get((task.item, task.part))
+    return any(state.full for state in states if state.id == task_id)
+
+
+def _critiques(session: Session, queue: Queue, ids: _Ids) -> Iterator[tuple[Target, list[int | None]]]:
+    """Yield the target of each task with the ids of its AIUs' targets; None for one that has no row yet."""
+    for item, state in _current_states(session, queue.study_id).items():
+        if queue.scenario is not None and ids.items.get(item, (None, 0))[0] != queue.scenario:
+            continue
         reference = reference_critique(state.critiques)
         for critique in hypothesis_critiques(state.critiques):
-            yield CritiqueKey(item, critique.id), tuple(critique_targets(item, critique, reference))
+            aiu_targets = critique_targets(item, critique, reference)
+            aiu_ids = [ids.aius.get((target.item, target.kind, target.part)) for target in aiu_targets]
+            yield critique_ratings.extraction_target(item, critique.id), aiu_ids
 
 
-def claim_next(
-    session: Session,
-    study: Study,
-    annotator: str,
-    *,
-    scenario: str | None = None,
-    after: CritiqueKey | None = None,
-) -> CritiqueKey | None:
-    """Lease the next critique with unlabelled AIUs to the annotator, and return it; None where there is none.
+class _Others:
+    """What other annotators did: labels of AIUs and claims of critiques."""
 
-    The search begins behind `after`, and continues from the top. The study is locked: two annotators that claim at the
-    same time would otherwise both get the last free lease.
-    """
-    studies.lock(session, study.id)
-    name = annotators.normalize_name(annotator)
-    annotators.get_or_create_id(session, name)
-    queue = entries(session, study.id, name, scenario)
-    start = next((index + 1 for index, entry in enumerate(queue) if entry.key == after), 0)
-    waiting = [entry for entry in (*queue[start:], *queue[:start]) if not entry.done and not entry.skipped]
-    labelled = _labelled_targets(session, study.id, name)
-    for first in range(0, len(waiting), BATCH):
-        batch = waiting[first : first + BATCH]
-        others = _count_others(session, study.id, name, {entry.key.item for entry in batch})
-        for entry in batch:
-            free = [t for t in entry.targets if t not in labelled and others.get(t, 0) < study.rules.overlap]
-            if free or not entry.targets:
-                extend_leases(session, study, name, free)
-                return entry.key
-    return None
+    def __init__(self, session: Session, study_id: int, annotator_id: int) -> None:
+        self.counts = _count_labels(session, study_id, annotator_id)
+        self.holders = _holders(session, study_id, annotator_id)
+        names = {name for holders in self.holders.values() for name in holders}
+        self.labelled = {name: set(_newest_labels(session, study_id, name)) for name in names}
+
+    def count(self, task_id: int, aiu_id: int | None) -> int:
+        """Return how many others have labelled an AIU, or have claimed its critique without having labelled it."""
+        holders = [name for name in self.holders.get(task_id, ()) if aiu_id not in self.labelled[name]]
+        return len(holders) + (self.counts[aiu_id] if aiu_id is not None else 0)
 
 
-def extend_leases(session: Session, study: Study, annotator: str, leased: Sequence[Target]) -> None:
-    """Lease targets to an annotator, or extend the leases."""
-    if not leased:
-        return
-    ids_by_target = targets.get_or_create_ids(session, study.id, leased)
-    target_ids = sorted(ids_by_target[target] for target in leased)
-    annotator_id = annotators.get_or_create_id(session, annotator)
-    until = now() + timedelta(minutes=study.rules.lease_minutes)
-    rows = [{"target_id": target_id, "annotator_id": annotator_id, "until": until} for target_id in target_ids]
-    insert_missing(session, LeaseRow, rows)
-    existing = select(LeaseRow).where(
-        col(LeaseRow.target_id).in_(target_ids), col(LeaseRow.annotator_id) == annotator_id
+def _state(
+    ids: _Ids, target: Target, aiu_ids: Sequence[int | None], own: _Own, others: _Others, overlap: int
+) -> TargetState:
+    task_id = ids.tasks[target.item, target.part]
+    labelled = [aiu_id for aiu_id in aiu_ids if aiu_id in own.labels]
+    free = [
+        aiu_id
+        for aiu_id in aiu_ids
+        if aiu_id not in own.labels and others.count(task_id, aiu_id) < ids.overlap(aiu_id, overlap)
+    ]
+    scenario, position = ids.items[target.item]
+    return TargetState(
+        task_id,
+        target.item,
+        labelled=bool(aiu_ids) and len(labelled) == len(aiu_ids),
+        skipped=task_id in own.skips,
+        flagged=not own.flags.isdisjoint([task_id, *(aiu_id for aiu_id in aiu_ids if aiu_id is not None)]),
+        full=bool(aiu_ids) and not free,
+        scenario=scenario,
+        position=position,
+        labels=len(labelled),
+        available=len(labelled) + len(free),
+        newest=max((own.labels[aiu_id] for aiu_id in labelled if aiu_id is not None), default=0),
     )
-    for row in session.scalars(existing):
-        row.until = until
 
 
 _states: dict[tuple[str, int, int, int], dict[str, EditedAius]] = {}
@@ -138,67 +153,82 @@ def _current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     return _states[key]
 
 
-def _items_of_scenario(session: Session, study_id: int, scenario: str | None) -> set[str] | None:
-    if scenario is None:
-        return None
-    query = select(col(ItemRow.key)).where(col(ItemRow.study_id) == study_id, col(ItemRow.scenario) == scenario)
-    return set(session.scalars(query))
-
-
-def _labelled_targets(session: Session, study_id: int, annotator: str) -> set[Target]:
-    """Return the AIUs of which the annotator has a current label."""
+def _ids(session: Session, study_id: int) -> _Ids:
     query = (
-        _select_with_target(LabelRow, col(LabelRow.value))
-        .where(col(LabelRow.study_id) == study_id, col(TargetRow.kind).in_(KINDS))
-        .where(col(LabelRow.annotator_id) == annotators.find_id(session, annotator))
-        .order_by(col(LabelRow.id))
+        select(TargetRow, col(ItemRow.key), col(ItemRow.scenario), col(ItemRow.position))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_((*KINDS, "likert")))
     )
-    newest = {targets.from_columns(*columns): value for *columns, value in session.execute(query)}
-    return {target for target, value in newest.items() if value is not None}
-
-
-def _count_others(session: Session, study_id: int, annotator: str, items: Collection[str]) -> dict[Target, int]:
-    """Return AIU -> how many other annotators have labelled it or have a lease of it, for the AIUs of some items."""
-    names: dict[Target, set[str]] = defaultdict(set)
-    conditions = (col(TargetRow.study_id) == study_id, col(ItemRow.key).in_(items), col(TargetRow.kind).in_(KINDS))
-    labels = (
-        _select_with_target(LabelRow, col(AnnotatorRow.name), col(LabelRow.value))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
-        .where(*conditions)
-        .order_by(col(LabelRow.id))
+    rows = session.execute(query).all()
+    named_by = ("likert", critique_ratings.AIU_EXTRACTION.name)
+    return _Ids(
+        tasks={(item, row.part): row.id for row, item, _, _ in rows if (row.kind, row.criterion) == named_by},
+        aius={(item, row.kind, row.part): row.id for row, item, _, _ in rows if row.kind in KINDS},
+        overlaps={row.id: row.overlap for row, _, _, _ in rows if row.overlap is not None},
+        items={item: (scenario, position) for _, item, scenario, position in rows},
     )
-    for *columns, name, value in session.execute(labels):
-        labelled_by = names[targets.from_columns(*columns)]
-        labelled_by.discard(name) if value is None else labelled_by.add(name)
-    leases = (
-        _select_with_target(LeaseRow, col(AnnotatorRow.name))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LeaseRow.annotator_id))
-        .where(*conditions, col(LeaseRow.until) > now())
-    )
-    for *columns, name in session.execute(leases):
-        names[targets.from_columns(*columns)].add(name)
-    return {target: len(others - {annotator}) for target, others in names.items()}
 
 
-def _marked_targets(session: Session, study_id: int, annotator: str, mark: str) -> set[Target]:
-    """Return the targets for which the annotator's newest mark of that type is on."""
+def _own(session: Session, study_id: int, annotator_id: int) -> _Own:
     query = (
-        _select_with_target(MarkRow, col(MarkRow.on))
-        .where(col(TargetRow.study_id) == study_id, col(MarkRow.mark) == mark)
-        .where(col(MarkRow.annotator_id) == annotators.find_id(session, annotator))
+        select(col(MarkRow.target_id), col(MarkRow.mark), col(MarkRow.on))
+        .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
+        .where(col(TargetRow.study_id) == study_id, col(MarkRow.annotator_id) == annotator_id)
+        .where(col(TargetRow.kind).in_((*KINDS, "likert")))
         .order_by(col(MarkRow.id))
     )
-    newest = {targets.from_columns(*columns): on for *columns, on in session.execute(query)}
-    return {target for target, on in newest.items() if on}
+    newest = {(mark, target_id): on for target_id, mark, on in session.execute(query)}
+    marked = {
+        mark: frozenset(id for (name, id), on in newest.items() if on and name == mark) for mark in ("skip", "flag")
+    }
+    return _Own(_newest_labels(session, study_id, annotator_id), marked["skip"], marked["flag"])
 
 
-def _select_with_target(
-    table: type[LabelRow] | type[LeaseRow] | type[MarkRow], *columns: Any
-) -> Select[*tuple[Any, ...]]:
-    """Select the target of each row of a table, then more columns."""
-    return (
-        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), *columns)
-        .select_from(table)
-        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+def _newest_labels(session: Session, study_id: int, annotator_id: int) -> dict[int, int]:
+    """Return target -> the newest label of the AIUs that an annotator has labelled."""
+    query = (
+        select(col(LabelRow.target_id), col(LabelRow.id), col(LabelRow.value).is_not(None))
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
+        .where(col(TargetRow.kind).in_(KINDS))
+        .order_by(col(LabelRow.id))
     )
+    newest = {target_id: (label_id, in_effect) for target_id, label_id, in_effect in session.execute(query)}
+    return {target_id: label_id for target_id, (label_id, in_effect) in newest.items() if in_effect}
+
+
+def _count_labels(session: Session, study_id: int, annotator_id: int) -> Counter[int]:
+    """Return AIU -> how many others have a label of it in effect; surplus labels do not count."""
+    newer = aliased(LabelRow)
+    replaced = (
+        select(col(newer.id))
+        .where(
+            col(newer.target_id) == col(LabelRow.target_id),
+            col(newer.annotator_id) == col(LabelRow.annotator_id),
+            col(newer.id) > col(LabelRow.id),
+        )
+        .exists()
+    )
+    query = (
+        select(col(LabelRow.target_id), func.count())
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .where(col(LabelRow.study_id) == study_id, col(TargetRow.kind).in_(KINDS))
+        .where(col(LabelRow.annotator_id) != annotator_id, col(LabelRow.value).is_not(None))
+        .where(col(LabelRow.surplus).is_(False), ~replaced)
+        .group_by(col(LabelRow.target_id))
+    )
+    return Counter(dict(session.execute(query).all()))
+
+
+def _holders(session: Session, study_id: int, annotator_id: int) -> dict[int, list[int]]:
+    """Return task -> the others who have a claim of it."""
+    query = (
+        select(col(LeaseRow.target_id), col(LeaseRow.annotator_id))
+        .join(TargetRow, col(TargetRow.id) == col(LeaseRow.target_id))
+        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == "likert")
+        .where(col(LeaseRow.annotator_id) != annotator_id, col(LeaseRow.until) > clock(session))
+    )
+    holders: dict[int, list[int]] = defaultdict(list)
+    for task_id, name in session.execute(query):
+        holders[task_id].append(name)
+    return holders

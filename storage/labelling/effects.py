@@ -9,15 +9,16 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.aius import Undo
 from core.frozen import Frozen
 from core.labels import Evidence, Target
 from core.problems import Problem
-from storage import guidelines, labels, targets
-from storage.labelling import action_log, assignment, claims, entered, panels, queue, undo
+from storage import aius, guidelines, labels, targets
+from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, undo
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
-from storage.labelling.work import Json, Refused, Task, Work, find_task, find_tasks, part_of
-from storage.tables import DraftRow
+from storage.labelling.work import Json, Refused, Task, Unknown, Work, find_task, find_tasks, target_name
+from storage.tables import DraftRow, UndoEntryRow
 
 LONGEST_TEXT = 20_000
 ANSWERED_ELSEWHERE = "You answered this in another window."
@@ -29,7 +30,7 @@ class Action(Frozen):
     """One action; which fields it has depends on its type."""
 
     seq: int = Field(ge=1, lt=2**31)
-    type: Literal["label", "draft", "skip", "flag", "note", "undo", "redo", "read"]
+    type: Literal["label", "draft", "skip", "flag", "note", "undo", "redo", "edit", "read"]
     task: Name = ""
     target: Name = ""
     base: Name = ""
@@ -41,6 +42,7 @@ class Action(Frozen):
     on: bool = True
     text: Text = ""
     entry: Name = ""
+    change: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def content(self) -> Json:
@@ -54,7 +56,7 @@ class Place:
     """The task and the target of an action, with the annotator's label of the target."""
 
     task: Task
-    part: int
+    is_required: bool
     target: Target
     target_id: int
     standing: Standing
@@ -76,8 +78,10 @@ def standing_now(transaction: Transaction) -> Json:
         return {}
     try:
         standing = _place(transaction).standing
-    except (Refused, Problem):
+    except Unknown:
         return {}
+    except (Refused, Problem):
+        return {"changed": True} if transaction.work.name == "aius" else {}
     return {"version": str(standing.version), "standing": standing.json}
 
 
@@ -87,21 +91,37 @@ def _label(transaction: Transaction) -> Json:
     _check_base(transaction, place.standing)
     _check_assignment(transaction, place)
     content = {**action.content, "value": panels.checked_value(session, work, place.target, action.value)}
-    if work.study.rules.reason == "required" and place.part == 0 and not action.reason.strip():
+    if work.study.rules.reason == "required" and _has_reason(work, place) and not action.reason.strip():
         raise Refused("rejected", "This study asks for a reason.")
     if content == place.standing.content:
         _delete_draft(session, work, place.target_id)
         return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
     surplus = _save(transaction, place, content)
     _unskip(session, work, place.task)
+    if work.name == "aius":
+        _claim_or_release(session, work, place.task)
     entry = undo.push(session, work, "label", place.task, place.target_id, place.standing.content, content)
     return {
         "status": "surplus" if surplus else "accepted",
         "version": str(place.standing.version + 1),
         "entry": entry,
         "claim": "full" if surplus else "mine",
-        "revealed": place.part == 0 and work.study.rules.reveal,
+        "revealed": place.is_required and work.study.rules.reveal,
     }
+
+
+def _has_reason(work: Work, place: Place) -> bool:
+    """Whether the target's label has a reason: one for a task, and none for AIUs."""
+    return place.is_required and work.name != "aius"
+
+
+def _claim_or_release(session: Session, work: Work, task: Task) -> None:
+    """Claim a critique with its first label; with its last one, the claim ends, as a label of another kind ends its."""
+    state = next((state for state in claims.target_states(session, work) if state.id == task.id), None)
+    if state is not None and state.labelled:
+        claims.release(session, work, task)
+    else:
+        claims.claim(session, work, task)
 
 
 def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
@@ -111,9 +131,9 @@ def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
     """
     session, work, action = transaction.session, transaction.work, transaction.action
     surplus = place.standing.surplus
-    if place.part == 0 and place.standing.value is None:
-        claims.lock_target(session, place.target_id)
-        surplus = claims.is_full(session, place.target_id, work.annotator_id, work.study.rules.overlap)
+    if place.is_required and place.standing.value is None:
+        claims.lock_task(session, place.task)
+        surplus = claims.is_complete(session, work, place.task, place.target_id)
     surplus = surplus and content is not None
     given = content or {"value": None, "reason": "undo", "evidence": []}
     labels.save(
@@ -147,29 +167,28 @@ def _draft(transaction: Transaction) -> Json:
 
 def claim(session: Session, work: Work, task: Task) -> str:
     """Claim a task or renew the claim: "mine", or "full" where enough others have it."""
-    rules = work.study.rules
-    held = claims.claim(session, task.id, work.annotator_id, overlap=rules.overlap, minutes=rules.lease_minutes)
-    return "mine" if held else "full"
+    return "mine" if claims.claim(session, work, task) else "full"
 
 
 def _skip(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     task = find_task(session, work, action.task)
-    _mark(transaction, task, "skip", on=action.on)
+    _mark(transaction, task.target, "skip", on=action.on)
     entry = undo.push(session, work, "skip", task, task.id, {"on": not action.on}, {"on": action.on})
     return {"entry": entry}
 
 
 def _flag(transaction: Transaction) -> Json:
-    task = find_task(transaction.session, transaction.work, transaction.action.task)
-    _mark(transaction, task, "flag", on=transaction.action.on)
+    session, work, action = transaction.session, transaction.work, transaction.action
+    target = _place(transaction).target if action.target else find_task(session, work, action.task).target
+    _mark(transaction, target, "flag", on=action.on)
     return {}
 
 
 def _note(transaction: Transaction) -> Json:
     task = find_task(transaction.session, transaction.work, transaction.action.task)
     text = transaction.action.text.strip()
-    _mark(transaction, task, "note", text=text, on=bool(text))
+    _mark(transaction, task.target, "note", text=text, on=bool(text))
     return {}
 
 
@@ -195,19 +214,57 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     found = find_tasks(session, work, [row.task_id])
     if not found:
         raise Refused("stale", "This item is not in the queue any more.")
-    content = row.before if undoing else row.after
-    if row.type == "skip":
-        _mark(transaction, found[0], "skip", on=bool(content["on"]))
-        return {"entry": name}
-    part = undo.part_of_entry(session, found[0], row)
-    place = _place_of(session, work, found[0], part)
+    task, content = found[0], row.before if undoing else row.after
+    match row.type:
+        case "skip":
+            _mark(transaction, task.target, "skip", on=bool(content["on"]))
+            return {"entry": name}
+        case "edit":
+            return {"entry": name, **_reverse_edit(transaction, task, row, undoing=undoing)}
+    place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
     surplus = _save(transaction, place, content)
     if content is None:  # what was taken back stays entered
         queue.save_draft(session, work.study.id, place.target, work.annotator, row.after)
         claim(session, work, place.task)
-    standing = _place_of(session, work, found[0], part).standing
+    standing = _place_of(session, work, task, place.target, row.target_id).standing
     status = {"status": "surplus"} if surplus and not undoing else {}
-    return {**status, "entry": name, "version": str(standing.version), "standing": standing.json}
+    # An AIU that somebody has edited since is not in the task any more; its label is changed all the same.
+    changed = {} if place.target in panels.targets_of(session, work, task) else {"changed": True}
+    return {**status, **changed, "entry": name, "version": str(standing.version), "standing": standing.json}
+
+
+def _edit(transaction: Transaction) -> Json:
+    """Edit the AIUs of a critique; the first edit claims it."""
+    session, work, action = transaction.session, transaction.work, transaction.action
+    if work.name != "aius":
+        raise Refused("rejected", "There are no AIUs here.")
+    task = find_task(session, work, action.task)
+    if not assignment.may_label(session, work, task):
+        raise Refused("rejected", assignment.NOT_ASSIGNED)
+    target_id = _place(transaction).target_id if action.target else task.id
+    number, created = aiu_panel.save_edit(session, work, task, action.change)
+    claim(session, work, task)
+    entry = undo.push(session, work, "edit", task, target_id, None, {"edit": number})
+    return {"entry": entry, "changed": True, **_focus(work, created)}
+
+
+def _reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, *, undoing: bool) -> Json:
+    """Undo an edit, or undo that undo. Where later edits prevent it, the entry leaves the stack."""
+    session, work = transaction.session, transaction.work
+    number = row.after["edit"] if undoing else row.before["undo"]
+    try:
+        edit = aius.save_edit(session, work.study.id, task.target.item, work.annotator, Undo(edit=number))
+    except Problem as problem:
+        session.delete(row)
+        return {"status": "rejected", "message": str(problem), "changed": True}
+    if undoing:
+        row.before = {"undo": edit.number}
+        return {"changed": True}
+    return {"changed": True, **_focus(work, aiu_panel.created_target(session, work, task, row.after["edit"]))}
+
+
+def _focus(work: Work, target: Target | None) -> Json:
+    return {} if target is None else {"focus": target_name(work, target)}
 
 
 CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
@@ -218,6 +275,7 @@ CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
     "note": _note,
     "undo": _undo,
     "redo": _redo,
+    "edit": _edit,
     "read": _read,
 }
 
@@ -226,14 +284,14 @@ def _place(transaction: Transaction) -> Place:
     """Return the target that an action names; raises Unknown or Refused where there is no such target."""
     session, work, action = transaction.session, transaction.work, transaction.action
     task = find_task(session, work, action.task)
-    return _place_of(session, work, task, part_of(work, task, action.target))
+    return _place_of(session, work, task, panels.find_target(session, work, task, action.target))
 
 
-def _place_of(session: Session, work: Work, task: Task, part: int) -> Place:
-    target = panels.target_of_part(task, part)
-    target_id = task.id if part == 0 else targets.get_or_create_id(session, work.study.id, target)
+def _place_of(session: Session, work: Work, task: Task, target: Target, target_id: int | None = None) -> Place:
+    if target_id is None:
+        target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
     standing = entered.standings(session, work.annotator_id, [target_id]).get(target_id, Standing())
-    return Place(task, part, target, target_id, standing)
+    return Place(task, panels.is_required(work, task, target), target, target_id, standing)
 
 
 def _check_base(transaction: Transaction, standing: Standing) -> None:
@@ -262,9 +320,9 @@ def _own_result(transaction: Transaction, text: str) -> Json:
     return stored if stored is not None and stored["status"] != "stale" else {}
 
 
-def _mark(transaction: Transaction, task: Task, mark: Mark, *, text: str = "", on: bool = True) -> None:
+def _mark(transaction: Transaction, target: Target, mark: Mark, *, text: str = "", on: bool = True) -> None:
     work = transaction.work
-    queue.set_mark(transaction.session, work.study.id, task.target, work.annotator, mark, text=text, on=on)
+    queue.set_mark(transaction.session, work.study.id, target, work.annotator, mark, text=text, on=on)
 
 
 def _unskip(session: Session, work: Work, task: Task) -> None:

@@ -1,19 +1,19 @@
 """What an annotator entered in the tasks of a queue: labels, drafts, marks and claims."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Value
+from core.labels import Target, Value
 from storage.database import clock
-from storage.labelling import panels
-from storage.labelling.claims import TargetState
+from storage.labelling.queue import TargetState
 from storage.labelling.work import Json, Task, Work
 from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.targets import from_columns
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,12 @@ class Standing:
 class Entered:
     """What the annotator entered for some tasks, read with one query for each type."""
 
-    def __init__(self, session: Session, work: Work, tasks: Sequence[Task]) -> None:
-        self.work = work
-        self.target_ids = _ids_of_parts(session, work, tasks)
+    def __init__(self, session: Session, work: Work, tasks: Mapping[Task, Sequence[Target]]) -> None:
+        self.target_ids = _target_ids(session, tasks)
         ids = list(self.target_ids.values())
         self.standing = standings(session, work.annotator_id, ids)
         self.drafts = _drafts(session, work.annotator_id, ids)
-        self.newest_marks = newest_marks(session, work.annotator_id, [task.id for task in tasks])
+        self.newest_marks = newest_marks(session, work.annotator_id, ids)
         query = select(col(LeaseRow.target_id)).where(
             col(LeaseRow.annotator_id) == work.annotator_id,
             col(LeaseRow.target_id).in_([task.id for task in tasks]),
@@ -61,24 +60,27 @@ class Entered:
         )
         self.leases = set(session.scalars(query))
 
-    def add(self, task: Task, part: int, about: Json) -> Json:
-        """Return a target with version, label and draft."""
-        target_id = self.target_ids.get((task.id, part), 0)
+    def add(self, target: Target, about: Json) -> Json:
+        """Return a target with version, label, draft and flag."""
+        target_id = self.target_ids.get(target, 0)
         standing = self.standing.get(target_id, Standing())
         return {
             **about,
             "version": str(standing.version),
             "standing": standing.json,
             "draft": self.drafts.get(target_id),
+            "flagged": "flag" in self._marks_on(target_id),
             "reveal": None,
         }
 
     def marks(self, task: Task) -> Json:
         """Return the task's flag, skip and note."""
-        own = self.newest_marks.get(task.id, {})
-        on = {mark: row.on for mark, row in own.items()}
-        note = own["note"].text if on.get("note") else ""
-        return {"flagged": on.get("flag", False), "skipped": on.get("skip", False), "note": note}
+        own = self._marks_on(task.id)
+        note = own["note"].text if "note" in own else ""
+        return {"flagged": "flag" in own, "skipped": "skip" in own, "note": note}
+
+    def _marks_on(self, target_id: int) -> dict[str, MarkRow]:
+        return {mark: row for mark, row in self.newest_marks.get(target_id, {}).items() if row.on}
 
     def claim(self, task: Task, state: TargetState | None) -> str:
         """Return whether the annotator holds the task, or could."""
@@ -87,24 +89,21 @@ class Entered:
         return "full" if state and state.full else "free"
 
 
-def _ids_of_parts(session: Session, work: Work, tasks: Sequence[Task]) -> dict[tuple[int, int], int]:
-    """Return (task id, part) -> target id, for the targets that exist."""
-    known = {(task.id, 0): task.id for task in tasks}
-    parts: dict[tuple[int, str, str, str], tuple[int, int]] = {
-        (task.item_id, other.kind, other.criterion, other.part): (task.id, part)
-        for task in tasks
-        for part in panels.part_numbers(task)[1:]
-        for other in [panels.target_of_part(task, part)]
-    }
-    if not parts:
+def _target_ids(session: Session, tasks: Mapping[Task, Sequence[Target]]) -> dict[Target, int]:
+    """Return target -> id, for the targets that exist."""
+    known = {task.target: task.id for task in tasks}
+    item_ids = {task.target.item: task.item_id for task in tasks}
+    others = {target for targets in tasks.values() for target in targets} - known.keys()
+    if not others:
         return known
+    keys = {item_id: item for item, item_id in item_ids.items()}
     query = select(TargetRow).where(
-        col(TargetRow.item_id).in_({key[0] for key in parts}), col(TargetRow.kind).in_({key[1] for key in parts})
+        col(TargetRow.item_id).in_(keys), col(TargetRow.kind).in_({target.kind for target in others})
     )
     for row in session.scalars(query):
-        place = parts.get((row.item_id, row.kind, row.criterion, row.part))
-        if place is not None:
-            known[place] = row.id
+        target = from_columns(keys[row.item_id], row.kind, row.criterion, row.part)
+        if target in others:
+            known[target] = row.id
     return known
 
 
@@ -152,11 +151,11 @@ def _drafts(session: Session, annotator_id: int, target_ids: Sequence[int]) -> d
     return {target_id: blank | dict(body) for target_id, body in session.execute(query)}
 
 
-def newest_marks(session: Session, annotator_id: int, task_ids: Sequence[int]) -> dict[int, dict[str, MarkRow]]:
-    """Return task id -> mark -> its newest row."""
+def newest_marks(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, dict[str, MarkRow]]:
+    """Return target id -> mark -> its newest row."""
     query = (
         select(MarkRow)
-        .where(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.target_id).in_(task_ids))
+        .where(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.target_id).in_(target_ids))
         .order_by(col(MarkRow.id))
     )
     found: dict[int, dict[str, MarkRow]] = defaultdict(dict)

@@ -14,9 +14,9 @@ from core.labels import Value
 from storage.database import insert_missing
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import tasks
-from storage.labelling.claims import TargetState
-from storage.labelling.entered import drafted_targets, standings
-from storage.labelling.work import QUEUES, TARGET_KINDS, QueueName, Task, Work, find_tasks, open_work, task_name
+from storage.labelling.entered import standings
+from storage.labelling.queue import TargetState
+from storage.labelling.work import QUEUES, TARGET_KINDS, QueueName, Task, Work, find_tasks, open_work, queue_of, task_name
 from storage.studies import Study
 from storage.tables import DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
 
@@ -66,7 +66,8 @@ def summaries(session: Session, study: Study, annotator: str) -> list[QueueSumma
     for name in QUEUES:
         if TARGET_KINDS[name] in present:
             work = open_work(session, name, study.name, annotator)
-            summary = _summary(work, tasks.ordered_states(session, work), drafted_targets(session, work))
+            states = tasks.ordered_states(session, work)
+            summary = _summary(work, states, tasks.started(session, work, states))
             found += [summary] if summary.total else []
     return found
 
@@ -85,20 +86,20 @@ def _kinds(session: Session, study_id: int) -> set[str]:
 def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName | None:
     """Return the queue of the annotator's newest draft, else of the newest label; None without either."""
     newest = (
-        select(col(TargetRow.kind))
+        select(col(TargetRow.kind), col(TargetRow.criterion))
         .join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
         .where(col(TargetRow.study_id) == study_id, col(DraftRow.annotator_id) == annotator_id)
         .order_by(col(DraftRow.at).desc())
         .limit(1),
-        select(col(TargetRow.kind))
+        select(col(TargetRow.kind), col(TargetRow.criterion))
         .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
         .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
         .order_by(col(LabelRow.id).desc())
         .limit(1),
     )
     for query in newest:
-        kind = session.scalars(query).first()
-        name = next((name for name, own in TARGET_KINDS.items() if own == kind), None)
+        row = session.execute(query).first()
+        name = queue_of(*row) if row is not None else None
         if name is not None:
             return name
     return None
@@ -107,7 +108,7 @@ def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName 
 def listed_tasks(session: Session, work: Work, tab: str, search: str = "") -> list[ListedTask]:
     """Return the tasks of one tab in the annotator's order, those whose texts contain every word of `search`."""
     states = tasks.ordered_states(session, work)
-    drafts = drafted_targets(session, work)
+    drafts = tasks.started(session, work, states)
     chosen = {
         state.id: (number, state) for number, state in enumerate(states, 1) if tasks.is_in_tab(state, tab, drafts)
     }

@@ -14,7 +14,7 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, studies, targets
-from storage.database import insert_missing, upsert
+from storage.database import clock, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
 from storage.tables import (
@@ -48,6 +48,8 @@ class Queue:
     run_id: int | None = None
     every: bool = False
     """All targets of the kind in the order of the items; else the disputed ones, highest contention first."""
+    compared: bool = False
+    """Only targets on which a judge has a value: before that, there are no refined answers to compare."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,27 @@ class QueueEntry:
     flagged: bool
     full: bool
     """As many others as the overlap allows have labelled it or have a lease of it."""
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """One task in a queue by its id, as one annotator sees it; see `QueueEntry`."""
+
+    id: int
+    item: str
+    labelled: bool
+    skipped: bool
+    flagged: bool
+    full: bool
+    scenario: str | None
+    position: int
+    """The place of the item in the study."""
+    labels: int
+    """How many of its required targets the annotator has labelled."""
+    available: int
+    """How many of its required targets the annotator has labelled or can label."""
+    newest: int = 0
+    """The id of the annotator's newest label in it, for tasks with several required targets."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +261,9 @@ def _conditions(queue: Queue) -> list[ColumnElement[bool]]:
         conditions.append(col(TargetRow.criterion) == queue.criterion)
     if queue.scenario is not None:
         conditions.append(col(ItemRow.scenario) == queue.scenario)
+    if queue.compared:
+        has_value = and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.value).is_not(None))
+        conditions.append(exists().where(has_value))
     return conditions
 
 
@@ -261,16 +287,29 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
     return _current_labels(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
-def full_condition() -> ColumnElement[bool]:
-    """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it."""
+def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> ColumnElement[bool]:
+    """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it.
+
+    `leased_target` is the target that is leased, where that is another one.
+    """
+    if leased_target is None:
+        leased_target = col(TargetRow.id)
     leased = (
         select(func.count())
-        .where(col(LeaseRow.target_id) == col(TargetRow.id), col(LeaseRow.annotator_id) != ANNOTATOR)
+        .where(col(LeaseRow.target_id) == leased_target, col(LeaseRow.annotator_id) != ANNOTATOR)
         .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
     wanted = func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
     return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted
+
+
+def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int) -> bool:
+    """Return whether a target is full for an annotator; `leased` is the id of the target that is leased for it."""
+    condition = full_condition(bindparam("leased", type_=Integer))
+    query = select(condition).select_from(TargetRow).where(col(TargetRow.id) == target_id)
+    parameters = {"annotator": annotator_id, "overlap": overlap, "now": clock(session), "leased": leased}
+    return bool(session.execute(query, parameters).scalar_one())
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:

@@ -1,10 +1,8 @@
 """What an annotator sees after a label: the stances of the judges, their reasons, and what they refer to and quote."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlencode
 
-from rapidfuzz import fuzz
 from sqlalchemy.orm import Session
 
 from core.items import Item
@@ -12,28 +10,35 @@ from core.labels import Target, Value
 from core.stances import list_stances
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from storage import aspects, runs, traces
-from storage.labelling.panels import response_blocks
+from storage.labelling import critique_opinions, panels
+from storage.labelling.blocks import response_blocks
+from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
 from storage.labelling.work import Json, Task, Work
 from storage.traces import Trace
 
-REFERENCE = re.compile(
-    r"\b(?:submission|response|assistant|answer|candidate)\s+(?:#|no\.\s*)?([12AB])\b", re.IGNORECASE
-)
-QUOTATION = re.compile(r"“([^”]{8,300})”|\"([^\"]{8,300})\"|«([^»]{8,300})»")
-"""A shorter quotation occurs by chance."""
-SIMILAR = 90.0
-"""The least similarity, in percent, of a quotation and the passage that it quotes."""
-REASON_LENGTH = 200
 OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No verdict"}
 
 
-def reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
-    """Return the reveal of a task's main target. To be sent after the annotator's label only."""
+def reveals(session: Session, work: Work, task: Task, item: Item, wanted: Collection[Target]) -> dict[Target, Json]:
+    """Return the reveals of targets of a task that the annotator has labelled. To be sent after the labels only."""
+    if work.name == "aius":
+        opinions = critique_opinions.about_aius(session, work.study.id, item)
+        return {target: {"opinions": list(opinions[target].values())} for target in wanted if target in opinions}
+    return {
+        target: _main_reveal(session, work, task, item) for target in wanted if panels.is_required(work, task, target)
+    }
+
+
+def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
+    """Return the reveal of a task's main target."""
+    match work.name:
+        case "weights":
+            weights = aspects.judge_weights(session, work.study.id, task.target)
+            named = [{"judge": judge, "weights": values} for judge, values in weights.items()]
+            return {"weights": named, "columns": response_blocks(work, task, item)}
+        case "critiques" | "critique_ratings" | "refined_answers":
+            return {"opinions": critique_opinions.about_critiques(session, work, task, item)}
     found = traces.of_target(session, work.study.id, task.target)
-    if task.target.kind == "aspect_weights":
-        weights = aspects.judge_weights(session, work.study.id, task.target)
-        named = [{"judge": judge, "weights": values} for judge, values in weights.items()]
-        return {"weights": named, "columns": response_blocks(work, task, item)}
     grids = [_grid(session, work, task.target, item, trace) for trace in found]
     return {"stances": [grid for grid in grids if grid["judges"]]}
 
@@ -107,45 +112,3 @@ def _short(value: Value | None, target: Target) -> str:
     if target.kind == "preference" and value == 0:
         return "tie"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def first_sentence(text: str) -> str:
-    """Return the beginning of a text: its first line up to the end of the first sentence that says something."""
-    line = text.split("\n", 1)[0]
-    end = next((match.end() for match in re.finditer(r"[.!?](?=\s|$)", line) if match.end() > 20), len(line))
-    return line[: min(end, REASON_LENGTH)]
-
-
-def find_references(text: str, shown: Sequence[int], responses: int) -> Iterator[Json]:
-    """Yield the places where a judge wrote "Submission 1" and the like, with the item's own response.
-
-    `shown` has the number of the response at each place of the prompt.
-    """
-    order = tuple(shown) or tuple(range(1, responses + 1))
-    for match in REFERENCE.finditer(text) if len(order) > 1 else ():
-        place = {"1": 0, "A": 0, "2": 1, "B": 1}[match[1].upper()]
-        if place < len(order):
-            yield {"start": match.start(), "end": match.end(), "column": f"response-{order[place]}"}
-
-
-def find_quotations(text: str, item: Item) -> Iterator[Json]:
-    """Yield the passages of the responses that a judge quotes, with at most a few different characters."""
-    for match in QUOTATION.finditer(text):
-        quotation = next(group for group in match.groups() if group)
-        passages = [_locate(quotation, number, response.text) for number, response in enumerate(item.responses, 1)]
-        located = [passage for passage in passages if passage is not None]
-        if located:
-            yield max(located, key=lambda pair: pair[0])[1]
-
-
-def _locate(quotation: str, number: int, text: str) -> tuple[float, Json] | None:
-    """Return the similarity and the place of a quotation in a response; None where it does not occur."""
-    exact = text.find(quotation)
-    if exact >= 0:
-        return 101.0, {"block": f"response-{number}", "start": exact, "end": exact + len(quotation)}
-    if len(text) < len(quotation):  # the alignment would find the text in the quotation
-        return None
-    found = fuzz.partial_ratio_alignment(quotation, text, score_cutoff=SIMILAR)
-    if found is None:
-        return None
-    return found.score, {"block": f"response-{number}", "start": found.dest_start, "end": found.dest_end}

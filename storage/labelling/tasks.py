@@ -9,10 +9,10 @@ from core.items import Criterion
 from core.labels import Target
 from storage import items, labels, studies
 from storage.labelling import assignment, claims, panels
-from storage.labelling.claims import TargetState
 from storage.labelling.entered import Entered, drafted_targets
-from storage.labelling.reveal import reveal
-from storage.labelling.work import Json, Task, Work, find_tasks, task_name
+from storage.labelling.queue import TargetState
+from storage.labelling.reveal import reveals
+from storage.labelling.work import Json, Task, Work, find_tasks, target_name, task_name
 
 Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
 TABS: tuple[Tab, ...] = get_args(Tab)
@@ -25,29 +25,36 @@ def ordered_states(session: Session, work: Work) -> list[TargetState]:
 
     By default every annotator has another random order, so that two rarely work on the same target.
     """
-    states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
+    states = claims.target_states(session, work)
     return assignment.order_states(session, work, assignment.assigned_states(work, states))
 
 
 def progress(session: Session, work: Work, states: Sequence[TargetState] | None = None) -> Json:
-    """Return how far the annotator is in the queue."""
+    """Return how far the annotator is in the queue: numbers of required targets, and of skipped and flagged tasks."""
     if states is None:
-        states = claims.target_states(session, work.queue, work.annotator_id, work.study.rules.overlap)
-        states = assignment.assigned_states(work, states)
-    drafted = drafted_targets(session, work)
+        states = assignment.assigned_states(work, claims.target_states(session, work))
     return {
-        "labelled": sum(state.labelled for state in states),
-        "total": sum(state.labelled or not state.full for state in states),
+        "labelled": sum(state.labels for state in states),
+        "total": sum(state.available for state in states),
         "skipped": sum(state.skipped and not state.labelled for state in states),
         "flagged": sum(state.flagged for state in states),
-        "drafts": sum(state.id in drafted for state in states),
+        "drafts": len(started(session, work, states)),
     }
+
+
+def started(session: Session, work: Work, states: Sequence[TargetState]) -> dict[int, None]:
+    """Return the tasks that were begun and not finished, the oldest first: with a draft, or with some AIUs labelled."""
+    if work.name != "aius":
+        drafted, known = drafted_targets(session, work), {state.id for state in states}
+        return dict.fromkeys(task_id for task_id in drafted if task_id in known)
+    begun = [state for state in states if state.labels and not state.labelled]
+    return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
 
 
 def next_tasks(session: Session, work: Work, *, have: Collection[str], count: int, tab: str, first: str | None) -> Json:
     """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with."""
     states = ordered_states(session, work)
-    drafts = drafted_targets(session, work)
+    drafts = started(session, work, states)
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
     wanted = [state for state in states if is_in_tab(state, tab, drafts)]
     linked = [state for state in states if _is_linked(work, state, first) and (state.labelled or not state.full)]
@@ -97,25 +104,26 @@ def task_jsons(
     by_id = {state.id: state for state in states}
     stored_items = items.by_ids(session, [task.item_id for task in tasks])
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
-    entered = Entered(session, work, tasks)
-    found = []
-    for task in tasks:
-        item, criterion = stored_items[task.item_id], criteria.get(task.target.criterion)
-        content = panels.task_content(session, work, task, item, criterion)
-        content["targets"] = [entered.add(task, part, about) for part, about in enumerate(content["targets"])]
-        found.append(
-            {
-                "id": task_name(work, task.id),
-                "number": numbers.get(task.id, 0),
-                "criterion": _criterion(task.target, criterion),
-                "scenario": item.scenario,
-                "training": False,
-                **entered.marks(task),
-                "claim": entered.claim(task, by_id.get(task.id)),
-                **content,
-            }
-        )
-    return found
+    contents = [
+        panels.task_content(session, work, task, stored_items[task.item_id], criteria.get(task.target.criterion))
+        for task in tasks
+    ]
+    targets = {task: panels.targets_of(session, work, task) for task in tasks}
+    entered = Entered(session, work, targets)
+    return [
+        {
+            "id": task_name(work, task.id),
+            "number": numbers.get(task.id, 0),
+            "criterion": _criterion(task.target, criteria.get(task.target.criterion)),
+            "scenario": stored_items[task.item_id].scenario,
+            "training": False,
+            **entered.marks(task),
+            "claim": entered.claim(task, by_id.get(task.id)),
+            **content,
+            "targets": [entered.add(*pair) for pair in zip(targets[task], content["targets"], strict=True)],
+        }
+        for task, content in zip(tasks, contents, strict=True)
+    ]
 
 
 def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
@@ -126,16 +134,22 @@ def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
 
 
 def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequence[Task]) -> None:
-    """Add the reveals of tasks that the annotator has labelled, and record the view. Needs a writing session."""
+    """Add the reveals of targets that the annotator has labelled, and record the view. Needs a writing session."""
     if not work.study.rules.reveal:
         return
     for json, task in zip(jsons, tasks, strict=True):
-        if int(json["targets"][0]["version"]) > 0:
-            json["targets"][0]["reveal"] = reveal_once(session, work, task)
+        by_name = {target["id"]: target for target in json["targets"] if int(target["version"]) > 0}
+        if not by_name:
+            continue
+        labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in by_name]
+        for target, content in reveal_once(session, work, task, labelled).items():
+            by_name[target_name(work, target)]["reveal"] = content
 
 
-def reveal_once(session: Session, work: Work, task: Task) -> Json:
-    """Return the reveal of a task, and record that the annotator sees it: later labels are not blind."""
-    labels.record_view(session, work.study.id, task.target, work.annotator)
+def reveal_once(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
+    """Return the reveals of labelled targets, and record that the annotator sees them: later labels are not blind."""
     item = items.get(session, work.study.id, task.target.item)
-    return reveal(session, work, task, item)
+    found = reveals(session, work, task, item, labelled)
+    for target in found:
+        labels.record_view(session, work.study.id, target, work.annotator)
+    return found

@@ -4,9 +4,10 @@ from sqlalchemy import ColumnElement, Select, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage.labelling import panels, tasks
+from storage import targets
+from storage.labelling import tasks
 from storage.labelling.work import Json, Refused, Task, Work, find_tasks, target_name, task_name
-from storage.tables import TargetRow, UndoEntryRow, now
+from storage.tables import UndoEntryRow, now
 
 PAGE = 20
 """Entries in one reply."""
@@ -73,20 +74,9 @@ def entry_tasks(session: Session, work: Work, found: Json) -> list[Task]:
     return find_tasks(session, work, [number for number in numbers if number is not None])
 
 
-def part_of_entry(session: Session, task: Task, row: UndoEntryRow) -> int:
-    """Return the number of an entry's target in its task."""
-    if row.target_id == task.id:
-        return 0
-    stored = session.get_one(TargetRow, row.target_id)
-    for part in panels.part_numbers(task):
-        target = panels.target_of_part(task, part)
-        if (target.kind, target.criterion, target.part) == (stored.kind, stored.criterion, stored.part):
-            return part
-    raise Refused("stale", "This item was changed.")
-
-
 def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
-    target = target_name(work, task.id, part_of_entry(session, task, row)) if row.type == "label" else ""
+    has_target = row.type == "label" or row.target_id != task.id
+    target = target_name(work, targets.get(session, row.target_id)) if has_target else ""
     entry = {"id": _name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
     return entry | {"before": row.before, "after": row.after}
 

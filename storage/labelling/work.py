@@ -8,8 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.critique_ratings import AIU_EXTRACTION
 from core.labels import Kind, Target
 from core.problems import Problem
+from core.protocols.critique_baselines.protocol import QUALITY, REFINED
 from storage import annotators, studies, targets
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.labelling.queue import Queue
@@ -17,17 +19,29 @@ from storage.studies import Study
 from storage.tables import ItemRow, TargetRow
 
 Json = dict[str, Any]
-QueueName = Literal["disagreements", "scores", "answers", "weights"]
+QueueName = Literal[
+    "disagreements", "scores", "answers", "weights", "aius", "critiques", "critique_ratings", "refined_answers"
+]
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TARGET_KINDS: Mapping[QueueName, Kind] = {
     "disagreements": "preference",
     "scores": "score",
     "answers": "answer",
     "weights": "aspect_weights",
+    "aius": "likert",
+    "critiques": "preference",
+    "critique_ratings": "likert",
+    "refined_answers": "preference",
 }
-"""The kind of the target that names a task."""
-PARTS = 8
-"""A task has at most this many targets: the id of a target in a browser is task * PARTS + its number in the task."""
+"""The kind of the target that names a task. A task with AIUs is named by the rating of their extraction."""
+CRITERIA: Mapping[QueueName, str] = {
+    "aius": AIU_EXTRACTION.name,
+    "critiques": QUALITY,
+    "critique_ratings": QUALITY,
+    "refined_answers": REFINED,
+}
+"""The criterion of the targets that name tasks, for queues that have only one."""
+AIU_KINDS = ("aiu_precision", "aiu_recall")
 
 
 class Refused(Exception):
@@ -81,7 +95,7 @@ def open_work(
         raise Unknown(f"There is no study called {study_name[:80]!r}.")
     study = studies.get(session, study_name)
     queue_name = next(queue for queue in QUEUES if queue == name)
-    queue = Queue(study.id, TARGET_KINDS[queue_name], criterion, scenario, run_id, every=name != "disagreements")
+    queue = queue_named(study.id, queue_name, criterion, scenario, run_id)
     annotator_id = annotators.get_or_create_id(session, annotator)
     ids = OpaqueIds(studies.secret(session, study.id))
     return Work(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
@@ -93,10 +107,37 @@ def work_of_task(session: Session, work: Work, text: str) -> Work:
     An outbox belongs to a study: what was left unsent on one page is sent by the next one.
     """
     row = session.get(TargetRow, work.ids.decode("t", text) or 0)
-    name = next((name for name, kind in TARGET_KINDS.items() if row is not None and row.kind == kind), work.name)
-    if name == work.name:
+    name = work.name if row is None else queue_of(row.kind, row.criterion)
+    if name is None or name == work.name:
         return work
-    return replace(work, name=name, queue=Queue(work.study.id, TARGET_KINDS[name], every=name != "disagreements"))
+    return replace(work, name=name, queue=queue_named(work.study.id, name))
+
+
+def queue_named(
+    study_id: int,
+    name: QueueName,
+    criterion: str | None = None,
+    scenario: str | None = None,
+    run_id: int | None = None,
+) -> Queue:
+    """Return the targets of a queue; None is no condition."""
+    return Queue(
+        study_id,
+        TARGET_KINDS[name],
+        CRITERIA.get(name, criterion),
+        scenario,
+        run_id,
+        every=name != "disagreements",
+        compared=name == "refined_answers",
+    )
+
+
+def queue_of(kind: str, criterion: str) -> QueueName | None:
+    """Return the queue in which targets are labelled: the one of the criterion before the general one."""
+    if kind in AIU_KINDS:
+        return "aius"
+    names = [name for name in QUEUES if TARGET_KINDS[name] == kind and CRITERIA.get(name, criterion) == criterion]
+    return min(names, key=lambda name: name not in CRITERIA, default=None)
 
 
 def find_tasks(session: Session, work: Work, task_ids: list[int]) -> list[Task]:
@@ -113,6 +154,7 @@ def find_tasks(session: Session, work: Work, task_ids: list[int]) -> list[Task]:
     found = {
         row.id: Task(row.id, row.item_id, targets.from_columns(key, row.kind, row.criterion, row.part))
         for row, key in session.execute(query)
+        if queue_of(row.kind, row.criterion) == work.name
     }
     return [found[task_id] for task_id in task_ids if task_id in found]
 
@@ -137,14 +179,7 @@ def link_name(session: Session, study_id: int, target: Target) -> str | None:
     return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
 
 
-def target_name(work: Work, task_id: int, part: int) -> str:
-    """Return the opaque id of a target of a task."""
-    return work.ids.encode("g", task_id * PARTS + part)
-
-
-def part_of(work: Work, task: Task, text: str) -> int:
-    """Return the number of a target in its task; raises Refused for a target of another task."""
-    number = work.ids.decode("g", text)
-    if number is None or number // PARTS != task.id:
-        raise Refused("rejected", "This answer belongs to another item.")
-    return number % PARTS
+def target_name(work: Work, target: Target) -> str:
+    """Return the opaque id of a target. It is the same in every task that has the target."""
+    digest = work.ids.digest("target", target.item, target.kind, target.criterion, target.part)
+    return f"g-{digest.hex()[:16]}"

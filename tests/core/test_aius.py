@@ -17,7 +17,6 @@ from core.aius import (
     Split,
     Undo,
     apply_edits,
-    latest_edit,
     validate_change,
 )
 from core.critiques import Critique, aius_with_numbers
@@ -128,15 +127,18 @@ def test_an_edit_that_a_later_edit_depends_on_cannot_be_undone() -> None:
     validate_change(ITEM, history, Undo(edit=2))
 
 
-def test_the_latest_edit_is_the_annotators_own_of_the_same_critique() -> None:
-    history = [
-        Edit(number=1, annotator="ann", change=SPLIT),
-        Edit(number=2, annotator="ann", change=Add(critique="d", piece=Piece(text="x"))),
-        Edit(number=3, annotator="bob", change=Add(critique="c", piece=Piece(text="y"))),
-    ]
-    assert latest_edit(ITEM, history, "ann", "c") == 1
-    assert latest_edit(ITEM, history, "ann", "d") == 2
-    assert latest_edit(ITEM, history, "bob", "d") is None
+def test_an_undo_is_undone_any_number_of_times_unless_the_aius_changed_since() -> None:
+    undone = edits(SPLIT, Undo(edit=1))
+    validate_change(ITEM, undone, Undo(edit=2))
+    redone = edits(SPLIT, Undo(edit=1), Undo(edit=2))
+    for history, change in ((undone, Undo(edit=1)), (redone, Undo(edit=2))):
+        with pytest.raises(Problem):
+            validate_change(ITEM, history, change)
+    validate_change(ITEM, redone, Undo(edit=1))
+    assert texts_after(SPLIT, Undo(edit=1), Undo(edit=2), Undo(edit=1), Undo(edit=4)) == texts_after(SPLIT)
+    changed = edits(SPLIT, Undo(edit=1), Reword(aiu="c.1", piece=Piece(text="1 and 2.")))
+    with pytest.raises(Problem, match="The AIUs were changed since"):
+        validate_change(ITEM, changed, Undo(edit=2))
 
 
 @pytest.mark.parametrize(

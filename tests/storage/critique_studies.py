@@ -6,13 +6,12 @@ import pytest
 from sqlalchemy import Engine
 
 from core.aius import Piece, Split
+from core.critiques import critique_targets, reference_critique
 from core.formats.records import ItemRecord, RunRecord, StudyRecord, StudyRules, TraceRecord
 from core.items import Item
 from core.labels import Target
 from core.protocols.registry import PROTOCOLS
-from storage import aius, database, studies
-from storage.labelling import critique_workbench
-from storage.labelling.critique_queue import CritiqueKey
+from storage import aius, database, labels, studies
 from storage.studies import Study
 from storage.transfer import imports
 from tests.core.protocols.critiques import (
@@ -21,7 +20,6 @@ from tests.core.protocols.critiques import (
     run_scripted,
 )
 
-KEY = CritiqueKey("ladder", "c1")
 SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
 
 
@@ -55,19 +53,15 @@ def save_edit(engine: Engine, study: Study, change: Any, annotator: str = "ann")
         aius.save_edit(session, study.id, "ladder", annotator, change)
 
 
-def save_answer(
-    engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann", key: CritiqueKey = KEY
-) -> None:
+def save_answer(engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann") -> None:
     with database.writing(engine) as session:
-        critique_workbench.save_answer(session, study, key, annotator, target, value, 1.0)
-
-
-def load_task(
-    engine: Engine, study: Study, annotator: str = "ann", key: CritiqueKey = KEY
-) -> critique_workbench.CritiqueTask:
-    with database.writing(engine) as session:
-        return critique_workbench.load_task(session, study, key, annotator)
+        labels.save(session, study.id, target, annotator, value)
 
 
 def answers(engine: Engine, study: Study, annotator: str = "ann") -> dict[str, Any]:
-    return {q.target.part or q.target.criterion: q.value for q in load_task(engine, study, annotator).questions}
+    """Return AIU -> the annotator's label, for the AIUs of critique c1 and of the reference."""
+    with database.reading(engine) as session:
+        critiques = aius.current_state(session, study.id, "ladder").critiques
+        targets = critique_targets("ladder", critiques[0], reference_critique(critiques))
+        current = {target.part: labels.current(session, study.id, target, annotator) for target in targets}
+    return {part: label.value if label else None for part, label in current.items()}

@@ -10,7 +10,9 @@ TITLES: Mapping[str, str] = {
     "answers": "Answers",
     "weights": "Aspect weights",
     "aius": "AIUs",
-    "critiques": "Critiques",
+    "critiques": "Critique comparison",
+    "critique_ratings": "Critique ratings",
+    "refined_answers": "Refined answers",
 }
 SCRIPTS: Mapping[str, str] = {
     "disagreements": "label/disagreements.py",
@@ -19,6 +21,8 @@ SCRIPTS: Mapping[str, str] = {
     "weights": "label/weights.py",
     "aius": "label/aius.py",
     "critiques": "label/critiques.py",
+    "critique_ratings": "label/critiques.py",
+    "refined_answers": "label/critiques.py",
 }
 
 

@@ -63,10 +63,13 @@ def linked_item(study: Study, kind: Kind) -> str | None:
         return work.link_name(session, study.id, target) or item
 
 
-def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None]) -> None:
-    """Draw the element for one queue. Another queue is another element, so that nothing of the first one is left."""
+def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
+    """Draw the element for one queue. Another queue is another element, so that nothing of the first one is left.
+
+    `item` is the task or item to begin with, where it is not the one that the address names.
+    """
     linked = {name: st.query_params.get(name) for name in LINKED}
-    linked["item"] = linked_item(study, work.TARGET_KINDS[kind])
+    linked["item"] = item or linked_item(study, work.TARGET_KINDS[kind])
     query = {"study": study.name, "kind": kind, **{name: value for name, value in choices.items() if value}}
     query |= {name: value for name, value in linked.items() if value}
     st.html(PAGE_STYLE)

@@ -3,8 +3,14 @@
 import pytest
 
 from core.formats import tiebreak
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database
+from storage.labelling import tasks
+from storage.labelling.work import Work, find_task, open_work
 from storage.transfer import samples
-from tests.pages.visits import page_text, prepare_study, switch_to
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
 
 
 @pytest.fixture
@@ -12,13 +18,30 @@ def sample() -> None:
     prepare_study(list(tiebreak.read(samples.path("metacritique"))))
 
 
-def test_the_label_page_opens_the_first_free_critique(sample: None) -> None:
-    app = switch_to("label/aius", study="s")
+def the_queue() -> Work:
+    with database.writing(resources.engine()) as session:
+        return open_work(session, "aius", "s", "newcomer")
+
+
+def test_the_page_opens_the_queue_with_a_task_for_each_critique(sample: None, mounted) -> None:
+    app = visit("label/aius", "newcomer")
     assert not app.exception
-    assert "**0 of 12 critiques** · 0 of 8 AIUs of this one" in [p.proto.text for p in app.get("progress")]
-    assert "A train leaves at 9:40" in page_text(app)
+    assert mounted == [{"study": "s", "kind": "aius"}]
+    with database.reading(resources.engine()) as session:
+        assert len(tasks.ordered_states(session, the_queue())) == 12
 
 
-def test_the_label_page_hides_the_author(sample: None) -> None:
-    text = page_text(switch_to("label/aius", study="s", item="train", of="llm"))
+def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(sample: None, mounted) -> None:
+    assert not visit("label/aius", "newcomer", item="train", of="llm").exception
+    work = the_queue()
+    with database.reading(resources.engine()) as session:
+        task = find_task(session, work, mounted[0]["item"])
+        text = str(tasks.task_jsons(session, work, [task]))
+    assert (task.target.item, task.target.part) == ("train", "llm")
     assert "model K" not in text and "colleague" not in text
+
+
+def test_without_critiques_the_page_says_what_to_do(mounted) -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    assert "This study has no critiques." in page_text(visit("label/aius", "newcomer"))
+    assert mounted == []

@@ -89,11 +89,11 @@ def test_labelled_skipped_and_full_targets_are_not_in_the_queue_and_are_in_their
 def test_a_link_begins_with_its_item(ann):
     last = ann.tasks()[-1]
     assert ann.tasks(first=last["id"])[0]["id"] == last["id"]
-    assert items_in_order(ann)[0] != "item 7"
-    linked = ann.tasks(first="item 7")[0]
-    assert linked["above"][-1]["text"] == "Which is better for item 7?"
+    item = items_in_order(ann)[-1]
+    linked = ann.tasks(first=item)[0]
+    assert linked["above"][-1]["text"] == f"Which is better for {item}?"
     ann.label(linked, 1)
-    assert ann.tasks(first="item 7")[0]["id"] == linked["id"]
+    assert ann.tasks(first=item)[0]["id"] == linked["id"]
 
 
 def test_a_task_has_the_content_of_its_item(ann):

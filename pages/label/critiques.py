@@ -1,0 +1,52 @@
+"""Compare and rate critiques as a whole, and compare the answers that were refined by them; authors are hidden."""
+
+import streamlit as st
+
+from pages.label.parts import workbench
+from pages.parts import resources, shell
+from storage import database
+from storage.labelling import critique_panels, queue, work
+from storage.labelling.work import QueueName
+from storage.studies import Study
+
+TASKS: dict[str, QueueName] = {
+    "Compare critiques": "critiques",
+    "Rate critiques": "critique_ratings",
+    "Compare refined answers": "refined_answers",
+}
+EMPTY: dict[QueueName, str] = {
+    "critiques": "No item of this study has two critiques of the same response. Import critiques to compare them.",
+    "critique_ratings": "This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.",
+    "refined_answers": "This study has no refined answers. A critique refinement run makes them.",
+}
+
+
+def choose_task() -> QueueName:
+    """Draw the choice of what is labelled in the sidebar; it is in the address."""
+    with st.sidebar:
+        name = st.selectbox("Task", list(TASKS), key="task", bind="query-params")
+    return TASKS.get(str(name), "critiques")
+
+
+def draw_empty(study: Study, kind: QueueName) -> None:
+    """Draw what to do where there is nothing of this kind."""
+    st.title("Critiques", anchor=False)
+    st.info(EMPTY[kind])
+    links = {"setup/studies.py": ("Import", ":material/upload_file:")}
+    if kind == "refined_answers":
+        links = {"setup/runs.py": ("Start a run", ":material/play_circle:")}
+    for script, (label, icon) in links.items():
+        st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+study = workbench.choose_study()
+annotator = shell.require_annotator()
+kind, scenario = choose_task(), workbench.choose_scenario(study)
+with database.writing(resources.engine()) as session:
+    critique_panels.create_targets(session, study.id)
+    everything = work.queue_named(study.id, kind, scenario=scenario)
+    entries = queue.entries(session, everything, annotator, study.rules.overlap)
+if entries:
+    workbench.mount(kind, study, {"scenario": scenario})
+else:
+    draw_empty(study, kind)

@@ -1,0 +1,58 @@
+"""Texts and targets of a task as the workbench receives them."""
+
+from urllib.parse import urlencode
+
+from core.items import Item, Response
+from core.labels import Target
+from storage.labelling.work import Json, Task, Work, target_name, task_name
+
+LONG = 400
+"""A context of more characters is folded."""
+
+
+def above(work: Work, task: Task, item: Item, *, reference: bool = True) -> list[Json]:
+    """Return the blocks above the responses: context, question and reference."""
+    blocks = []
+    if item.context:
+        blocks.append({**block("context", "Context", item.context), "fold": len(item.context) > LONG})
+    question = block("question", "Question", item.prompt)
+    blocks.append(question | _image(work, task, "question", item.image))
+    if item.reference and reference:
+        blocks.append({**block("reference", "Reference answer", item.reference), "fold": True})
+    return blocks
+
+
+def response_blocks(work: Work, task: Task, item: Item) -> list[Json]:
+    """Return a block for each response."""
+    only = len(item.responses) == 1
+    return [_response(work, task, number, response, only) for number, response in enumerate(item.responses, 1)]
+
+
+def image_path(item: Item, block: str) -> str | None:
+    """Return the path or URL of the image of a block; None where it has none."""
+    images = {"question": item.image} | {f"response-{n}": one.image for n, one in enumerate(item.responses, 1)}
+    return images.get(block)
+
+
+def block(name: str, title: str, text: str) -> Json:
+    """Return a text that is shown exactly as it is."""
+    return {"id": name, "title": title, "format": "plain", "text": text}
+
+
+def target_json(work: Work, target: Target) -> Json:
+    """Return what every target has; its options or its range are added to it."""
+    return {"id": target_name(work, target), "kind": target.kind, "group": "", "required": True, "question": ""}
+
+
+def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
+    """Return the address of an image by its block: the name of its file may reveal the system."""
+    if not path:
+        return {}
+    query = {"study": work.study.name, "kind": work.name, "task": task_name(work, task.id), "block": name}
+    return {"image": {"url": f"/api/label/image?{urlencode(query)}", "alt": ""}}
+
+
+def _response(work: Work, task: Task, number: int, response: Response, only: bool) -> Json:
+    name = f"response-{number}"
+    content = block(name, "Response" if only else f"Response {number}", response.text)
+    return content | {"number": number} | _image(work, task, name, response.image)

@@ -1,0 +1,150 @@
+"""Critiques that are compared or rated as a whole, and answers that were refined by them (MetaCritique's baselines).
+
+The targets are those of the judges: `core.protocols.critique_baselines`. Authors are hidden, and the two texts of a
+pair are shown in an order drawn for each annotator and target. A value names the text and not its place, so nothing
+has to be converted back.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from core import critique_ratings
+from core.critiques import Critique, hypothesis_critiques
+from core.items import Item
+from core.labels import Target
+from core.problems import Problem
+from core.protocols.critique_baselines.protocol import QUALITY, CritiqueAsk, list_asks, pair_name
+from core.protocols.registry import PROTOCOLS
+from core.trace import TurnCompleted
+from storage import aius, runs, targets, traces
+from storage.labelling.blocks import above, block, target_json
+from storage.labelling.levels import level_options
+from storage.labelling.work import Json, Task, Work
+from storage.traces import Trace
+
+
+def create_targets(session: Session, study_id: int) -> None:
+    """Add the missing targets: a rating of each critique, a comparison of each two of one response."""
+    existing = {target for _, target in targets.of_study(session, study_id) if target.criterion == QUALITY}
+    new = [
+        target
+        for item, state in aius.current_states(session, study_id).items()
+        for target in _item_targets(item, hypothesis_critiques(state.critiques))
+        if target not in existing
+    ]
+    if new:
+        targets.get_or_create_ids(session, study_id, new)
+
+
+def _item_targets(item: str, critiques: Sequence[Critique]) -> list[Target]:
+    ratings = [Target(item=item, kind="likert", criterion=QUALITY, part=critique.id) for critique in critiques]
+    pairs = [
+        Target(item=item, kind="preference", criterion=QUALITY, part=pair_name(first, second))
+        for place, first in enumerate(critiques)
+        for second in critiques[place + 1 :]
+        if first.of == second.of
+    ]
+    return ratings + pairs
+
+
+def content(session: Session, work: Work, task: Task, item: Item) -> Json:
+    """Return panel, question, texts and targets of a rating or a comparison."""
+    critiques = aius.current_state(session, work.study.id, item.id).critiques
+    if work.name == "critique_ratings":
+        return _rating(work, task, item, critiques)
+    pair = find_pair(critiques, task.target.part)
+    if work.name == "critiques":
+        texts = [critique.text for critique in pair]
+        return {
+            **_comparison(work, task, "critique", texts),
+            "question": "Which critique is better?",
+            "above": _criticised(work, task, item, pair[0]),
+        }
+    refined = refined_answers(session, work, task, item)
+    return {
+        **_comparison(work, task, "answer", [refined.get(critique.id, "") for critique in pair]),
+        "question": "Which answer is better?",
+        "above": above(work, task, item),
+    }
+
+
+def shown_order(work: Work, task: Task) -> tuple[int, int]:
+    """Return the numbers of the two texts of a pair in the order in which this annotator sees them."""
+    return (2, 1) if work.ids.digest("shown", work.annotator_id, task.id)[0] % 2 else (1, 2)
+
+
+def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Critique]:
+    """Return the critiques of a pair by the part of its target; raises Problem where one is missing."""
+    for first, second in permutations(hypothesis_critiques(critiques), 2):
+        if pair_name(first, second) == part:
+            return first, second
+    raise Problem("A critique of this pair is not in the study any more.")
+
+
+def refined_answers(session: Session, work: Work, task: Task, item: Item) -> dict[str, str]:
+    """Return critique -> the answer refined by it, from the newest run that compared them."""
+    for trace in traces.of_target(session, work.study.id, task.target):
+        asks = [ask for ask in asks_of(session, trace, item) if ask.step == "refine" and ask.turn is not None]
+        if asks:
+            return {ask.critiques[0].id: str(ask.turn.reading or "") for ask in asks if ask.turn is not None}
+    return {}
+
+
+def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
+    """Return the asks of a trace; an imported one may have settings with which no run is possible, and has none."""
+    turns = {event.ask: event.turn for _, event in traces.events(session, trace.id) if isinstance(event, TurnCompleted)}
+    try:
+        settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(runs.get(session, trace.run_id).settings)
+        return list_asks(item, settings, turns)
+    except (KeyError, AttributeError, ValidationError, Problem):
+        return []
+
+
+def _comparison(work: Work, task: Task, noun: str, texts: Sequence[str]) -> Json:
+    """Return two texts in the annotator's order. The id of a block has the text's own number, its title the place."""
+    order = shown_order(work, task)
+    title = noun.capitalize()
+    columns = [
+        block(f"{noun}-{number}", f"{title} {place}", texts[number - 1]) | {"number": place}
+        for place, number in enumerate(order, 1)
+    ]
+    options = [
+        {
+            "key": str(place),
+            "value": number,
+            "label": f"{title} {place} is better",
+            "short": str(place),
+            "colour": f"response-{place}",
+        }
+        for place, number in enumerate(order, 1)
+    ]
+    tie = {"key": "0", "value": 0, "label": "Neither is better", "short": "tie", "colour": "tie"}
+    targets = [target_json(work, task.target) | {"options": [*options, tie]}]
+    return {"panel": "critiques", "criterion": None, "columns": columns, "targets": targets}
+
+
+def _rating(work: Work, task: Task, item: Item, critiques: Sequence[Critique]) -> Json:
+    critique = next((one for one in hypothesis_critiques(critiques) if one.id == task.target.part), None)
+    if critique is None:
+        raise Problem("This critique is not in the study any more.")
+    criterion = critique_ratings.CRITIQUE
+    options = level_options(critique_ratings.SEVEN_POINT_SCALE, criterion)
+    return {
+        "panel": "scores",
+        "question": "How good is the critique, 1 to 7?",
+        "criterion": {"name": "critique", "definition": criterion.definition, "rubric": list(criterion.rubric)},
+        "above": _criticised(work, task, item, critique),
+        "columns": [block("critique", "Critique", critique.text)],
+        "targets": [target_json(work, task.target) | {"options": options}],
+    }
+
+
+def _criticised(work: Work, task: Task, item: Item, critique: Critique) -> list[Json]:
+    """Return the question and the answer that a critique is about; the reference answer is folded."""
+    answer = item.responses[critique.of - 1].text if critique.of <= len(item.responses) else ""
+    question, reference = above(work, task, item, reference=False), above(work, task, item)
+    return [*question, block(f"response-{critique.of}", "Answer", answer), *reference[len(question) :]]

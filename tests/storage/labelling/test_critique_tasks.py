@@ -1,0 +1,128 @@
+"""Critiques and refined answers in the workbench: rated, and compared blind in an order of each annotator's own."""
+
+import pytest
+
+from core.formats.records import ItemRecord, RunRecord, TraceRecord
+from core.labels import Target
+from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME
+from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.registry import PROTOCOLS
+from storage import labels, studies
+from storage.database import reading, writing
+from storage.labelling import critique_panels
+from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
+from tests.storage.critique_studies import import_study
+from tests.storage.labelling.workbench import Client, stored
+
+PAIR = Target(item="ladder", kind="preference", criterion="critique", part="c1 or c2")
+
+
+def run_of(protocol, settings, script, item):
+    """Return the records of a run with one scripted trace."""
+    result = run_scripted(script, settings, item, protocol)
+    record = RunRecord(
+        name=protocol,
+        protocol=protocol,
+        settings=settings.model_dump(mode="json"),
+        prompts=PROTOCOLS[protocol].prompts,
+    )
+    return [record, TraceRecord(run=protocol, item=item.id, events=tuple(result.events))]
+
+
+def refine_or_compare(ask):
+    if ask.step == "refine":
+        return f"The answer after {'first' if 'Critique 1.' in ask.prompt else 'second'} critique."
+    return "Answer A is clearer. [[A]]"
+
+
+@pytest.fixture
+def clients(engine):
+    """`clients(queue, annotator)`: a window on one of the queues of critiques, in a study that judges have compared."""
+    item = make_complete_item(2)
+    judges = make_judges()
+    import_study(
+        engine,
+        ItemRecord(item=item),
+        *run_of(SINGLE_NAME, SingleSettings(judges=judges), lambda ask: "Fine. [[6]]", item),
+        *run_of(PAIRWISE_NAME, PairwiseSettings(judges=judges), lambda ask: "Critique A is clearer. [[A]]", item),
+        *run_of(REFINEMENT_NAME, RefinementSettings(judges=judges), refine_or_compare, item),
+        overlap=20,
+    )
+    with writing(engine) as session:
+        critique_panels.create_targets(session, studies.get(session, "s").id)
+    return lambda queue, annotator="ann": Client(engine, annotator, queue=queue)
+
+
+def key(task, digit):
+    """Return the value of a key."""
+    return next(option["value"] for option in task["targets"][0]["options"] if option["key"] == digit)
+
+
+def test_each_two_critiques_are_compared_without_their_authors(clients):
+    [task] = clients("critiques").tasks()
+    assert (task["panel"], task["question"]) == ("critiques", "Which critique is better?")
+    assert sorted(block["text"] for block in task["columns"]) == ["Critique 1.", "Critique 2."]
+    assert [block["title"] for block in task["columns"]] == ["Critique 1", "Critique 2"]
+    assert [block["title"] for block in task["above"]] == ["Question", "Answer", "Reference answer"]
+    assert not any(hidden in str(task) for hidden in ("author", "c1 or c2", "clearer"))
+
+
+def test_a_value_names_the_critique_whatever_the_order_on_the_screen(clients, engine):
+    orders = set()
+    for number in range(12):
+        client = clients("critiques", f"annotator {number}")
+        [task] = client.tasks()
+        orders.add(task["columns"][0]["text"])
+        left = task["columns"][0]["text"]
+        client.label(task, key(task, "1"))
+        with reading(engine) as session:
+            study_id = studies.get(session, "s").id
+            label = labels.current(session, study_id, PAIR, client.annotator)
+        assert label is not None and left == f"Critique {label.value}."
+    assert orders == {"Critique 1.", "Critique 2."}
+
+
+def test_the_judges_are_shown_after_the_label_and_name_the_texts_by_their_place_on_the_screen(clients):
+    client = clients("critiques")
+    [task] = client.tasks()
+    [opinion] = client.label(task, 0)["reveal"]["opinions"]
+    assert opinion["judge"] == "a" and opinion["value"] in (1, 2) and opinion["reason"].startswith("Critique A")
+    [reference] = opinion["references"]
+    assert reference["column"] == f"critique-{opinion['value']}", "the judge preferred what it was shown first"
+    assert reference["column"] in [block["id"] for block in task["columns"]]
+
+
+def test_critiques_are_rated_from_1_to_7_with_anchors(clients, engine):
+    client = clients("critique_ratings")
+    tasks = client.tasks()
+    assert [task["panel"] for task in tasks] == ["scores"] * 2
+    assert sorted(task["columns"][0]["text"] for task in tasks) == ["Critique 1.", "Critique 2."]
+    assert len(tasks[0]["targets"][0]["options"]) == 7 and len(tasks[0]["criterion"]["rubric"]) == 7
+    result = client.label(tasks[0], 5)
+    assert [(one["judge"], one["value"]) for one in result["reveal"]["opinions"]] == [("a", 6)]
+    assert client.do("label", tasks[1], value=8)["status"] == "rejected"
+    assert [row.value for row in stored(engine)] == [5]
+
+
+def test_refined_answers_are_compared_blind(clients):
+    client = clients("refined_answers")
+    [task] = client.tasks()
+    assert sorted(block["text"] for block in task["columns"]) == [
+        "The answer after first critique.",
+        "The answer after second critique.",
+    ]
+    assert "Critique" not in str([task["columns"], task["above"]])
+    [opinion] = client.label(task, key(task, "2"))["reveal"]["opinions"]
+    assert opinion["references"][0]["column"] == f"answer-{opinion['value']}"
+
+
+def test_labels_of_one_queue_are_carried_out_from_the_page_of_another(clients, engine):
+    [task] = clients("critiques").tasks()
+    elsewhere = clients("aius")
+    assert elsewhere.label(task, 1)["status"] == "accepted"
+    assert clients("critiques").progress()["labelled"] == 1
+    assert clients("disagreements").tasks(tab="done") == []
+
+
+def test_the_queue_of_disagreements_has_no_critiques(clients):
+    assert clients("disagreements").tasks() == []
