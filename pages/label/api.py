@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from core.llm import images
 from core.problems import Problem
+from pages.label.parts import queues
 from pages.label.parts.request_checks import (
     Failed,
     annotator_key,
@@ -35,16 +36,6 @@ from storage.labelling.work import Json, Unknown, Work, find_task, open_work
 MOST_KNOWN = 5_000
 """Tasks that a browser can list as known."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-TITLES = {
-    "disagreements": "Disagreements",
-    "scores": "Scores",
-    "answers": "Answers",
-    "weights": "Aspect weights",
-    "aius": "AIUs",
-    "critiques": "Critique comparison",
-    "critique_ratings": "Critique ratings",
-    "refined_answers": "Refined answers",
-}
 
 
 @dataclass(frozen=True)
@@ -101,7 +92,7 @@ def session(call: Call) -> Json:
                 "home": f"/home?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
-            "title": TITLES[work.name],
+            "title": queues.TITLES[work.name],
             "rules": {
                 "reveal": work.study.rules.reveal,
                 "evidence": work.study.rules.evidence,

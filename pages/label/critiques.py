@@ -2,18 +2,13 @@
 
 import streamlit as st
 
-from pages.label.parts import workbench
+from pages.label.parts import queues, workbench
 from pages.parts import resources, shell
 from storage import database
 from storage.labelling import critique_panels, queue, work
 from storage.labelling.work import QueueName
 from storage.studies import Study
 
-TASKS: dict[str, QueueName] = {
-    "Compare critiques": "critiques",
-    "Rate critiques": "critique_ratings",
-    "Compare refined answers": "refined_answers",
-}
 EMPTY: dict[QueueName, str] = {
     "critiques": "No item of this study has two critiques of the same response. Import critiques to compare them.",
     "critique_ratings": "This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.",
@@ -24,8 +19,8 @@ EMPTY: dict[QueueName, str] = {
 def choose_task() -> QueueName:
     """Draw the choice of what is labelled in the sidebar; it is in the address."""
     with st.sidebar:
-        name = st.selectbox("Task", list(TASKS), key="task", bind="query-params")
-    return TASKS.get(str(name), "critiques")
+        chosen = st.selectbox("Task", list(queues.CRITIQUE_TASKS.values()), key="task", bind="query-params")
+    return next((name for name in EMPTY if queues.CRITIQUE_TASKS[name] == chosen), "critiques")
 
 
 def draw_empty(study: Study, kind: QueueName) -> None:

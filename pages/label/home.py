@@ -8,7 +8,7 @@ from pages.label.parts import queues
 from pages.parts import numbers, paging, resources, shell
 from pages.parts.values import format_value
 from storage import annotators, database
-from storage.labelling import home, work
+from storage.labelling import critique_queue, home, work
 from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.tasks import Tab
 from storage.reports import annotators as statistics
@@ -66,7 +66,8 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
     drafts = f", {numbers.format_count(chosen.drafts, 'draft')}" if chosen.drafts else ""
     label = f"Continue: {queues.TITLES[chosen.name]} ({chosen.todo:,} to do{drafts})"
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
-        st.switch_page(queues.page(chosen.name), query_params={"study": study.name})
+        address = {"study": study.name, **queues.address(chosen.name)}
+        st.switch_page(queues.page(chosen.name), query_params=address)
 
 
 def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
@@ -127,6 +128,7 @@ def draw_actions(
     with st.container(horizontal=True):
         if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
             query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
+            query |= queues.address(queue.name)
             st.switch_page(queues.page(queue.name), query_params={name: text for name, text in query.items() if text})
         if tab in ("todo", "drafts", "flagged"):
             count = f" {len(selected)}" if selected else ""
@@ -166,6 +168,7 @@ study = shell.draw_header("Home", "What waits for you, and where you left off.")
 annotator = shell.require_annotator()
 with database.writing(resources.engine()) as session:
     annotator_id = annotators.get_or_create_id(session, annotator)
+    critique_queue.create_targets(session, study.id)
     summaries = home.summaries(session, study, annotator)
 if not summaries:
     draw_empty(study)

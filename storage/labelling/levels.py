@@ -4,7 +4,7 @@ from core.items import Criterion
 from core.labels import Scale
 from storage.labelling.work import Json
 
-LONGEST_LABEL = 90
+LONGEST_LABEL = 160
 """Characters of a rubric line beside its key."""
 
 

@@ -10,7 +10,7 @@ from core.labels import Target, Value
 from core.stances import list_stances
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from storage import aspects, runs, traces
-from storage.labelling import critique_opinions, panels
+from storage.labelling import critique_opinions
 from storage.labelling.blocks import response_blocks
 from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
 from storage.labelling.work import Json, Task, Work
@@ -20,13 +20,17 @@ OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No ve
 
 
 def reveals(session: Session, work: Work, task: Task, item: Item, wanted: Collection[Target]) -> dict[Target, Json]:
-    """Return the reveals of targets of a task that the annotator has labelled. To be sent after the labels only."""
+    """Return the reveals of targets of a task that the annotator has labelled. To be sent after the labels only.
+
+    Where no judge has an opinion, there is no reveal.
+    """
     if work.name == "aius":
         opinions = critique_opinions.about_aius(session, work.study.id, item)
         return {target: {"opinions": list(opinions[target].values())} for target in wanted if target in opinions}
-    return {
-        target: _main_reveal(session, work, task, item) for target in wanted if panels.is_required(work, task, target)
-    }
+    if task.target not in wanted:
+        return {}
+    content = {name: part for name, part in _main_reveal(session, work, task, item).items() if part}
+    return {task.target: content} if content else {}
 
 
 def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:

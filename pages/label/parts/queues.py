@@ -24,6 +24,17 @@ SCRIPTS: Mapping[str, str] = {
     "critique_ratings": "label/critiques.py",
     "refined_answers": "label/critiques.py",
 }
+CRITIQUE_TASKS: Mapping[str, str] = {
+    "critiques": "Compare critiques",
+    "critique_ratings": "Rate critiques",
+    "refined_answers": "Compare refined answers",
+}
+"""The queues of one page, and what it calls them in its address."""
+
+
+def address(queue: str) -> dict[str, str]:
+    """Return what the address of the page names, besides the study, where it has several queues."""
+    return {"task": CRITIQUE_TASKS[queue]} if queue in CRITIQUE_TASKS else {}
 
 
 def page(queue: str) -> str:

@@ -1,7 +1,7 @@
 // What arrives from the server by request: the session, tasks, older history.
 
 import { unsent } from "./history.js";
-import { EMPTY, hereId, visited } from "./model.js";
+import { EMPTY, hereId, marksOf, visited } from "./model.js";
 import { firstOpen, pauseForGuidelines, toNext } from "./moving.js";
 
 export function opened(state, { session, next }) {
@@ -42,10 +42,16 @@ export function learn(state, task) {
   const marks = { flagged: task.flagged, skipped: task.skipped, note: task.note, claim: task.claim };
   const next = { ...state, answers, tasks: { ...state.tasks, [task.id]: task } };
   if (![...Object.values(state.pending)].some((action) => action.task === task.id && !action.target))
-    next.marks = { ...state.marks, [task.id]: marks };
+    next.marks = { ...state.marks, ...flagsOf(state, task, unsent), [task.id]: marks };
   return next.focus[task.id] === undefined
     ? { ...next, focus: { ...next.focus, [task.id]: firstOpen(next, task.id) } }
     : next;
+}
+
+/** Flags of single AIUs; those that are not acknowledged yet stand above what the reply says. */
+function flagsOf(state, task, unsent) {
+  const known = task.targets.filter((target) => target.claim && !unsent.has(target.id));
+  return Object.fromEntries(known.map(({ id, flagged }) => [id, { ...marksOf(state, id), flagged: Boolean(flagged) }]));
 }
 
 /** The stacks from the server, or with `older` the entries below those that are here. What is unsent stays on top. */

@@ -2,7 +2,7 @@
 
 import { attribute, button, h, kbd, text } from "./dom.js";
 import { guidelinePage, guidelineSheet, keySheet, noteSheet } from "./sheets.js";
-import { here, hereId, marksOf, phase, progress } from "./model.js";
+import { focused, here, hereId, marksOf, phase, progress } from "./model.js";
 
 const TOOLS = [
   ["undo", "U", "undo"],
@@ -114,6 +114,7 @@ export class Frame {
   #line(state, task) {
     const { session } = state;
     const marks = task ? marksOf(state, task.id) : {};
+    const flagged = marks.flagged || marksOf(state, focused(state)?.id).flagged;
     text(this.study, session ? `‹ ${session.study.name}` : "");
     attribute(this.study, "href", session?.study.home ?? null);
     text(
@@ -123,7 +124,7 @@ export class Frame {
     text(
       this.marks,
       listed(
-        marks.flagged && "⚑ flagged",
+        flagged && "⚑ flagged",
         marks.skipped && "skipped",
         marks.note && "✎ note",
         marks.claim === "full" && "already completed by others",
@@ -135,7 +136,7 @@ export class Frame {
     attribute(this.saving, "data-state", saving.state);
     for (const [name, opener] of Object.entries(this.openers))
       attribute(opener, "aria-expanded", this.bench.sheet === name);
-    attribute(this.tools.flag, "aria-pressed", Boolean(marks.flagged));
+    attribute(this.tools.flag, "aria-pressed", Boolean(flagged));
     attribute(this.tools.skip, "aria-pressed", Boolean(marks.skipped));
     attribute(this.tools.undo, "aria-disabled", state.undo.length || state.more ? null : "true");
     attribute(this.tools.redo, "aria-disabled", state.redo.length ? null : "true");

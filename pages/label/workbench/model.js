@@ -71,8 +71,10 @@ export function finished(state, id) {
   return labelled(state, id);
 }
 
+/** A critique without AIUs has no required target: it is finished by skipping it, or labelled when it has some. */
 export function labelled(state, id) {
-  return state.tasks[id].targets.every((target) => !target.required || answerOf(state, target.id).standing !== null);
+  const required = state.tasks[id].targets.filter((target) => target.required);
+  return required.length > 0 && required.every((target) => answerOf(state, target.id).standing !== null);
 }
 
 /** The target that answer keys are meant for, or null: at the end of a group of AIUs there is none. */

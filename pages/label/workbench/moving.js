@@ -51,7 +51,7 @@ export function pruned(state) {
   };
 }
 
-const END = "end:"; // the focus after the last target of a group: answer keys mean nothing there
+const END = "end:"; // the focus after the last AIU and after the last rating: answer keys mean nothing there
 export const endedGroup = (focus) =>
   typeof focus === "string" && focus.startsWith(END) ? focus.slice(END.length) : null;
 
@@ -62,14 +62,12 @@ export function firstOpen(state, id) {
   );
 }
 
-/** After an answer: the next target without one in the same group, else the end of the group. */
+/** After an answer: the next target without one, from AIUs to AIUs and from ratings to ratings, else the end. */
 export function stepFocus(state, task, target) {
-  const { group } = task.targets.find((one) => one.id === target);
-  const rest = task.targets
-    .slice(task.targets.findIndex((one) => one.id === target) + 1)
-    .filter((one) => one.group === group);
+  const at = task.targets.findIndex((one) => one.id === target);
+  const rest = task.targets.slice(at + 1).filter((one) => one.required === task.targets[at].required);
   const next = rest.find((one) => answerOf(state, one.id).standing === null);
-  return withFocus(state, task.id, next?.id ?? END + group);
+  return withFocus(state, task.id, next?.id ?? END + (rest.at(-1) ?? task.targets[at]).group);
 }
 
 /** For Enter: the next target without an answer from here on, then from the start; ratings come last. */

@@ -35,6 +35,10 @@ export class Reading {
   update(state) {
     const task = here(state);
     const columns = task ? [...task.columns, ...hiddenColumns(state, task)] : [];
+    const claim = task?.panel === "aius" ? (focused(state)?.claim ?? null) : null;
+    const moved = this.drawn.task === task?.id && claim && claim.aiu !== this.claim;
+    this.claim = claim?.aiu;
+    if (moved && columns.some((block) => block.id === claim.block)) this.view.tab = claim.block;
     if (this.drawn.task !== task?.id) {
       this.view = { ...fresh(), wide: this.view.wide };
       this.node.scrollTop = 0;
@@ -44,6 +48,7 @@ export class Reading {
     if (signature === this.drawn.signature && task === this.drawn.object) return;
     this.drawn = { task: task?.id, object: task, signature };
     this.#draw(state, task, columns);
+    if (moved) this.reveal("mark.aiu.here");
   }
 
   #draw(state, task, columns) {

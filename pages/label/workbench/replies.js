@@ -1,9 +1,9 @@
 // What the answers to actions change. None of them moves the screen to another target.
 
 import { learn } from "./arriving.js";
-import { pushed, unsent, withoutEntry } from "./history.js";
+import { unsent, withoutEntry } from "./history.js";
 import { answerOf, content, hereId, noticed, say, withAnswer, withFocus, withMarks } from "./model.js";
-import { firstOpen } from "./moving.js";
+import { endedGroup, firstOpen } from "./moving.js";
 
 export function result(state, { action, result: reply, progress: counts, guidelines }) {
   const pending = { ...state.pending };
@@ -35,19 +35,10 @@ function accepted(state, action, reply) {
   if (reply.claim) next = withMarks(next, action.task, { claim: reply.claim });
   if (reply.task) next = replaced(next, action, reply);
   if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to what stands
-  if (action.type === "edit" && reply.entry)
-    next = pushed(next, {
-      id: reply.entry,
-      type: "edit",
-      task: action.task,
-      target: action.target,
-      before: null,
-      after: null,
-    });
   if (next.restoring === action.task) next = { ...next, restoring: null };
   if (reply.status === "surplus")
     return noticed(next, action, "Stored as an extra label: others had completed this item.");
-  if (reply.reveal && hereId(next) === action.task) return say(next, spoken(reply));
+  if ((reply.reveal || reply.feedback) && hereId(next) === action.task) return say(next, spoken(reply));
   return next;
 }
 
@@ -68,7 +59,8 @@ function resolved(state, seq, { entry }) {
 /** A task whose targets have changed. */
 function replaced(state, action, reply) {
   const next = learn({ ...state, focus: { ...state.focus } }, reply.task);
-  const still = reply.task.targets.some((target) => target.id === next.focus[reply.task.id]);
+  const focus = next.focus[reply.task.id];
+  const still = reply.task.targets.some((target) => target.id === focus) || (!reply.focus && endedGroup(focus));
   return still ? next : withFocus(next, reply.task.id, reply.focus ?? firstOpen(next, reply.task.id));
 }
 
@@ -77,6 +69,7 @@ function refused(state, action, reply) {
   if (state.restoring === action.task) next = { ...next, restoring: null };
   if (action.type === "undo" || action.type === "redo")
     next = { ...next, restoring: null, undo: unsent(next.undo), redo: unsent(next.redo), more: true };
+  if (reply.task) next = replaced(next, action, reply);
   if (action.target && "standing" in reply) next = withAnswer(next, action.target, standingAgain(state, action, reply));
   if (action.type === "draft" && reply.status === "stale")
     return reply.standing ? noticed(next, action, reply.message) : next;

@@ -65,8 +65,9 @@ export class Reveal {
         this.reveal?.opinions?.length
           ? opinionList(
               this.reveal.opinions,
-              (value) => (value === null ? "no verdict" : String(value)),
-              () => "level",
+              (value) => optionOf(task, value)?.label ?? String(value),
+              (value) => optionOf(task, value)?.colour ?? "level",
+              { columns: task.columns, short: (value) => optionOf(task, value)?.short },
             )
           : null,
       ].filter(Boolean),
@@ -274,8 +275,10 @@ function weightTable(weights) {
   );
 }
 
-/** Opinions without rounds: one a judge, with reason and evidence. */
-export function opinionList(opinions, named, toneOf) {
+const optionOf = (task, value) => task.targets[0].options?.find((option) => option.value === value);
+
+/** Opinions without rounds: one a judge, with reason and evidence. `columns` are the texts that reasons refer to. */
+export function opinionList(opinions, named, toneOf, { columns = [], short = () => undefined } = {}) {
   return h(
     "ul",
     { class: "opinions" },
@@ -289,14 +292,16 @@ export function opinionList(opinions, named, toneOf) {
           h(
             "span",
             { class: `chip small ${toneOf(one.value)}` },
-            one.value === true ? "✓" : one.value === false ? "✗" : one.value === null ? "–" : String(one.value),
+            sign(one.value) ?? short(one.value) ?? String(one.value),
           ),
           h("b", { dir: "auto" }, ` ${one.judge}: `),
           one.value === null ? one.problem || "no verdict" : named(one.value),
         ),
-        one.reason ? h("p", { class: "words", dir: "auto" }, one.reason) : null,
+        one.reason ? h("p", { class: "words", dir: "auto" }, judgeText(one.reason, one.references, columns)) : null,
         one.evidence ? h("blockquote", { dir: "auto" }, one.evidence) : null,
       ),
     ),
   );
 }
+
+const sign = (value) => ({ true: "✓", false: "✗", null: "–" })[String(value)];

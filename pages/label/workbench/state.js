@@ -12,6 +12,7 @@ import {
   changed,
   content,
   entered,
+  focused,
   here,
   isRequired,
   marksOf,
@@ -233,13 +234,15 @@ function skip(state) {
   return [on ? toNext(sent) : sent, actions];
 }
 
+/** Of a critique the AIU on the screen is flagged, else the task. */
 function flag(state) {
   const task = here(state);
   if (!task) return [say(state, "There is no item on the screen.")];
-  const on = !marksOf(state, task.id).flagged;
+  const target = focused(state)?.claim ? focused(state).id : "";
+  const on = !marksOf(state, target || task.id).flagged;
   return send(
-    say(withMarks(state, task.id, { flagged: on }), on ? "Flagged." : "Flag removed."),
-    { type: "flag", task: task.id, on },
+    say(withMarks(state, target || task.id, { flagged: on }), on ? "Flagged." : "Flag removed."),
+    { type: "flag", task: task.id, ...(target ? { target } : {}), on },
     { flagged: on ? 1 : -1 },
   );
 }
@@ -253,10 +256,18 @@ function note(state, { task, text }) {
   });
 }
 
-// The task stays as it is until the reply brings its new targets: their ids are the server's.
-function edit(state, { task, target, change }) {
+// The task stays as it is until the reply brings its new targets: their ids are the server's. A mark changes no target.
+function edit(state, { task, target = "", change }) {
   if (blocked(state)) return [say(state, blocked(state))];
-  return send({ ...state, restoring: task }, { type: "edit", task, target: target ?? "", change });
+  const entry = { id: `#${state.next}`, type: "edit", task, target, before: null, after: null };
+  const next = pushed(change.type === "not_atomic" ? marked(state, task, change) : { ...state, restoring: task }, entry);
+  return send(next, { type: "edit", task, target, change });
+}
+
+function marked(state, task, { aiu, on }) {
+  const mark = (target) => (target.claim?.aiu === aiu ? { ...target, claim: { ...target.claim, atomic: !on } } : target);
+  const changedTask = { ...state.tasks[task], targets: state.tasks[task].targets.map(mark) };
+  return { ...state, tasks: { ...state.tasks, [task]: changedTask } };
 }
 
 function read(state) {

@@ -1,8 +1,8 @@
-// Claims of a critique, one after the other. A key labels the claim on the screen and goes to the next one; at the end of a group the
-// keys mean nothing until Enter opens the next group, so a rating is never answered by a key meant for a claim.
+// AIUs of a critique, one after the other. A key labels the AIU on the screen and goes to the next one; after the last AIU the keys
+// mean nothing until Enter opens the ratings, so a rating is never answered by a key meant for an AIU.
 
 import { attribute, button, h, kbd, text } from "../dom.js";
-import { answerOf, focused } from "../model.js";
+import { answerOf, focused, marksOf } from "../model.js";
 import { endedGroup } from "../moving.js";
 import { opinionList } from "../reveal.js";
 import { selectedSpan, source, toPoints } from "../text.js";
@@ -10,8 +10,8 @@ import { optionGroup } from "./options.js";
 
 const GROUPS = { precision: "Is it factual?", recall: "Does the critique cover it?", rating: "Ratings" };
 const ENDED = {
-  precision: "All claims of the critique are answered.",
-  recall: "All claims of the reference critique are answered.",
+  precision: "All AIUs are answered.",
+  recall: "All AIUs are answered.",
   rating: "All ratings are given.",
 };
 const SIGNS = new Map([
@@ -20,7 +20,7 @@ const SIGNS = new Map([
 ]);
 const TITLES = {
   split: "Split: one AIU a line, at least two",
-  merge: "Merge with the next: the words of the AIU that stays",
+  merge: "Merge: the words of the AIU that stays",
   add: "Add an AIU; a selection in the critique becomes its place",
   edit: "Edit: labels of the old words stay with the old AIU",
 };
@@ -38,10 +38,11 @@ export function aiusPanel(bench, task) {
   const edits = h("div", { class: "edits", role: "group", "aria-label": "Edit the AIU" });
   const node = h("div", { class: "panel aius" }, now, editorBox, edits, onward);
   let [drawn, answered, editing, group] = [null, null, null, null];
+  const chosen = new Set(); // ids of AIUs to merge; without any, an AIU is merged with the next one
 
   const aiu = () => focused(bench.state)?.claim ?? null;
   const edit = (type) => {
-    const change = started(type, bench, task, aiu());
+    const change = started(type, bench, task, aiu(), chosen);
     if (!change) return;
     editing = change;
     drawEditor();
@@ -51,6 +52,7 @@ export function aiusPanel(bench, task) {
     ["m", "merge", () => edit("merge")],
     ["a", "add", () => edit("add")],
     ["e", "edit", () => edit("edit")],
+    ["c", "choose to merge", () => choose()],
     [
       "x",
       "not atomic",
@@ -67,6 +69,14 @@ export function aiusPanel(bench, task) {
       ? [["t", "take AIUs of a run", () => bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } })]]
       : []),
   ];
+  function choose() {
+    if (!aiu()) return bench.say("Choose an AIU first.");
+    if (!chosen.delete(aiu().aiu)) chosen.add(aiu().aiu);
+    bench.say(`${chosen.size} chosen; M merges them.`);
+    bench.dispatch({ type: "step", by: 1 });
+    drawList(bench.state);
+  }
+
   edits.append(
     ...COMMANDS.map(([key, label, run]) =>
       button(
@@ -98,6 +108,7 @@ export function aiusPanel(bench, task) {
         return bench.say(
           editing.type === "split" ? "A split needs at least two lines." : "Write the words of the AIU.",
         );
+      chosen.clear();
       bench.dispatch({ type: "edit", task: task.id, target: focused(bench.state)?.id, change });
       close();
     };
@@ -110,6 +121,8 @@ export function aiusPanel(bench, task) {
     });
     editorBox.replaceChildren(
       h("p", { class: "asked" }, TITLES[editing.type]),
+      (editing.old ?? []).map((old) => h("p", { class: "old", dir: "auto" }, old)),
+      editing.at ? h("p", { class: "asked", dir: "auto" }, `Place: “${editing.text}”`) : "",
       area,
       h(
         "div",
@@ -128,17 +141,15 @@ export function aiusPanel(bench, task) {
       const left = task.targets.filter((one) => answerOf(state, one.id).standing === null);
       const next = left.find((one) => one.required) ?? (ended === "rating" ? null : left[0]);
       group = null;
-      const words =
-        ENDED[ended] ??
-        (task.targets.length ? "" : "Nobody has extracted AIUs from this critique yet: add them with A.");
+      const words = ENDED[ended] ?? "";
       const open = next
         ? button(
             { class: "submit", onclick: () => bench.submit() },
-            h("span", {}, `Next: ${GROUPS[next.group]}`),
+            h("span", {}, `Next: ${next.group === "rating" ? "ratings" : GROUPS[next.group]}`),
             kbd("Enter"),
           )
         : null;
-      return now.replaceChildren(h("p", { class: "ended" }, words), open ?? "");
+      return now.replaceChildren(words ? h("p", { class: "ended" }, words) : "", missing(), open ?? "");
     }
     const options = target.options;
     group = optionGroup({
@@ -156,15 +167,26 @@ export function aiusPanel(bench, task) {
           target.claim.text,
         )
       : h("p", { class: "claim" }, target.question);
-    const badge = target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : null;
     now.replaceChildren(
       h("h2", { class: "question" }, GROUPS[target.group] ?? target.question),
       title,
-      badge ?? "",
+      target.definition ? h("p", { class: "asked", dir: "auto" }, target.definition) : "",
+      ...badges(state, target),
       group.node,
+      missing(),
     );
     group.update(answerOf(state, target.id).standing?.value);
   }
+
+  const missing = () =>
+    task.missing?.length
+      ? h(
+          "p",
+          { class: "asked" },
+          `Nobody has extracted AIUs from the ${task.missing.join(" and the ").toLowerCase()} yet: add them with A` +
+            (task.adopts ? ", or take those of a run with T." : ", or start a MetaCritique run."),
+        )
+      : "";
 
   function drawLast(state) {
     const here = focused(state);
@@ -190,15 +212,12 @@ export function aiusPanel(bench, task) {
       if (target.group !== title) {
         title = target.group;
         const own = task.targets.filter((one) => one.group === title);
-        lines.push(
-          h(
-            "h3",
-            {},
-            `${GROUPS[title]} ${own.filter((one) => answerOf(state, one.id).standing).length} of ${own.length}`,
-          ),
-        );
+        const answers = own.map((one) => answerOf(state, one.id));
+        const counted = `${GROUPS[title]} ${answers.filter((one) => one.standing).length} of ${own.length}`;
+        const compared = answers.some((one) => one.standing && one.reveal?.opinions?.length);
+        lines.push(h("h3", {}, h("span", {}, counted), compared ? h("span", {}, "judges, you") : null));
       }
-      lines.push(line(bench, state, target));
+      lines.push(line(bench, state, target, chosen.has(target.claim?.aiu)));
     }
     list.replaceChildren(...lines);
     list.scrollTop = place;
@@ -216,7 +235,8 @@ export function aiusPanel(bench, task) {
       ...COMMANDS.map(([key, label]) => [key.toUpperCase(), label]),
     ],
     update(state) {
-      const signature = [task, state.focus[task.id], task.targets.map((one) => answerOf(state, one.id))];
+      const known = (one) => [answerOf(state, one.id), marksOf(state, one.id)];
+      const signature = [task, state.focus[task.id], task.targets.flatMap(known)];
       if (
         drawn &&
         signature[0] === drawn[0] &&
@@ -228,6 +248,7 @@ export function aiusPanel(bench, task) {
       const open = task.targets.filter((one) => one.required && answerOf(state, one.id).standing === null).length;
       attribute(onward, "data-open", open > 0);
       text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
+      edits.hidden = focused(state)?.group === "rating";
       drawNow(state);
       drawLast(state);
       drawList(state);
@@ -273,7 +294,12 @@ const said = (target, value) =>
     ? "no judgement"
     : (target.options.find((one) => one.value === value)?.label ?? String(value)).toLowerCase();
 
-function line(bench, state, target) {
+const badges = (state, target) => [
+  target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : "",
+  marksOf(state, target.id).flagged ? h("span", { class: "badge" }, "⚑ flagged") : "",
+];
+
+function line(bench, state, target, chosen) {
   const { standing, reveal } = answerOf(state, target.id);
   const here = state.focus[bench.taskId()] === target.id;
   const own = standing ? (SIGNS.get(standing.value) ?? String(standing.value)) : "–";
@@ -286,7 +312,8 @@ function line(bench, state, target) {
     },
     h("span", { class: "place" }, target.claim ? String(target.claim.number) : ""),
     h("span", { class: "words", dir: "auto" }, target.claim?.text ?? target.question),
-    target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : null,
+    chosen ? h("span", { class: "badge" }, "to merge") : null,
+    badges(state, target),
     judges.map((one) =>
       h(
         "span",
@@ -312,14 +339,23 @@ function line(bench, state, target) {
 }
 
 /** What an editor begins with, or null where the key has no meaning. */
-function started(type, bench, task, claim) {
+function started(type, bench, task, claim, chosen) {
   if (type === "add") return { type, ...placeOf(bench, task, claim) };
-  if (!claim) return (bench.say("Choose an AIU first."), null);
+  if (!claim && !(type === "merge" && chosen.size > 1)) return (bench.say("Choose an AIU first."), null);
   if (type !== "merge") return { type, aiu: claim.aiu, text: claim.text };
-  const claims = task.targets.map((one) => one.claim).filter((one) => one?.block === claim.block);
-  const next = claims[claims.findIndex((one) => one.aiu === claim.aiu) + 1];
-  if (!next) return (bench.say("There is no AIU after this one."), null);
-  return { type, aius: [claim.aiu, next.aiu], text: `${claim.text} ${next.text}` };
+  const claims = task.targets.map((one) => one.claim).filter(Boolean);
+  const merged = chosen.size > 1 ? claims.filter((one) => chosen.has(one.aiu)) : withNext(claims, claim);
+  if (merged.length < 2) return (bench.say("There is no AIU after this one."), null);
+  if (merged.some((one) => one.block !== merged[0].block))
+    return (bench.say("Only AIUs of one critique can be merged."), null);
+  const texts = merged.map((one) => one.text);
+  return { type, aius: merged.map((one) => one.aiu), text: texts.join(" "), old: texts };
+}
+
+function withNext(claims, claim) {
+  const own = claims.filter((one) => one.block === claim.block);
+  const at = own.findIndex((one) => one.aiu === claim.aiu);
+  return own.slice(at, at + 2);
 }
 
 function placeOf(bench, task, claim) {

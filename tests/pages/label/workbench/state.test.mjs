@@ -327,7 +327,6 @@ test("when the prefetch runs dry, keys are not used, and the next item appears w
   const sent = bench.sent.length;
   bench.do({ type: "answer", target: undefined, value: 1, seconds: 1, at: 1 });
   assert.equal(bench.sent.length, sent);
-  assert.match(bench.state.said.text, /not used/);
   bench.do({ type: "tasks", tasks: [task("b")], complete: true, now: 77 });
   assert.equal(hereId(bench.state), "b");
   assert.equal(bench.state.arrived, 77);
@@ -347,29 +346,59 @@ test("more tasks are asked for before they run out, without those whose labels a
   assert.ok(!bench.state.ready.includes("t0") && bench.state.ready.includes("t40"));
 });
 
-test("the last claim of a group is followed by nothing: a rating is never answered by a key meant for a claim", () => {
+test("the last AIU is followed by nothing: a rating is never answered by a key meant for an AIU", () => {
   const bench = new Bench({ tasks: [critique("k"), critique("l")] });
   for (let count = 0; count < 11; count += 1) bench.press(true);
   assert.deepEqual(
     bench.labels().map(([id]) => id),
-    ["k-p1", "k-p2", "k-p3"],
+    ["k-p1", "k-p2", "k-p3", "k-r1", "k-r2"],
   );
   assert.equal(focused(bench.state), null);
-  bench.enter();
-  for (let count = 0; count < 5; count += 1) bench.press(false);
-  assert.deepEqual(
-    bench
-      .labels()
-      .slice(3)
-      .map(([id]) => id),
-    ["k-r1", "k-r2"],
-  );
   bench.enter();
   assert.equal(focused(bench.state).group, "rating");
   bench.press(5).press(5);
   assert.equal(bench.labels().length, 6);
   bench.enter();
   assert.equal(hereId(bench.state), "l");
+});
+
+test("a flag marks the AIU on the screen, and after the last AIU the critique", () => {
+  const claims = critique("k").targets.map((one) => (one.required ? { ...one, claim: { aiu: one.id } } : one));
+  const bench = new Bench({ tasks: [{ ...critique("k"), targets: claims }] }).press(true).do({ type: "flag" });
+  assert.deepEqual([bench.sent.at(-1).target, bench.sent.at(-1).on], ["k-p2", true]);
+  for (let count = 0; count < 4; count += 1) bench.press(true);
+  bench.do({ type: "flag" });
+  assert.equal(bench.sent.at(-1).target, undefined);
+});
+
+test("a mark of an AIU is painted at once, and does not stop the keys", () => {
+  const claims = critique("k").targets.map((one) => ({ ...one, claim: { aiu: `u-${one.id}`, atomic: true } }));
+  const bench = new Bench({ tasks: [{ ...critique("k"), targets: claims }] });
+  bench.do({ type: "edit", task: "k", target: "k-p1", change: { type: "not_atomic", aiu: "u-k-p1", on: true } });
+  assert.equal(here(bench.state).targets[0].claim.atomic, false);
+  assert.equal(bench.state.undo.at(-1).type, "edit");
+  bench.press(true);
+  assert.equal(bench.labels().length, 1);
+});
+
+test("an answer to an AIU that somebody has edited brings the critique as it is now", () => {
+  const bench = new Bench({ tasks: [critique("k")] }).press(true);
+  const targets = [target("k-new", { group: "precision" }), ...critique("k").targets.slice(1)];
+  bench.do({
+    type: "result",
+    action: bench.sent.at(-1),
+    result: { status: "rejected", message: "This AIU was changed.", task: { ...critique("k"), targets } },
+  });
+  assert.equal(here(bench.state).targets[0].id, "k-new");
+  assert.equal(focused(bench.state).id, "k-p2");
+  assert.equal(bench.state.notices.length, 1);
+});
+
+test("a critique without AIUs stays to be done until it is skipped", () => {
+  const empty = { ...critique("k"), targets: [] };
+  const bench = new Bench({ tasks: [empty, critique("l")] }).do({ type: "advance" });
+  assert.equal(hereId(bench.state), "l");
+  assert.ok(wanted({ ...bench.state, complete: false }).have.includes("k"));
 });
 
 test("going back to a claim and pressing another digit changes that claim", () => {
