@@ -16,7 +16,17 @@ from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import tasks
 from storage.labelling.entered import standings
 from storage.labelling.queue import TargetState
-from storage.labelling.work import QUEUES, TARGET_KINDS, QueueName, Task, Work, find_tasks, open_work, queue_of, task_name
+from storage.labelling.work import (
+    QUEUES,
+    TARGET_KINDS,
+    QueueName,
+    Task,
+    Work,
+    find_tasks,
+    open_work,
+    queue_of,
+    task_name,
+)
 from storage.studies import Study
 from storage.tables import DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
 

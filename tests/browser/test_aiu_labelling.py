@@ -1,25 +1,29 @@
-"""Labelling AIUs by keys in a real browser, and the view of a live run."""
+"""AIUs, ratings and critiques in the workbench: a real browser on the real application; and the view of a live run."""
 
-import re
+from itertools import count
 
 import pytest
+from sqlalchemy import select
 
-from core.critiques import Critique, aius_with_numbers, precision_target, recall_target
+from core.critiques import Critique, aius_with_numbers, precision_target
 from core.formats.records import ItemRecord
 from core.items import Item, Response
+from core.labels import Target
 from core.llm import local_server
 from core.protocols.metacritique.settings import CritiqueJudge, Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from storage import aius, database, labels, studies, traces
-from storage.labelling import critique_workbench
-from storage.labelling.critique_queue import CritiqueKey
+from storage.tables import LeaseRow
 from storage.traces import Filter
 from storage.transfer import imports
 from storage.worker import launch
+from tests.browser.conftest import start
+from tests.browser.test_workbench import READY, press, saved, state
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
+ANNOTATORS = (f"annotator {number}" for number in count(11))
 
 
 @pytest.fixture
@@ -31,121 +35,217 @@ def store(served):
     return engine, study
 
 
-def open_label_page(visit, served, item: str, critique: str, annotator: str = "zoe"):
-    page = visit(f"{served.address}/aius?study=Sample:+MetaCritique&item={item}&of={critique}", annotator=annotator)
-    page.locator(".desk").wait_for()
-    return page
+@pytest.fixture
+def annotator() -> str:
+    """Somebody who has labelled nothing yet."""
+    return next(ANNOTATORS)
 
 
-def stored_values(store, target, annotator: str = "zoe"):
+@pytest.fixture
+def bench(visit, served, annotator):
+    """`bench("aius", item="train")`: a page of the workbench, signed in, with its first item on the screen."""
+
+    def opened(page_name: str = "aius", study: str = STUDY, viewport=None, **query):
+        address = "&".join(f"{name}={value.replace(' ', '+')}" for name, value in ({"study": study} | query).items())
+        options = {"viewport": viewport, "has_touch": True} if viewport else {}
+        page = visit(f"{served.address}/{page_name}?{address}", annotator=annotator, **options)
+        start(page)
+        return page
+
+    return opened
+
+
+def values_of(store, target, annotator):
+    """Return (value, blind) of an annotator's labels of a target, oldest first."""
     engine, study = store
     with database.reading(engine) as session:
         return [(label.value, label.blind) for label in labels.history(session, study.id, target, annotator)]
 
 
-def current_claim(page) -> str:
+def labels_of(engine, study_name, annotator):
+    """Return (kind, part, value) of an annotator's labels in a study, oldest first."""
+    with database.reading(engine) as session:
+        found = list(labels.of_study(session, studies.get(session, study_name).id))
+    return [(one.target.kind, one.target.part, one.value) for one in found if one.annotator == annotator]
+
+
+def claims(page) -> list[str]:
+    return page.locator(".claimline .words").all_inner_texts()
+
+
+def aiu(page) -> str:
     return page.locator(".claim").inner_text()
 
 
-def test_keys_answer_and_differing_judges_are_shown(served, visit, store) -> None:
-    page = open_label_page(visit, served, "train", "llm")
-    assert "determines the interval" in current_claim(page) and not page.locator(".rationale").count()
-    page.keyboard.press("1")
-    page.locator(".claim", has_text="treats the stop").wait_for()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("1")
-    page.locator(".rationale").first.wait_for()
-    assert "reasonable reading" in current_claim(page)
-    assert page.locator(".rationale .judgement").all_inner_texts() == ["judge A: not factual", "judge B: factual"]
-    page.keyboard.press("2")
-    page.locator(".claim", has_text="should consider").wait_for()
-    page.locator(".item .chip.false:not(.judge)").wait_for()
+def test_a_key_answers_and_the_judges_answers_follow(bench, store, annotator) -> None:
+    page = bench(item="train", of="llm")
+    assert "determines the interval" in aiu(page) and not page.locator(".opinions").count()
+    assert page.locator("mark.aiu.here").inner_text()
+    press(page, "1", "ArrowDown", "1")
+    page.locator(".last h3", has_text="AIU 3 · you: factual").wait_for()
+    page.locator(".opinions").wait_for()
+    assert [line.split("\n")[0] for line in page.locator(".opinions li > p:first-child").all_inner_texts()] == [
+        "✗ judge A: not factual",
+        "✓ judge B: factual",
+    ]
+    press(page, "d", "2")
+    saved(page)
     page.reload()
-    page.locator(".item .chip.false:not(.judge)").wait_for()
-    assert stored_values(store, precision_target("train", "llm.1")) == [(True, True)]
-    assert stored_values(store, precision_target("train", "llm.3")) == [(True, True), (False, False)]
+    page.locator(READY).wait_for()
+    assert values_of(store, precision_target("train", "llm.1"), annotator) == [(True, True)]
+    assert values_of(store, precision_target("train", "llm.3"), annotator) == [(True, True), (False, False)]
 
 
-def test_a_burst_of_keys_loses_nothing(served, visit, store) -> None:
-    page = open_label_page(visit, served, "kite", "llm")
-    for _ in range(4):
-        page.keyboard.press("1")
-        page.keyboard.press("ArrowDown")
-    page.keyboard.press("2")
-    page.get_by_text("5 of 9 AIUs of this one").wait_for()
-    assert [stored_values(store, precision_target("kite", f"llm.{n}")) for n in range(1, 5)] == [[(True, True)]] * 4
-    assert stored_values(store, recall_target("kite", "reference.1", "llm")) == [(False, True)]
+def test_eleven_quick_ones_are_eleven_answers_and_no_rating(bench, served, annotator) -> None:
+    texts = [f"The answer names city {number}." for number in range(8)]
+    points = [f"The answer omits city {number}." for number in range(3)]
+    critique = Critique(id="c", author="a", text=" ".join(texts), aius=aius_with_numbers("c", texts))
+    reference = Critique(
+        id="r", author="g", role="reference", text=" ".join(points), aius=aius_with_numbers("r", points)
+    )
+    item = Item(id="i", prompt="?", responses=(Response(text="!"),), reference="!!", critiques=(critique, reference))
+    engine = database.connect(served.database)
+    imports.import_records(engine, "eleven", [ItemRecord(item=item)])
+    page = bench(study="eleven")
+    press(page, *["1"] * 14, every=0.06)
+    assert "not used" in page.locator(".said").inner_text()
+    saved(page)
+    rows = labels_of(engine, "eleven", annotator)
+    assert rows == [
+        *(("aiu_precision", f"c.{number}", True) for number in range(1, 9)),
+        *(("aiu_recall", f"r.{number}@c", True) for number in range(1, 4)),
+    ]
+    press(page, *["u"] * 11, every=0.06)
+    saved(page)
+    assert page.locator(".count").inner_text().startswith("0 of 11")
+    press(page, *["Shift+U"] * 11, every=0.06)
+    saved(page)
+    assert page.locator(".count").inner_text().startswith("11 of 11")
+    assert [value for *_, value in labels_of(engine, "eleven", annotator)] == [True] * 11 + [None] * 11 + [True] * 11
 
 
-def test_splitting_merging_and_marking_aius_can_be_undone(served, visit, store) -> None:
+def test_every_edit_is_undone_and_done_again(bench, store) -> None:
     engine, study = store
-    page = open_label_page(visit, served, "bread", "llm")
-    before = page.locator(".item .words").all_inner_texts()
-    page.keyboard.press("p")
-    editor = page.get_by_role("textbox")
-    editor.fill("It is well put.\nIt explains.")
-    editor.press("Control+Enter")
-    page.locator(".item .words", has_text="It explains.").wait_for()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("x")
-    page.locator(".badge", has_text="not atomic").first.wait_for()
-    page.keyboard.press("m")
+    page = bench(item="kite", of="llm")
+    before = claims(page)
+    press(page, "p", every=0.2)
+    page.get_by_role("textbox").fill("It is well put.\nIt explains.")
     page.get_by_role("textbox").press("Control+Enter")
-    page.locator(".item .words", has_text="It explains. The model-generated answer is easy to follow.").wait_for()
+    page.locator(".claimline .words", has_text="It explains.").wait_for()
+    press(page, "1", "x", every=0.2)
+    page.locator(".claimline .badge", has_text="not atomic").wait_for()
+    press(page, "c", "c", "m", every=0.2)
+    assert page.locator(".old").all_inner_texts()[0] == "It explains."
+    page.get_by_role("textbox").press("Control+Enter")
+    page.locator(".claimline .words", has_text="It explains. ").wait_for()
+    saved(page)
+    after = claims(page)
     with database.reading(engine) as session:
-        edits = aius.history(session, study.id, "bread")
+        edits = aius.history(session, study.id, "kite")
     assert [edit.change.type for edit in edits] == ["split", "not_atomic", "merge"]
-    for text in ("It explains.", "not atomic", ""):
-        page.keyboard.press("u")
-        if text:
-            page.get_by_text(text, exact=True).first.wait_for()
-    page.locator(".item .words", has_text=before[0]).wait_for()
-    assert page.locator(".item .words").all_inner_texts() == before
+    for _ in range(4):
+        press(page, "u", every=0.3)
+        saved(page)
+    assert claims(page) == before
+    assert not page.locator(".claimline .badge").count()
+    for _ in range(4):
+        press(page, "Shift+U", every=0.3)
+        saved(page)
+    assert claims(page) == after
+    press(page, *["u"], every=0.3)
+    saved(page)
 
 
-def test_selected_text_becomes_the_span_of_a_new_aiu(served, visit, store) -> None:
+def test_selected_text_becomes_the_span_of_a_new_aiu(bench, store) -> None:
     engine, study = store
-    page = open_label_page(visit, served, "ferry", "human")
+    page = bench(item="ferry", of="human")
     page.evaluate(
         """() => {
-          const find = (root) => root.querySelector(".text") ?? [...root.querySelectorAll("*")]
-            .map((one) => one.shadowRoot && find(one.shadowRoot)).find(Boolean);
-          const text = find(document);
+          const root = document.querySelector("label-workbench").shadowRoot;
+          const text = root.querySelector("[data-block=critique] .text");
           const walk = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
           let node = walk.nextNode();
           while (!node.data.includes("Lind")) node = walk.nextNode();
-          const range = document.createRange();
-          range.setStart(node, node.data.indexOf("Lind"));
-          range.setEnd(node, node.data.indexOf("Lind") + 4);
-          const selection = document.getSelection();
-          selection.removeAllRanges();
-          selection.addRange(range);
+          const at = node.data.indexOf("Lind");
+          document.getSelection().setBaseAndExtent(node, at, node, at + 4);
         }"""
     )
-    page.keyboard.press("a")
+    press(page, "a", every=0.2)
     page.get_by_role("textbox").fill("Lind matters.")
     page.get_by_role("textbox").press("Control+Enter")
-    page.locator(".item .words", has_text="Lind matters.").wait_for()
+    page.locator(".claimline .words", has_text="Lind matters.").wait_for()
     with database.reading(engine) as session:
         now = aius.current_state(session, study.id, "ferry")
     added = now.critiques[0].aius[-1]
-    assert added.text == "Lind matters."
-    if added.at is not None:  # some browsers do not expose selections inside a shadow root
-        assert now.critiques[0].text[slice(*added.at)] == "Lind"
+    assert added.text == "Lind matters." and added.at is not None
+    assert now.critiques[0].text[slice(*added.at)] == "Lind"
 
 
-def test_ratings_have_seven_levels_and_ctrl_enter_opens_the_next_critique(served, visit, store) -> None:
-    page = open_label_page(visit, served, "moon", "human")
-    page.locator(".item", has_text="Rate the AIU extraction").click()
-    assert page.locator(".option").count() == 7
-    page.keyboard.press("6")
-    page.locator(".chip.rated", has_text="6").wait_for()
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(re.compile(r"of=llm"))
+def test_ratings_have_seven_levels_and_ctrl_enter_opens_the_next_critique(bench, store, annotator) -> None:
+    page = bench(item="moon", of="human")
+    page.locator(".claimline", has_text="Rate the AIU extraction").click()
+    assert page.locator("[role=radio]").count() == 7
+    first = state(page, "bench.taskId()")
+    press(page, "6", "f", "Control+Enter", every=0.1)
+    saved(page)
+    assert state(page, "bench.taskId()") != first
+    rating = Target(item="moon", kind="likert", criterion="AIU extraction", part="human")
+    assert values_of(store, rating, annotator) == [(6, True)]
+
+
+def test_a_link_to_a_critique_claims_nothing_and_names_no_author(bench, store) -> None:
+    engine, _ = store
+
+    def leased() -> int:
+        with database.reading(engine) as session:
+            return len(session.scalars(select(LeaseRow)).all())
+
+    before = leased()
+    page = bench(item="train", of="human")
+    assert leased() == before
+    assert page.locator(".line .item").inner_text().startswith("Item ")
+    blind = state(page, "JSON.stringify([...Object.values(bench.state.tasks)])")
+    for hidden in ('"train"', "human.1", "llm.1", "colleague", "model K", "judge A"):
+        assert hidden not in blind, hidden
+    press(page, "1")
+    saved(page)
+    assert leased() == before + 1
+
+
+def test_critiques_are_compared_blind_and_the_stored_value_names_the_right_one(bench, store, annotator) -> None:
     engine, study = store
-    with database.writing(engine) as session:
-        task = critique_workbench.load_task(session, study, CritiqueKey("moon", "human"), "zoe")
-    assert [question.value for question in task.questions if question.criterion] == [6, None, None]
+    page = bench("critique_labels")
+    left = page.locator("article.column .text").first.inner_text()
+    press(page, "1", "Enter", every=0.1)
+    saved(page)
+    with database.reading(engine) as session:
+        [label] = [one for one in labels.of_study(session, study.id) if one.annotator == annotator]
+        critiques = aius.current_state(session, study.id, label.target.item).critiques
+    assert (label.target.kind, label.target.criterion) == ("preference", "critique")
+    chosen = label.target.part.split(" or ")[int(label.value) - 1]
+    assert next(one.text for one in critiques if one.id == chosen) == left
+
+
+def test_critiques_are_rated_on_a_scale(bench, store, annotator) -> None:
+    page = bench("critique_labels", task="Rate critiques")
+    assert page.locator("[role=radio]").count() == 7
+    press(page, "5", "Enter", every=0.1)
+    saved(page)
+    [(kind, _, value)] = labels_of(store[0], STUDY, annotator)
+    assert (kind, value) == ("likert", 5)
+
+
+def test_on_a_phone_an_answer_needs_no_scrolling_and_shows_the_text_of_the_next_aiu(bench, store, annotator) -> None:
+    page = bench(viewport={"width": 390, "height": 844})
+    for _ in range(3):
+        page.locator("[role=radio]").first.tap()
+        page.wait_for_timeout(150)
+        assert page.evaluate("[scrollX, scrollY, document.documentElement.scrollWidth <= innerWidth]") == [0, 0, True]
+    saved(page)
+    assert len(labels_of(store[0], STUDY, annotator)) == 3
+    mark = page.locator("mark.aiu.here").first.bounding_box()
+    side = page.locator(".side").bounding_box()
+    assert mark and side and 44 <= mark["y"] < side["y"]
 
 
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model is not installed")

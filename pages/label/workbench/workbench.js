@@ -328,6 +328,7 @@ export class LabelWorkbench extends HTMLElement {
   #mountPanel(task) {
     const other = task?.id !== this.panelOf?.id;
     this.panelOf = task;
+    if (!other && this.panel?.renew) return this.panel.renew(task);
     this.panel = task ? PANELS[task.panel](this, task) : null;
     if (other && this.sheet === "note") this.sheet = null;
     const typing = other && this.focusedElement() && writes(this.focusedElement());

@@ -65,10 +65,13 @@ export function aiusPanel(bench, task) {
           change: { type: "not_atomic", aiu: aiu().aiu, on: aiu().atomic !== false },
         }),
     ],
-    ...(task.adopts
-      ? [["t", "take AIUs of a run", () => bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } })]]
-      : []),
+    ["t", "take AIUs of a run", () => adopt()],
   ];
+  function adopt() {
+    if (!task.adopts) return bench.say("No run has AIUs that are missing here.");
+    bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } });
+  }
+
   function choose() {
     if (!aiu()) return bench.say("Choose an AIU first.");
     if (!chosen.delete(aiu().aiu)) chosen.add(aiu().aiu);
@@ -121,7 +124,7 @@ export function aiusPanel(bench, task) {
     });
     editorBox.replaceChildren(
       h("p", { class: "asked" }, TITLES[editing.type]),
-      (editing.old ?? []).map((old) => h("p", { class: "old", dir: "auto" }, old)),
+      ...(editing.old ?? []).map((old) => h("p", { class: "old", dir: "auto" }, old)),
       editing.at ? h("p", { class: "asked", dir: "auto" }, `Place: “${editing.text}”`) : "",
       area,
       h(
@@ -249,6 +252,7 @@ export function aiusPanel(bench, task) {
       attribute(onward, "data-open", open > 0);
       text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
       edits.hidden = focused(state)?.group === "rating";
+      edits.lastChild.hidden = !task.adopts;
       drawNow(state);
       drawLast(state);
       drawList(state);
@@ -283,6 +287,10 @@ export function aiusPanel(bench, task) {
       bench.dispatch({ type: "look", target: differs.id });
     },
     target: () => focused(bench.state),
+    /** The same critique with other targets: what is being written stays. */
+    renew(changedTask) {
+      task = changedTask;
+    },
   };
 }
 
