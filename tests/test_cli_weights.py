@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli import app
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import FIXTURES, public_file
 
 PUBLISHED = {
     "faireval": {"people": 0.1169, "gpt35": 0.1516, "gpt4": 0.1492, "llama2": 0.1804, "mistral": 0.2217},
@@ -49,3 +49,18 @@ def test_single_files_give_the_same_figures_and_a_second_import_adds_nothing() -
         added = run_json("import", str(file), "--study", "one by one", "--format", "dna-weights")
     assert (added["items"], added["labels"], added["traces"]) == (0, 0, 0)
     assert distances("one by one") == PUBLISHED["faireval"]
+
+
+def test_the_distances_of_a_small_folder_are_those_computed_by_hand() -> None:
+    """One question has equal weights of gpt4, whose distance is undefined."""
+    run_json("import", str(FIXTURES / "dna_eval" / "weightings" / "toys"), "--study", "toys")
+    rows = {(row["rater_a"], row["rater_b"]): row for row in run_json("weights", "--study", "toys")}
+    distances_and_counts = {
+        pair: (rows[pair]["distance_undefined_as_zero"], rows[pair]["items"], rows[pair]["undefined"])
+        for pair in (("ann1", "ann2"), ("gpt4", "ann1"), ("mistral", "ann1"))
+    }
+    assert distances_and_counts == {
+        ("ann1", "ann2"): (pytest.approx(0.75 / 3), 3, 0),
+        ("gpt4", "ann1"): (pytest.approx(1 / 3), 3, 1),
+        ("mistral", "ann1"): (pytest.approx(1.75 / 3), 3, 0),
+    }

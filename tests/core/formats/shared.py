@@ -7,6 +7,8 @@ import pytest
 from tests.paths import DATA, ROOT
 
 MAPPINGS = ROOT / "docs" / "mappings"
+FIXTURES = ROOT / "tests" / "fixtures" / "published"
+"""Small files in the layouts of the public data sets, with our own contents."""
 
 
 def public_file(name: str) -> Path:

@@ -19,7 +19,7 @@ from storage import aius, database, studies
 from storage.reports import critiques
 from storage.reports.critiques import Leaderboard, PairCounts
 from storage.transfer import imports
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import FIXTURES, public_file
 from tests.databases import create_database
 
 
@@ -207,3 +207,13 @@ def test_a_pair_needs_two_defined_scores(engine: Engine) -> None:
 
 def test_a_target_identifies_its_aiu_and_critique() -> None:
     assert recall_target("i", "ref.1", "a") == Target(item="i", kind="aiu_recall", part="ref.1@a")
+
+
+def test_the_pairs_of_a_small_file_are_counted_on_the_command_line(tmp_path: Path) -> None:
+    """The first model's critique has the higher F1 on two of three questions."""
+    address = create_database(tmp_path / "small.db")
+    records = read_records(FIXTURES / "metacritique" / "annotation_data.json")
+    imports.import_records(database.connect(address), "meta", records)
+    assert print_critiques(address, "--pairs") == [
+        {"source": "people", "first": 2, "second": 1, "tie": 0, "undefined": 0}
+    ]
