@@ -185,10 +185,10 @@ def draw_control(reply: UnreadReply) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         value = answer_control.draw(ask.answer, f"value_{reply.id}")
         if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):
-            save(reply, value, annotator)
+            save(reply, value, answer_control.describe(ask.answer, value), annotator)
 
 
-def save(reply: UnreadReply, value: object, annotator: str) -> None:
+def save(reply: UnreadReply, value: object, text: str, annotator: str) -> None:
     """Store a person's reading, and offer to undo it."""
     try:
         with database.writing(resources.engine()) as session:
@@ -198,7 +198,7 @@ def save(reply: UnreadReply, value: object, annotator: str) -> None:
             f"The value was not saved, since the verdict would need new calls. {problem}", icon=":material/block:"
         )
         return
-    st.session_state["stated"] = (reply, value)
+    st.session_state["stated"] = (reply, text)
     st.rerun()
 
 
@@ -206,23 +206,15 @@ def draw_undo() -> None:
     """Draw what was saved last, with a button that withdraws it."""
     if "stated" not in st.session_state:
         return
-    reply, value = st.session_state["stated"]
+    reply, text = st.session_state["stated"]
     with st.container(horizontal=True, vertical_alignment="center", key="stated_last"):
-        text = value if isinstance(value, bool | int | float | str) else format_text(value)
         st.markdown(
             f":material/check: Saved for {escape_markdown(reply.turn.speaker)}, item {escape_markdown(reply.item)}: "
-            f"{escape_markdown(str(text))}",
+            f"{escape_markdown(text)}",
             width="content",
         )
         if st.button("Undo", key="undo", icon=":material/undo:"):
             withdraw(reply)
-
-
-def format_text(value: object) -> str:
-    """Return a structured value as text."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {number}" for name, number in value.items())
-    return "; ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def draw_withdraw(reply: UnreadReply) -> None:

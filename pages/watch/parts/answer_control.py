@@ -1,5 +1,6 @@
 """The control by which a person states the value of a reply, in the terms of the answer type that was asked for."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -25,6 +26,20 @@ def draw(answer: Answer[Any], key: str) -> Any:
     return _draw_structured(answer, key)
 
 
+def describe(answer: Answer[Any], value: Any) -> str:
+    """Return a value as text, in the terms of the reply."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() if isinstance(answer, Choice):
+            return _choice_names(answer)[value]
+        case Mapping():
+            return ", ".join(f"{name} {number}".strip() for name, number in value.items())
+        case tuple() | list():
+            return "; ".join(map(str, value))
+    return str(value)
+
+
 def _draw_structured(answer: Answer[Any], key: str) -> Any:
     """Draw the control of an answer with several values."""
     match answer:
@@ -44,7 +59,7 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
 
 
 def _draw_choice(answer: Choice, key: str) -> int | None:
-    names = dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
+    names = _choice_names(answer)
     return st.segmented_control(
         "Value",
         list(names),
@@ -52,6 +67,10 @@ def _draw_choice(answer: Choice, key: str) -> int | None:
         key=key,
         label_visibility="collapsed",
     )
+
+
+def _choice_names(answer: Choice) -> dict[int, str]:
+    return dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
 
 
 def _draw_rating(answer: Rating, key: str) -> Any:

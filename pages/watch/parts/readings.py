@@ -1,5 +1,7 @@
 """How a reply was read: its value, the rule, and the passage that the reading rests on, marked."""
 
+import json
+import re
 from html import escape
 
 import streamlit as st
@@ -21,14 +23,17 @@ RULES = {
     "named": "numbers beside names",
     "row": "a row of numbers",
     "list": "a list",
-    "extracted": "read by a model",
-    "stated": "stated by a person",
 }
 """The parsers' rules in words."""
+_REASONING = re.compile(r'\s*\{\s*"reasoning"\s*:\s*(?=")')
+_JSON = json.JSONDecoder(strict=False)
 
 
 def draw_reply(turn: Turn) -> None:
-    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then folded."""
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then folded.
+
+    `draw_reading` shows the passage again where it cannot be highlighted inside the Markdown.
+    """
     if not turn.reply.strip():
         st.markdown("*(empty reply)*")
         return
@@ -36,7 +41,7 @@ def draw_reply(turn: Turn) -> None:
     if turn.format == "json" and statement and statement != turn.reply.strip():
         st.markdown(sanitize_markdown(statement))
         with st.expander("Structured output"):
-            st.html(f'<pre class="reading" dir="auto">{marked_html(turn.reply, turn.reading_span)}</pre>')
+            st.html(f'<pre class="reading" dir="auto">{marked_html(turn.reply, answer_span(turn))}</pre>')
         return
     st.markdown(marked_markdown(turn.reply, turn.reading_span))
 
@@ -50,13 +55,42 @@ def draw_reading(turn: Turn) -> None:
     parts = [f"Read as **{escape_markdown(format_value(turn.reading))}**"]
     if turn.shown and list(turn.shown) != sorted(turn.shown):
         parts[0] += " in the item's own order"
-    if turn.reading_rule:
-        parts.append(escape_markdown(RULES.get(turn.reading_rule, turn.reading_rule)))
     if turn.read_by:
-        parts.append(f":orange[by {escape_markdown(turn.read_by.replace(': ', ' '))}]")
+        parts.append(f"**{escape_markdown(_reader(turn.read_by))}**")
+    elif turn.reading_rule:
+        parts.append(escape_markdown(RULES.get(turn.reading_rule, turn.reading_rule)))
     st.caption(":material/find_in_page: " + " · ".join(parts))
-    if turn.reading_span is not None:
-        st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, turn.reading_span)}</div>')
+    span = answer_span(turn)
+    if span is not None and (turn.format == "json" or not _is_highlighted(turn.reply, span)):
+        st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
+
+
+def _is_highlighted(reply: str, span: tuple[int, int]) -> bool:
+    return marked_markdown(reply, span) != marked_markdown(reply, None)
+
+
+def _reader(read_by: str) -> str:
+    """Return `stated by ann` or `read by the extractor openai/gpt-5.4-nano`."""
+    role, _, name = read_by.partition(": ")
+    return f"stated by {name}" if role == "person" else f"read by the {role} {name}".rstrip()
+
+
+def answer_span(turn: Turn) -> tuple[int, int] | None:
+    """Return the span of the reading; of a JSON object with reasoning, only what follows the reasoning."""
+    if turn.reading_span is None or turn.reading_rule != "json":
+        return turn.reading_span
+    start, end = _within(turn.reply, turn.reading_span)
+    head = _REASONING.match(turn.reply, start)
+    if head is None:
+        return turn.reading_span
+    try:
+        _, after = _JSON.raw_decode(turn.reply, head.end())
+    except ValueError:
+        return turn.reading_span
+    rest = turn.reply[after:end]
+    fields = rest.strip().removeprefix(",").removesuffix("}").strip()
+    begin = after + rest.find(fields)
+    return (begin, begin + len(fields)) if fields else turn.reading_span
 
 
 def passage_html(reply: str, span: tuple[int, int]) -> str:

@@ -79,7 +79,7 @@ def draw_problem(event: Event, name: str) -> None:
                 st.markdown(sanitize_markdown(turn.reply))
                 st.caption(format_usage(turn.usage))
         case ReadingReplaced(read_by=read_by):
-            reader = escape_markdown(read_by.replace(": ", " ")) or "the parsers of a later version"
+            reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"
             st.caption(f":material/edit: A reply was read again by {reader}. The earlier reading is stored.")
         case ReadingWithdrawn(by=by):
             st.caption(f":material/undo: {escape_markdown(by)} withdrew a reading.")

@@ -63,3 +63,19 @@ def test_a_highlight_contains_no_markup_of_the_reply():
     marked = readings.marked_markdown(reply, (0, len(reply)))
     assert marked.startswith(":orange-background[")
     assert r"\](javascript\:alert(1))" in marked and r"\<b\>" in marked
+
+
+@pytest.mark.parametrize(
+    ("reply", "marked"),
+    [
+        ('{"reasoning": "It \\"says\\" }, so.", "answer": "Submission 2"}', '"answer": "Submission 2"'),
+        ('{\n "reasoning": "a\nb",\n "scores": {"A": 1}\n}', '"scores": {"A": 1}'),
+        ('{"answer": "Submission 2"}', '{"answer": "Submission 2"}'),
+        ('{"reasoning": "never ends', '{"reasoning": "never ends'),
+        ('{"reasoning": "alone"}', '{"reasoning": "alone"}'),
+    ],
+)
+def test_of_structured_output_only_the_answer_is_marked(reply, marked):
+    turn = make_turn(reply, (0, len(reply)), format="json", reading_rule="json")
+    start, end = readings.answer_span(turn)
+    assert reply[start:end] == marked

@@ -97,6 +97,7 @@ def test_a_person_states_a_value_and_can_undo_it():
     assert trace_of(first.item).status == "agreed"
     assert [reply.id for reply in list_unread()] == [second.id]
     assert "1 reply" in page_text(page)
+    assert "Submission 2" in page_text(page)
     page.button(key="undo").click().run()
     assert not page.exception
     assert trace_of(first.item).status == "no_verdict"
@@ -110,7 +111,7 @@ def test_what_was_read_since_is_listed_and_can_be_withdrawn():
     page.button_group(key=f"value_{first.id}").set_value(0).run()
     page.button(key=f"save_{first.id}").click().run()
     since = visit("watch/unread", "ben", show="Read since")
-    assert "by person zoe" in page_text(since)
+    assert "stated by zoe" in page_text(since)
     since.button(key=f"withdraw_{first.id}").click().run()
     assert not since.exception and len(list_unread()) == 2
 
