@@ -83,7 +83,7 @@ def test_counts_and_texts_are_shown_without_running_their_markup():
     shown = page_text(page)
     assert "2 replies" in shown and "it does not say which one is better" in shown
     assert "Both are fine." in shown
-    assert r"\<script>" in shown
+    assert "script" in shown and "<script" not in shown.replace(r"\<", "")
     assert page.dataframe[0].value[["Judge", "Step", "Replies", "Of"]].values.tolist() == [["judge", "choice", 2, 3]]
 
 
