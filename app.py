@@ -102,6 +102,7 @@ def draw_app() -> None:
             ],
             "Results": [
                 st.Page(PAGES / "results" / "judges.py", title="Judges", icon=":material/verified:"),
+                st.Page(PAGES / "results" / "systems.py", title="Systems", icon=":material/leaderboard:"),
                 st.Page(
                     PAGES / "results" / "agreement.py", title="Inter-annotator agreement", icon=":material/monitoring:"
                 ),

@@ -292,6 +292,28 @@ def compare(
 
 
 @app.command()
+def systems(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    judge: Annotated[str | None, typer.Option(help="Whose verdicts to use; '' for people alone.")] = None,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
+    from storage.reports import systems as report
+
+    engine = open_database(database)
+    result = report.report(
+        engine, find_study(engine, study), kind=kind, criterion=criterion, judge=judge, reference=reference
+    )
+    rows = [asdict(row) for row in result.rows]
+    heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
+    print_result(rows, f"{heading}\n{format_table(rows, 'No two systems were compared.')}", as_json)
+
+
+@app.command()
 def weights(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
     from storage.reports import weights as report

@@ -1,0 +1,210 @@
+"""Which system is better: win rates and mean scores from people's labels and a judge's verdicts together."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.statistics.data.frames import ALL
+from core.statistics.reports.systems import SystemRow
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, alignment_data, reference_choice
+from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.judge_charts import LINE_HEIGHT, ROW_HEIGHT, wrap_name
+from storage.reports import systems
+from storage.reports.systems import Choice, SystemReport
+from storage.studies import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+NO_JUDGE = "none: people's labels alone"
+
+
+def draw_page(study: Study) -> None:
+    """Draw the systems, and redraw them when a label or an opinion is added."""
+    drawn_version = alignment_data.label_version(study)
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if alignment_data.label_version(study) != drawn_version:
+            st.rerun()
+
+    watch_version()
+    reference = reference_choice.draw_choice(study)
+    data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
+    choices = systems.choices(data)
+    if not choices:
+        return empty_state(study)
+    choice, judge = choose(choices)
+    report = systems.rate(resources.engine(), study, data, choice, judge)
+    if not report.rows:
+        st.info("No two responses of different systems were labelled or judged by this criterion.")
+        return
+    draw_report(report)
+
+
+def empty_state(study: Study) -> None:
+    """Draw what to do where there are no labels and no verdicts."""
+    st.info("Systems are compared by labels or verdicts on their responses. This study has none yet.")
+    with st.container(horizontal=True):
+        for script, label, icon in (
+            ("setup/runs.py", "Start a run", ":material/play_circle:"),
+            ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+        ):
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def choose(choices: Sequence[Choice]) -> tuple[Choice, str]:
+    """Draw the choices of kind, criterion and judge, which are in the address; returns the judge as "" for none."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+        kinds = list(dict.fromkeys(choice.kind for choice in choices))
+        kind = kinds[0]
+        if len(kinds) > 1:
+            kind = st.selectbox(
+                "Kind",
+                kinds,
+                format_func=KINDS.__getitem__,
+                key="kind",
+                bind="query-params",
+                width=260,
+            )
+        of_kind = {choice.criterion: choice for choice in choices if choice.kind == kind}
+        criterion = next(iter(of_kind))
+        if len(of_kind) > 1:
+            criterion = st.selectbox(
+                "Criterion", list(of_kind), format_func=agreement_rows.criterion_name, key="criterion",
+                bind="query-params", width=260,
+            )  # fmt: skip
+        choice = of_kind[criterion]
+        judge = st.selectbox("Judge", [*choice.judges, NO_JUDGE], key="judge", bind="query-params", width=360)
+    return choice, "" if judge == NO_JUDGE else judge
+
+
+def draw_report(report: SystemReport) -> None:
+    """Draw the finding in one sentence, the chart and the table."""
+    rows = [row for row in report.rows if row.scenario == ALL]
+    st.markdown(f"**{escape_markdown(describe(rows))}**")
+    saved = [row.labels_saved for row in rows if row.labels_saved]
+    if saved:
+        st.caption(
+            f"Without the verdicts of {escape_markdown(report.judge)}, intervals as narrow would take "
+            f"{min(saved):,.0f} to {max(saved):,.0f} more labels of people for each system."
+        )
+    unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
+    charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows))
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        st.caption(f":material/info: {escape_markdown(reason)}.")
+    st.caption(
+        "Labels of people have to be of a random sample of the targets. Where only disputed targets were labelled, "
+        "the corrected values are biased: label a random sample first."
+    )
+    by_scenario = len(rows) < len(report.rows)
+    st.dataframe([table_line(row, by_scenario) for row in report.rows], key="systems_table", hide_index=True)
+    header = list(asdict(report.rows[0]))
+    lines = [list(asdict(row).values()) for row in report.rows]
+    downloads.draw_csv_download(downloads.csv_text(header, lines), "systems.csv")
+
+
+def describe(rows: Sequence[SystemRow]) -> str:
+    """Return which system is best, and whether its interval is apart from that of the next."""
+    best, *others = rows
+    text = f"{best.system}: {numbers.format_estimate(best.value, best.low, best.high)}"
+    if not others:
+        return f"{text}."
+    second = others[0]
+    if best.low is None or second.high is None:
+        return f"No system can be called best. {text}."
+    verdict = "is ahead of" if best.low > second.high else "is not clearly ahead of"
+    return f"{best.system} {verdict} {second.system}. {text}; {second.system}: " + numbers.format_estimate(
+        second.value, second.low, second.high
+    )
+
+
+def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> "go.Figure":
+    """Return a row for each system: the corrected value, people's labels alone, and the judge alone."""
+    import plotly.graph_objects as go
+
+    positions = {row.system: place for place, row in enumerate(reversed(rows))}
+    series = [("people's labels alone", "circle-open", charts.GREY, -0.22, _people)]
+    if with_judge:
+        series.append(("labels and verdicts together", "circle", charts.accent_colour(), 0.0, _together))
+    figure = go.Figure()
+    for name, symbol, colour, shift, ends in series:
+        points = [(row, *ends(row)) for row in rows]
+        defined = [(row, value, low, high) for row, value, low, high in points if value is not None]
+        figure.add_trace(
+            go.Scatter(
+                x=[value for _, value, _, _ in defined],
+                y=[positions[row.system] + shift for row, _, _, _ in defined],
+                name=name,
+                mode="markers",
+                marker={"size": 10, "symbol": symbol, "color": colour},
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [0 if high is None else high - value for _, value, _, high in defined],
+                    "arrayminus": [0 if low is None else value - low for _, value, low, _ in defined],
+                    "color": colour,
+                    "thickness": 1.5,
+                },
+                hovertext=[
+                    f"{name}<br>{numbers.format_estimate(value, low, high)}<br>"
+                    f"{numbers.format_count(row.labelled, 'labelled target')}"
+                    for row, value, low, high in defined
+                ],
+                hoverinfo="text",
+            )
+        )
+    if with_judge:
+        judged = [row for row in rows if row.judge is not None]
+        figure.add_trace(
+            go.Scatter(
+                x=[row.judge for row in judged], y=[positions[row.system] + 0.22 for row in judged], mode="markers",
+                name="verdicts alone, not corrected", marker={"size": 9, "symbol": "x-thin-open", "color": charts.GREY},
+                hovertext=[f"verdicts alone<br>{row.judge:.2f}" for row in judged], hoverinfo="text",
+            )
+        )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions],
+        range=[-0.6, len(positions) - 0.4], showgrid=False, zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(title=unit, showgrid=True, zeroline=False)
+    lines = max(wrap_name(row.system).count("<br>") + 1 for row in rows)
+    height = 170 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
+    charts.apply_layout(figure, "Systems, with 95 % intervals", height, legend=True)
+    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
+    return figure.update_layout(margin={"t": 40, "b": 92}, legend=legend)
+
+
+Ends = tuple[float | None, float | None, float | None]
+
+
+def _people(row: SystemRow) -> Ends:
+    return row.people, row.people_low, row.people_high
+
+
+def _together(row: SystemRow) -> Ends:
+    return row.value, row.low, row.high
+
+
+def table_line(row: SystemRow, by_scenario: bool) -> dict[str, str]:
+    """Return the table row of a system."""
+    line = {"System": row.system}
+    if by_scenario:
+        line["Scenario"] = "all scenarios" if row.scenario == ALL else row.scenario
+    line |= {
+        "Together": numbers.format_estimate(row.value, row.low, row.high),
+        "People alone": numbers.format_estimate(row.people, row.people_low, row.people_high),
+        "Verdicts alone": numbers.format_estimate(row.judge, None, None),
+        "Labelled": f"{row.labelled:,}",
+        "Only judged": f"{row.judged:,}",
+        "Labels saved": "–" if row.labels_saved is None else f"{row.labels_saved:,.0f}",
+        "Bradley-Terry": numbers.format_estimate(row.strength, row.strength_low, row.strength_high),
+    }
+    return line
+
+
+draw_page(shell.draw_header("Systems", "Which system is better, by people's labels and a judge's verdicts together?"))

@@ -1,0 +1,142 @@
+"""The systems of a study: win rates and mean scores from people's decisions and a judge's verdicts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine
+
+from core.items import Item
+from core.problems import Problem
+from core.statistics.data.frames import ALL, select_rows
+from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
+from storage import database, items
+from storage.reports.alignment import FIRST_OPINION, AlignmentData, load_data
+from storage.studies import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNNAMED = "unnamed system"
+KINDS = ("preference", "score")
+
+
+@dataclass(frozen=True)
+class SystemReport:
+    """The systems by one kind and criterion."""
+
+    kind: str
+    criterion: str
+    judge: str
+    """The judge whose verdicts are used; empty for none."""
+    reference: str
+    rows: tuple[SystemRow, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kind and criterion by which systems can be compared, with the judges of it, the one of most verdicts first."""
+
+    kind: str
+    criterion: str
+    judges: tuple[str, ...]
+
+
+def choices(data: AlignmentData) -> list[Choice]:
+    """Return what systems can be compared by; criteria that share a scale are pooled in "all"."""
+    found = []
+    for kind in KINDS:
+        labelled = select_rows(data.gold, kind)
+        judged = select_rows(data.opinions, kind)
+        criteria = sorted({*labelled["criterion"], *judged["criterion"]})
+        pooled = [ALL] if len(criteria) > 1 and kind == "preference" else []
+        found += [Choice(kind, criterion, _judges(data, kind, criterion)) for criterion in (*pooled, *criteria)]
+    return found
+
+
+def _judges(data: AlignmentData, kind: str, criterion: str) -> tuple[str, ...]:
+    opinions = select_rows(data.opinions, kind, criterion)
+    opinions = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
+    return tuple(map(str, opinions["judge"].value_counts().index))
+
+
+def report(
+    engine: Engine,
+    study: Study,
+    *,
+    kind: str | None = None,
+    criterion: str | None = None,
+    judge: str | None = None,
+    reference: str | None = None,
+    resamples: int = 1000,
+) -> SystemReport:
+    """Rate the systems of a study; raises Problem for a kind, criterion or judge that it does not have."""
+    data = load_data(engine, study, reference)
+    offered = [
+        choice for choice in choices(data) if kind in (None, choice.kind) and criterion in (None, choice.criterion)
+    ]
+    if not offered:
+        raise Problem("No systems can be compared: there are no labels and no verdicts of that kind and criterion.")
+    choice = offered[0]
+    if judge and judge not in choice.judges:
+        raise Problem(f"There is no judge called {judge!r} here; there are {', '.join(choice.judges) or 'none'}.")
+    return rate(engine, study, data, choice, judge if judge is not None else next(iter(choice.judges), ""), resamples)
+
+
+def rate(
+    engine: Engine, study: Study, data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000
+) -> SystemReport:
+    """Rate the systems by one kind and criterion, with the verdicts of a judge; "" for people's labels alone."""
+    with database.reading(engine) as session:
+        items_by_id = {item.id: item for item in items.of_study(session, study.id)}
+    values = _values(data, choice, judge)
+    if choice.kind == "preference":
+        rows = rate_by_games(_games(values, items_by_id), resamples=resamples)
+    else:
+        rows = rate_by_scores(_scores(values, items_by_id))
+    return SystemReport(choice.kind, choice.criterion, judge, data.reference.title, tuple(rows))
+
+
+def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
+    """Return item, criterion and part with the columns people and judge, one row a target."""
+    target = ["item", "criterion", "part"]
+    gold = select_rows(data.gold, choice.kind, choice.criterion)
+    people = gold.assign(people=gold["value" if choice.kind == "preference" else "number"])[[*target, "people"]]
+    opinions = select_rows(data.opinions, choice.kind, choice.criterion)
+    opinions = opinions[opinions["judge"] == judge]
+    judged = opinions.assign(judge=opinions["value"].astype(float))[[*target, "judge"]].drop_duplicates(target)
+    return people.merge(judged, on=target, how="outer")
+
+
+def _games(values: "pd.DataFrame", items_by_id: Mapping[str, Item]) -> "pd.DataFrame":
+    """Return the pairs of responses of different systems, with GAME_COLUMNS."""
+    import pandas as pd
+
+    rows = []
+    for key, people, judge in zip(values["item"], values["people"], values["judge"], strict=True):
+        item = items_by_id[key]
+        if len(item.responses) == 2:
+            systems = (response.system or UNNAMED for response in item.responses)
+            rows.append((key, item.scenario or "", *systems, _whole(people), judge))
+    games = pd.DataFrame(rows, columns=list(GAME_COLUMNS))
+    return games[games["first"] != games["second"]].astype({"people": float, "judge": float})
+
+
+def _whole(value: float) -> float:
+    """Return a preference; nan for a mean between two of them, which names neither."""
+    return value if value in (0.0, 1.0, 2.0) else float("nan")
+
+
+def _scores(values: "pd.DataFrame", items_by_id: Mapping[str, Item]) -> "pd.DataFrame":
+    """Return the scored responses with SCORE_COLUMNS: of items with one response, or of a part that names a system."""
+    import pandas as pd
+
+    rows = []
+    columns = (values[name] for name in ("item", "part", "people", "judge"))
+    for key, part, people, judge in zip(*columns, strict=True):
+        item = items_by_id[key]
+        systems = [response.system or UNNAMED for response in item.responses]
+        system = part if part in systems else systems[0] if len(systems) == 1 else None
+        if system is not None:
+            rows.append((key, item.scenario or "", system, people, judge))
+    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype({"people": float, "judge": float})

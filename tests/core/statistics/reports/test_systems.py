@@ -1,0 +1,98 @@
+"""Systems: planted win rates are recovered through a biased judge, and Bradley-Terry ranks them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, rate_by_games, rate_by_scores, wins
+
+STRENGTH = {"large": 1.0, "middle": 0.0, "small": -1.0}
+
+
+def planted_games(seed: int, pairs: int = 900, labelled: int = 150) -> pd.DataFrame:
+    """Return games of three systems; the judge prefers the second response in one of five targets, whatever it is."""
+    rng = np.random.default_rng(seed)
+    names = list(STRENGTH)
+    rows = []
+    for number in range(pairs):
+        first, second = rng.choice(names, 2, replace=False)
+        chance = 1 / (1 + np.exp(STRENGTH[second] - STRENGTH[first]))
+        truth = 1 if rng.random() < chance else 2
+        judge = 2 if rng.random() < 0.2 else truth
+        people = truth if number < labelled else np.nan
+        rows.append((f"i{number}", "math" if number % 2 else "code", first, second, people, judge))
+    return pd.DataFrame(rows, columns=list(GAME_COLUMNS))
+
+
+def true_win_rate(games: pd.DataFrame, system: str) -> float:
+    """Return the expected win rate of a system in the games that it plays."""
+    own = games[(games["first"] == system) | (games["second"] == system)]
+    chances = [
+        1 / (1 + np.exp(STRENGTH[second if first == system else first] - STRENGTH[system]))
+        for first, second in zip(own["first"], own["second"], strict=True)
+    ]
+    return float(np.mean(chances))
+
+
+def test_systems_are_ranked_and_the_intervals_hold_the_truth() -> None:
+    covered, widths = [], []
+    for seed in range(10):
+        games = planted_games(seed)
+        rows = rate_by_games(games.assign(scenario=""), resamples=2)
+        assert [row.system for row in rows] == list(STRENGTH)
+        for row in rows:
+            assert row.low is not None and row.high is not None and row.people_low is not None
+            covered.append(row.low <= true_win_rate(games, row.system) <= row.high)
+            widths.append((row.high - row.low) / ((row.people_high or 0) - row.people_low))
+    assert np.mean(covered) >= 0.85  # of 30 intervals of 95 %
+    assert np.median(widths) < 0.95
+
+
+def test_the_judge_alone_is_reported_and_labels_are_saved() -> None:
+    row = rate_by_games(planted_games(1), resamples=5)[0]
+    assert row.judge is not None and row.labels_saved is not None and row.labels_saved > 10
+    assert row.labelled > 50 and row.judged > 400
+
+
+def test_bradley_terry_strengths_come_from_the_labels_of_people() -> None:
+    rows = [row for row in rate_by_games(planted_games(2), resamples=200) if row.scenario == "all"]
+    strengths = [row.strength or 0.0 for row in rows]
+    assert strengths == sorted(strengths, reverse=True) and sum(strengths) == pytest.approx(0, abs=1e-9)
+    assert all((row.strength_low or 0) < (row.strength or 0) < (row.strength_high or 0) for row in rows)
+
+
+def test_each_scenario_has_its_rows() -> None:
+    assert {row.scenario for row in rate_by_games(planted_games(3), resamples=5)} == {"all", "code", "math"}
+
+
+def test_without_a_judge_the_value_is_that_of_people() -> None:
+    games = planted_games(4).assign(judge=np.nan)
+    for row in rate_by_games(games, resamples=5):
+        assert row.value == row.people and row.judge is None and row.judged == 0
+
+
+def test_a_tie_is_half_a_win_for_both() -> None:
+    winners = np.array([0.0, 1.0, 2.0, np.nan])
+    assert wins(winners, np.ones(4, bool)).tolist()[:3] == [0.5, 1.0, 0.0]
+    assert wins(winners, np.zeros(4, bool)).tolist()[:3] == [0.5, 0.0, 1.0]
+    assert np.isnan(wins(winners, np.ones(4, bool))[3])
+
+
+def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
+    rng = np.random.default_rng(5)
+    rows = []
+    for number in range(600):
+        for system, mean in (("a", 3.5), ("b", 2.5)):
+            score = mean + rng.normal()
+            rows.append((f"i{number}", "", system, score if number < 80 else np.nan, score - 1 + 0.2 * rng.normal()))
+    a, b = rate_by_scores(pd.DataFrame(rows, columns=list(SCORE_COLUMNS)))
+    assert (a.system, b.system) == ("a", "b")
+    assert a.judge is not None and a.judge < 2.7 and a.value == pytest.approx(3.5, abs=0.2)
+    assert a.low is not None and a.high is not None and a.people_low is not None and a.people_high is not None
+    assert a.high - a.low < 0.6 * (a.people_high - a.people_low)
+
+
+def test_labels_without_a_verdict_are_counted_as_left_out() -> None:
+    games = planted_games(6)
+    games.loc[:9, "judge"] = np.nan
+    assert "labelled targets have no verdict and are left out" in rate_by_games(games, resamples=5)[0].reason

@@ -1,0 +1,48 @@
+"""The page Systems: the finding, the table, and people alone."""
+
+from core.formats.records import ItemRecord, Record
+from core.items import Item, Response
+from tests.conftest import make_item, make_label
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.test_alignment import make_trace
+from tests.storage.shared import RUN
+
+PAGE = "results/systems"
+
+
+def planted_records() -> list[Record]:
+    """Return 60 pairs on which the large system wins by the judge; people labelled 30 of them and agree on 24."""
+    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
+    for number in range(60):
+        pair = ("large", "small") if number % 2 else ("small", "large")
+        responses = tuple(Response(text=f"{name} {number}", system=name) for name in pair)
+        item = Item(id=f"i{number}", prompt="?", responses=responses)
+        records.append(ItemRecord(item=item))
+        large = pair.index("large") + 1
+        if number < 30:
+            records.append(make_label(3 - large if number % 5 == 0 else large, "ann", item.id))
+        records.append(make_trace(item.id, ("judge", "verdict", large)))
+    return records
+
+
+def test_a_study_without_labels_says_what_to_do() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    app = visit(PAGE)
+    assert not app.exception and "Systems are compared by labels or verdicts" in page_text(app)
+
+
+def test_the_best_system_is_named_with_its_interval() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE)
+    assert not app.exception
+    assert r"large is ahead of small. large\: 0.80 \[0.6" in page_text(app)
+    (table,) = (frame.value.to_dict("records") for frame in app.dataframe)
+    assert [row["System"] for row in table] == ["large", "small"]
+    assert table[0]["Verdicts alone"] == "1.00" and table[0]["Labelled"] == "30" and table[0]["Only judged"] == "30"
+
+
+def test_people_alone_can_be_chosen() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE, judge="none: people's labels alone")
+    assert not app.exception
+    assert app.dataframe[0].value.to_dict("records")[0]["Verdicts alone"] == "–"

@@ -1,0 +1,54 @@
+"""The systems of a stored study."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.formats.records import ItemRecord, Record
+from core.items import Item, Response
+from core.problems import Problem
+from storage.reports import systems
+from storage.studies import Study
+from tests.conftest import make_label
+from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.shared import RUN
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """Return a study in which people prefer the large system on 8 of 10 labelled pairs, and the judge on all 40."""
+    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
+    for number in range(40):
+        pair = ("large", "small") if number % 2 else ("small", "large")
+        responses = tuple(Response(text=f"{name} {number}", system=name) for name in pair)
+        item = Item(id=f"i{number}", prompt="?", responses=responses)
+        records.append(ItemRecord(item=item))
+        large = pair.index("large") + 1
+        if number < 10:
+            value = 3 - large if number in (3, 6) else large
+            records += [make_label(value, name, item.id) for name in ("ann", "ben")]
+        records.append(make_trace(item.id, ("judge", "verdict", large)))
+    return import_study(engine, records)
+
+
+def test_win_rates_come_from_labels_and_verdicts(engine: Engine, study: Study) -> None:
+    report = systems.report(engine, study, resamples=50)
+    assert (report.kind, report.judge) == ("preference", "judge")
+    large, small = report.rows
+    assert (large.system, small.system) == ("large", "small")
+    assert large.people == pytest.approx(0.8) and large.judge == 1.0
+    assert (large.labelled, large.judged) == (10, 30)
+
+
+def test_people_alone(engine: Engine, study: Study) -> None:
+    large = systems.report(engine, study, judge="", resamples=50).rows[0]
+    assert large.value == pytest.approx(0.8) and large.judge is None
+
+
+def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
+    with pytest.raises(Problem, match="There is no judge called 'nobody' here; there are judge"):
+        systems.report(engine, study, judge="nobody")
+
+
+def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
+    with pytest.raises(Problem, match="No systems can be compared"):
+        systems.report(engine, study, kind="score")
