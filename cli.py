@@ -143,13 +143,17 @@ def import_file(
 ) -> None:
     """Import a file into a study. A second import adds nothing; a file with an error is refused whole."""
     from core.formats.mapping import mapping
-    from core.formats.registry import read_records
+    from core.formats.registry import detect_format, read_records, report_files
+    from core.formats.text import recording_reads
     from storage.transfer import import_records
 
     records = read_records(path, format, mapping.load_mapping(map) if map else None)
-    with progress_bar("Importing", "records", quiet=as_json) as show:
+    with progress_bar("Importing", "records", quiet=as_json) as show, recording_reads() as opened:
         counts = import_records(open_database(database), study, records, show)
-    print_result(asdict(counts) | {"study": study}, f"{study}: {counts.summary()}", as_json)
+    files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
+    lines = [f"  {one.file}: {'read' if one.read else f'not read, {one.reason}'}" for one in files]
+    result = asdict(counts) | {"study": study} | ({"files": [asdict(one) for one in files]} if files else {})
+    print_result(result, "\n".join([f"{study}: {counts.summary()}", *lines]), as_json)
 
 
 @app.command()

@@ -8,6 +8,8 @@ A format is one module with two functions, registered below in one line:
 Modules are imported on first use: reading one format does not load the libraries of the others.
 """
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ READERS: dict[str, str] = {
 }
 """Format name -> module. The first that recognises a path reads it; the table recognises most files, so it is last."""
 
+DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 FORMAT_NAMES = ", ".join(READERS)
 
 
@@ -57,6 +60,37 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
         raise Problem(f"a mapping is for tables; the fields of a {name} file are known")
     records: Records = _module(name).read(path)
     return records
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """Whether a file of a folder was read."""
+
+    file: str
+    """Its path in the folder."""
+    read: bool
+    reason: str = ""
+    """Why it was not read."""
+
+
+def report_files(folder: Path, opened: Collection[Path], format: str) -> list[FileReport]:
+    """Return every file in a folder and whether it is among the `opened` ones.
+
+    They are those of `core.formats.text.recording_reads`.
+    """
+    reports = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        is_read = path.resolve() in opened
+        reports.append(FileReport(str(path.relative_to(folder)), is_read, "" if is_read else _why_not(path, format)))
+    return reports
+
+
+def _why_not(path: Path, format: str) -> str:
+    if path.name.startswith("."):
+        return "a hidden file"
+    if path.suffix.lower() not in DATA_SUFFIXES:
+        return f"{path.suffix or 'a name without a suffix'} is not data"
+    return f"its name, place or columns are not those of a {format} file"
 
 
 def _read_table(path: Path, mapping: "Mapping | None") -> "Records":

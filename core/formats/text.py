@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
 from core.problems import FileRefused
 
+_opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of every line that is not blank; only "\\n" ends a line, as in JSON lines."""
+    record_read(path)
     with refuse_read_errors(path), path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
@@ -22,6 +25,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def read_text(path: Path) -> str:
     """Return the whole text; raises FileRefused with the line that is not UTF-8."""
+    record_read(path)
     with refuse_read_errors(path):
         return path.read_text(encoding="utf-8-sig")
 
@@ -29,8 +33,27 @@ def read_text(path: Path) -> str:
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a file for the csv module, which handles line ends itself."""
+    record_read(path)
     with refuse_read_errors(path), path.open(encoding="utf-8-sig", newline="") as file:
         yield file
+
+
+@contextmanager
+def recording_reads() -> Iterator[set[Path]]:
+    """Yield the set of the files that are read in full until the end of the block."""
+    opened: set[Path] = set()
+    token = _opened.set(opened)
+    try:
+        yield opened
+    finally:
+        _opened.reset(token)
+
+
+def record_read(path: Path) -> None:
+    """Record that a file is read in full, for `recording_reads`."""
+    opened = _opened.get()
+    if opened is not None:
+        opened.add(path.resolve())
 
 
 @contextmanager

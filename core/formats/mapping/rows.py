@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.formats.mapping.fields import Row
-from core.formats.text import open_text, read_head, read_lines, read_text, refuse_read_errors
+from core.formats.text import open_text, read_head, read_lines, read_text, record_read, refuse_read_errors
 from core.problems import FileRefused
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
@@ -195,6 +195,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    record_read(path)
     number = 0
     try:
         with refuse_read_errors(path), pq.ParquetFile(path) as file:

@@ -27,13 +27,13 @@ from core.problems import FileRefused
 from core.protocols import Judge
 from core.protocols.dna_eval.protocol import NAME
 from core.protocols.dna_eval.settings import Settings
-from core.trace import Event, Spec, Turn, TurnCompleted, Verdict, VerdictReached
+from core.trace import Event, Outcome, Spec, Turn, TurnCompleted, Verdict, VerdictReached
 
 ANNOTATORS = ("ann1", "ann2")
 ASPECT = re.compile(r"aspect\d+")
 NUMBERING = re.compile(r"^\(?\d+[.)]\s*")
-MODEL_WEIGHT = re.compile(r"(?:.+_w_(?P<after>[^_]+)|(?P<before>[^_]+)_w\d+)")
-"""accuracy_w_gpt4 or gpt4_w1."""
+WEIGHT = re.compile(r"(?P<before>.+?)_w(?:_(?P<after>.+)|\d*)")
+"""accuracy_w_gpt4, gpt4_w1, llama2_w_r or creativity_w."""
 MODELS = {
     "gpt35": "gpt-3.5-turbo-0613",
     "gpt4": "gpt-4-0613",
@@ -64,6 +64,7 @@ class WeightingRow:
     aspects: tuple[str, ...]
     written: dict[str, str]
     weights: dict[str, dict[str, float]]
+    """Without raters whose weights are all 0 or missing."""
 
 
 @dataclass
@@ -97,18 +98,26 @@ def read(path: Path) -> Records:
 def weighting_files(path: Path) -> list[Path]:
     """Return the files of weightings in `path`, by name."""
     candidates = [path] if path.is_file() else sorted(path.glob("*.csv")) or sorted(path.glob("*/*.csv"))
-    return [file for file in candidates if file.suffix.lower() == ".csv" and parse_columns(_header(file)) is not None]
+    return [
+        file
+        for file in candidates
+        if file.suffix.lower() == ".csv" and parse_columns(_header(file), file.stem) is not None
+    ]
 
 
-def parse_columns(names: list[str]) -> Columns | None:
-    """Return the columns by their meaning; None for any other table."""
+def parse_columns(names: list[str], stem: str) -> Columns | None:
+    """Return the columns by their meaning; None for any other table.
+
+    The model is what all columns of weights have in common, before or after "_w"; else the file's name `stem` has it.
+    """
     aspects = tuple(name for name in names if ASPECT.fullmatch(name))
-    matches = {name: match for name in names if (match := MODEL_WEIGHT.fullmatch(name))}
-    models = {match["after"] or match["before"] for match in matches.values()}
+    matches = {name: match for name in names if (match := WEIGHT.fullmatch(name))}
     is_complete = "text" in names and set(ANNOTATORS) <= set(names)
-    if not is_complete or len(models) != 1 or len(matches) != len(aspects):
+    if not is_complete or not aspects or len(matches) != len(aspects):
         return None
-    return Columns(aspects, tuple(matches), models.pop())
+    sides = [{match[side] for match in matches.values()} for side in ("before", "after")]
+    model = next((side.pop() for side in sides if len(side) == 1 and side != {None}), None)
+    return Columns(aspects, tuple(matches), model or stem.removesuffix("_human").rpartition("_")[2])
 
 
 def _header(file: Path) -> list[str]:
@@ -123,7 +132,7 @@ def _read_file(file: Path, seen: SeenRecords) -> Iterator[Record]:
 
 
 def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
-    columns = parse_columns(_header(file))
+    columns = parse_columns(_header(file), file.stem)
     if columns is None:
         raise FileRefused("the columns are not those of weightings")
     rows = [_parse_row(number, line, row, columns) for number, (line, row) in enumerate(read_rows(file), start=1)]
@@ -154,15 +163,19 @@ def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingR
     aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in columns.aspects)
     if len(set(aspects)) < len(aspects):
         raise FileRefused("expected different aspects", line=line, field=columns.aspects[0])
-    written = {columns.model: " ".join(_text(row, name, line) for name in columns.weights)}
-    written |= {annotator: _text(row, annotator, line) for annotator in ANNOTATORS}
+    written = {columns.model: " ".join(str(row[name]).strip() for name in columns.weights)}
+    written |= {annotator: str(row[annotator]).strip() for annotator in ANNOTATORS}
     fields = {columns.model: columns.weights[0]} | {annotator: annotator for annotator in ANNOTATORS}
-    weights = {rater: _parse_weights(text, aspects, line, fields[rater]) for rater, text in written.items()}
+    parsed = {rater: _parse_weights(text, aspects, line, fields[rater]) for rater, text in written.items()}
+    weights = {rater: values for rater, values in parsed.items() if values is not None}
     return WeightingRow(number, _text(row, "text", line), aspects, written, weights)
 
 
-def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float]:
+def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float] | None:
+    """Return the weights in percent; None where all of them are 0 or missing."""
     raw = read_number_row(text)
+    if not text.strip() or (raw is not None and not any(raw)):
+        return None
     if raw is None or len(raw) != len(aspects):
         raise FileRefused(
             f"expected {len(aspects)} weights in percent, not {quote_value(text)}", line=line, field=field
@@ -190,7 +203,7 @@ def _text(row: Row, name: str, line: int) -> str:
 
 def _labels(item: Item, row: WeightingRow) -> Iterator[Label]:
     target = Target(item=item.id, kind="aspect_weights", part=aspect_set_id(row.aspects))
-    for annotator in ANNOTATORS:
+    for annotator in (name for name in ANNOTATORS if name in row.weights):
         raw = read_number_row(row.written[annotator]) or ()
         reason = "" if sum(raw) == 100 else f"written as {row.written[annotator]}, which sums to {sum(raw):g}"
         yield Label(target=target, annotator=annotator, value=row.weights[annotator], reason=reason)
@@ -200,14 +213,17 @@ def _events(row: WeightingRow, model: str, fixed_aspects: tuple[str, ...]) -> It
     """Yield the model's turns as a run would record them. Prompts, tokens, times and scores were not published."""
     if not fixed_aspects:
         yield TurnCompleted(ask=0, turn=_turn(model, "aspects", "\n".join(row.aspects), "\n".join(row.aspects)))
-    weights = row.weights[model]
+    weights = row.weights.get(model)
+    problem = "" if weights else "all weights are 0"
     ask = 0 if fixed_aspects else 1
-    yield TurnCompleted(ask=ask, turn=_turn(model, "weights", row.written[model], weights))
+    turn = _turn(model, "weights", row.written[model], weights)
+    yield TurnCompleted(ask=ask, turn=turn.model_copy(update={"problem": problem}))
     part = aspect_set_id(row.aspects)
-    opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part)
-    reason = "only the weights were published: no response was scored"
-    yield VerdictReached(verdict=Verdict(outcome="agreed", value=weights, reason=reason, opinions=(opinion,)))
+    opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part, problem=problem)
+    reason = problem or "only the weights were published: no response was scored"
+    outcome: Outcome = "agreed" if weights else "no_verdict"
+    yield VerdictReached(verdict=Verdict(outcome=outcome, value=weights, reason=reason, opinions=(opinion,)))
 
 
-def _turn(model: str, step: str, reply: str, reading: str | dict[str, float]) -> Turn:
+def _turn(model: str, step: str, reply: str, reading: str | dict[str, float] | None) -> Turn:
     return Turn(speaker=model, step=step, round=0, model=MODELS.get(model, model), reply=reply, reading=reading)

@@ -114,8 +114,8 @@ def test_aspects_that_differ_between_rows_are_proposed_by_the_model(tmp_path: Pa
         ('Why?,a,b,60,40,"[30, 70]",about half\n', "line 2, field 'ann2': expected 2 weights in percent"),
         ('Why?,a,b,60,40,"[30, 30, 40]","[50, 50]"\n', "line 2, field 'ann1': expected 2 weights"),
         (
-            'Why?,a,b,0,0,"[30, 70]","[50, 50]"\n',
-            "field 'accuracy_w_gpt4': expected weights in percent: all weights are 0",
+            'Why?,a,b,-1,1,"[30, 70]","[50, 50]"\n',
+            "field 'accuracy_w_gpt4': expected weights in percent: a weight is negative",
         ),
         ('Why?,a,a,60,40,"[30, 70]","[50, 50]"\n', "line 2, field 'aspect1': expected different aspects"),
         (',a,b,60,40,"[30, 70]","[50, 50]"\n', "line 2, field 'text': expected text, and it is empty"),
@@ -132,3 +132,32 @@ def test_an_invalid_file_is_refused_with_its_line_and_field(tmp_path: Path, row:
 def test_a_folder_without_weightings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match="expected CSV files with the columns"):
         list(read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "model"),
+    [
+        ("accuracy_w_gpt4,depth_w_gpt4", "fair_x_human.csv", "gpt4"),
+        ("gpt4_w1,gpt4_w2", "bar_x_human.csv", "gpt4"),
+        ("llama2_w_a,llama2_w_d", "bar_x_human.csv", "llama2"),
+        ("creativity_w,depth_w", "story_mistral_human.csv", "mistral"),
+    ],
+)
+def test_the_columns_of_a_model_have_any_of_the_published_names(
+    tmp_path: Path, columns: str, name: str, model: str
+) -> None:
+    text = f"text,aspect1,aspect2,{columns},ann1,ann2\nWhy?,accuracy,depth,60,40,30 70,80 20\n"
+    (run,) = [record for record in read(write_file(tmp_path, text, name)) if isinstance(record, RunRecord)]
+    assert run.settings["judges"][0]["name"] == model
+
+
+def test_a_row_of_zeros_is_no_verdict_and_the_rest_is_read(tmp_path: Path) -> None:
+    text = HEADER + "Why?,accuracy,depth,0,0,0 0,80 20\nHow?,accuracy,depth,60,40,30 70,80 20\n"
+    records = list(read(write_file(tmp_path, text)))
+    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(label.target.item, label.annotator) for label in labels] == [
+        ("fair 1", "ann2"), ("fair 2", "ann1"), ("fair 2", "ann2")
+    ]  # fmt: skip
+    traces = [record.events[-1] for record in records if isinstance(record, TraceRecord)]
+    assert [event.verdict.outcome for event in traces] == ["no_verdict", "agreed"]
+    assert traces[0].verdict.opinions[0].problem == "all weights are 0"
