@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
+from core.formats.mapping.mapping import load_mapping
 from core.formats.records import (
     AdjudicationRecord,
     ItemRecord,
@@ -19,6 +20,7 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
+from core.formats.registry import read_records
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.problems import Problem
 from core.statistics.reports.alignment import AlignmentRow
@@ -30,6 +32,7 @@ from storage.reports.references import Reference
 from storage.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
+from tests.core.formats.shared import MAPPINGS, public_file
 from tests.storage.shared import a_trace, a_verdict
 
 study_names = (f"study {number}" for number in count())
@@ -208,3 +211,14 @@ def figures(engine: Engine, study: Study, reference: str, judge: str) -> list[tu
     """Return every figure of a judge without its name, ends of intervals included; its value is last."""
     rows = [row for row in alignment.rows(engine, study, reference=reference, resamples=2) if row.judge == judge]
     return [(*astuple(row)[1:], row.value) for row in rows]
+
+
+def test_a_judge_from_a_second_file_has_its_figures_with_the_majority_of_people(engine: Engine) -> None:
+    """PandaLM's released labels and choices: 974 items with a majority and a readable choice, 697 of them equal."""
+    path = public_file("pandalm/testset-v1.json")
+    records = list(read_records(path, mapping=load_mapping(MAPPINGS / "pandalm_judge.yaml")))
+    study = import_study(engine, records)
+    row = find_row(engine, study, "gpt-3.5-turbo", "accuracy_gold")
+    assert (row.value, row.items, row.reference) == (pytest.approx(697 / 974), 974, "gold: 974 by people")
+    unreadable = find_row(engine, study, "gpt-3.5-turbo", "no_verdict_rate")
+    assert (unreadable.value, unreadable.items) == (pytest.approx(25 / 999), 999)
