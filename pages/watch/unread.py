@@ -17,11 +17,20 @@ UNREADABLE, READ_SINCE = "Unreadable", "Read since"
 FILTERS = ("judge", "step", "reason")
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def load_totals(url: str, study_id: int, run_id: int | None, replies: int) -> dict[tuple[str, str], int]:
+    """Return the number of all replies by judge and step; cached for all visitors until there is another reply."""
+    with database.reading(resources.engine()) as session:
+        return unread.replies_by_step(session, study_id, run_id)
+
+
 def draw_page(study: Study) -> None:
     """Draw the filters, the counts and one page of the replies."""
     filter = choose_filter(study)
     with database.reading(resources.engine()) as session:
-        counts = unread.counts(session, filter)
+        replies = unread.count_replies(session, study.id)
+        totals = load_totals(str(resources.engine().url), study.id, filter.run_id, replies)
+        counts = unread.counts(session, filter, totals)
     draw_undo()
     if not counts:
         return empty_state(filter)
@@ -41,7 +50,7 @@ def choose_filter(study: Study) -> UnreadFilter:
     with database.reading(resources.engine()) as session:
         run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
         everything = UnreadFilter(study.id, read=shown == READ_SINCE)
-        counts = unread.counts(session, everything)
+        counts = unread.counts(session, everything, {})
     options = {name: sorted({getattr(count, name) for count in counts}) for name in FILTERS}
     run = _choose(columns[1], "run", list(run_ids))
     judge, step, reason = (

@@ -245,3 +245,31 @@ def test_readings_survive_export_and_import(engine, a_study, a_single_trace):
         assert imported.status == "agreed"
     assert verdict_opinions(engine, copy, imported.id) == verdict_opinions(engine, a_study, a_single_trace)
     assert [reply.read_by for reply in listed(engine, copy, read=True)] == ["person: ann"]
+
+
+def test_an_unreadable_sample_of_a_chair_can_be_stated_and_an_unreadable_peer_cannot(engine, a_study):
+    """The chair was asked without the unreadable peer: with its rating, the chair's prompt would be different."""
+    from core.formats.records import ItemRecord
+    from core.items import Item, Response
+    from core.labels import Scale
+    from core.protocols.refer.settings import Reviewer
+    from core.protocols.refer.settings import Settings as RefeR
+
+    import_records(engine, "reviews", [ItemRecord(item=Item(id="one", prompt="?", responses=(Response(text="!"),)))])
+    with reading(engine) as session:
+        study = studies.get(session, "reviews")
+    criterion = Criterion(name="clarity", scale=Scale(level="ordinal", categories=(1, 2, 3, 4, 5)))
+    peers = tuple(Reviewer(name=name, spec=Spec(model=name)) for name in ("p1", "p2"))
+    chair = Reviewer(name="chair", spec=Spec(model="chair", temperature=1.0))
+    settings = RefeR(criterion=criterion, peers=peers, chair=chair, samples=2)
+    samples = iter(["Rating: 4", "Hard to say.", "Hard to say."])
+    script = lambda ask: {"p1": "Rating: 3", "p2": "No idea."}.get(ask.speaker) or next(samples)  # noqa: E731
+    (trace_id,) = execute(engine, study, "refer", settings, script)
+    unread_asks = {reply.turn.speaker: reply.ask for reply in listed(engine, study)}
+    assert set(unread_asks) == {"p2", "chair"}
+    with writing(engine) as session:
+        readings.state(session, trace_id, unread_asks["chair"], 2, "ann")
+    assert verdict_opinions(engine, study, trace_id) == [3.0], "the mean of 4 and 2"
+    with writing(engine) as session, pytest.raises(NeedsCalls, match="prompt of chair's"):
+        readings.state(session, trace_id, unread_asks["p2"], 2, "ann")
+    assert set(reply.turn.speaker for reply in listed(engine, study)) == {"p2"}

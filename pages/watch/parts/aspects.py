@@ -24,6 +24,7 @@ from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.parts.values import aspect_letter
 from pages.watch.parts import aspect_charts, turns
+from pages.watch.parts.readings import draw_reading
 from storage import aspects as stored_aspects
 from storage import database, labels
 from storage.traces import Trace
@@ -234,6 +235,7 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
                 st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
                 st.caption(turns.format_usage(turn.usage), width="content")
             st.code(turn.reply or "(empty reply)", language=None, wrap_lines=True)
+            draw_reading(turn, with_passage=True)
             turns.draw_prompt(trace_id, seq)
 
 

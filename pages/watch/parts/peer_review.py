@@ -13,6 +13,7 @@ from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import format_value
 from pages.watch.parts import sample_charts, turns
+from pages.watch.parts.readings import draw_reading
 from pages.watch.parts.sample_charts import RaterValue
 from storage import database
 from storage.reports import peer_reviews
@@ -61,6 +62,7 @@ def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"fold-peer-{trace_id}-{seq}"):
             st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
+        draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)
 
@@ -190,6 +192,7 @@ def draw_comment(
             relation = "equal to" if isinstance(turn.reading, str) else "closest to"
             st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
         st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
+        draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)
 

@@ -46,8 +46,11 @@ def draw_reply(turn: Turn) -> None:
     st.markdown(marked_markdown(turn.reply, turn.reading_span))
 
 
-def draw_reading(turn: Turn) -> None:
-    """Draw the value, the rule and the marked passage with its context; nothing where no value was asked for."""
+def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
+    """Draw the value, the rule and the marked passage with its context; nothing where no value was asked for.
+
+    The passage is left out where `draw_reply` has highlighted it, unless `with_passage` is set.
+    """
     if turn.reading is None:
         if turn.problem:
             st.caption(f":material/help: Unreadable: {escape_markdown(turn.problem)}")
@@ -61,7 +64,7 @@ def draw_reading(turn: Turn) -> None:
         parts.append(escape_markdown(RULES.get(turn.reading_rule, turn.reading_rule)))
     st.caption(":material/find_in_page: " + " · ".join(parts))
     span = answer_span(turn)
-    if span is not None and (turn.format == "json" or not _is_highlighted(turn.reply, span)):
+    if span is not None and (with_passage or turn.format == "json" or not _is_highlighted(turn.reply, span)):
         st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
 
 
