@@ -1,5 +1,6 @@
 """Texts and targets of a task as the workbench receives them."""
 
+import re
 from urllib.parse import urlencode
 
 from core.items import Item, Response
@@ -7,19 +8,27 @@ from core.labels import Target
 from storage.labelling.work import Json, Task, Work, target_name, task_name
 
 LONG = 400
-"""A context of more characters is folded."""
+"""A context or a dialogue of more characters is folded to its end: the last turn is the one that is answered."""
+SPEAKER = re.compile(r"^[^\s:][^:\n]{0,30}:\s", re.MULTILINE)
+"""The beginning of a turn in a dialogue that is a plain text."""
 
 
 def above(work: Work, task: Task, item: Item, *, reference: bool = True) -> list[Json]:
     """Return the blocks above the responses: context, question and reference."""
     blocks = []
     if item.context:
-        blocks.append({**block("context", "Context", item.context), "fold": len(item.context) > LONG})
-    question = block("question", "Question", item.prompt)
+        blocks.append({**block("context", "Context", item.context), "fold": _folded(item.context, is_dialogue=True)})
+    fold = _folded(item.prompt, is_dialogue=len(SPEAKER.findall(item.prompt)) > 1)
+    question = {**block("question", "Question", item.prompt), "fold": fold}
     blocks.append(question | _image(work, task, "question", item.image))
     if item.reference and reference:
         blocks.append({**block("reference", "Reference answer", item.reference), "fold": True})
     return blocks
+
+
+def _folded(text: str, *, is_dialogue: bool) -> str | bool:
+    """Return "end" for a long text of which only the last lines are shown at first."""
+    return "end" if is_dialogue and len(text) > LONG else False
 
 
 def response_blocks(work: Work, task: Task, item: Item) -> list[Json]:

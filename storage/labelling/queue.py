@@ -1,8 +1,7 @@
 """The labelling queue: targets and their leases, drafts, skips, flags and notes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from sqlmodel import col
 
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
-from storage import annotators, studies, targets
+from storage import annotators, targets
 from storage.database import clock, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
@@ -85,24 +84,6 @@ class TargetState:
     """The id of the annotator's newest label in it, for tasks with several required targets."""
 
 
-@dataclass(frozen=True)
-class Draft:
-    """An answer that was entered and not submitted, and when it was saved."""
-
-    body: dict[str, Any]
-    at: datetime
-
-
-@dataclass(frozen=True)
-class QueueProgress:
-    """An annotator's progress through a queue."""
-
-    total: int
-    labelled: int
-    skipped: int
-    flagged: int
-
-
 def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> list[QueueEntry]:
     """Return the whole queue as the annotator sees it."""
     parameters = _parameters(annotators.find_id(session, annotator) or NO_ID, overlap)
@@ -112,86 +93,11 @@ def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> lis
     ]
 
 
-def claim_next(
-    session: Session, queue: Queue, annotator: str, *, overlap: int, minutes: int, after: Target | None = None
-) -> Target | None:
-    """Lease the next target to the annotator, and return it; None where the queue has no more.
-
-    The search begins behind `after`, and continues from the top. The study is locked: two annotators that claim at the
-    same time would otherwise both get the last free lease of a target.
-    """
-    studies.lock(session, queue.study_id)
-    annotator_id = annotators.get_or_create_id(session, annotator)
-    last = targets.find_id(session, queue.study_id, after) if after is not None else None
-    rows = session.execute(_open_query(queue), _parameters(annotator_id, overlap)).all()
-    start = next((index + 1 for index, (target_id, _) in enumerate(rows) if target_id == last), 0)
-    chosen = next((target_id for target_id, is_open in [*rows[start:], *rows[:start]] if is_open), None)
-    if chosen is None:
-        return None
-    _save_lease(session, chosen, annotator_id, minutes)
-    return targets.get(session, chosen)
-
-
-def claim_target(session: Session, queue: Queue, target: Target, annotator: str, *, overlap: int, minutes: int) -> bool:
-    """Lease a given target, such as that of a link; return False where it is full or not in the queue.
-
-    A target that the annotator has labelled can always be leased again. The study is locked, as in `claim_next`.
-    """
-    studies.lock(session, queue.study_id)
-    all_entries = entries(session, queue, annotator, overlap)
-    entry = next((entry for entry in all_entries if entry.target == target), None)
-    if entry is None or (entry.full and not entry.labelled):
-        return False
-    extend_lease(session, queue.study_id, target, annotator, minutes)
-    return True
-
-
-def count_progress(entries: Sequence[QueueEntry]) -> QueueProgress:
-    """Return the annotator's progress; targets that others have filled are not in the total."""
-    return QueueProgress(
-        total=sum(entry.labelled or not entry.full for entry in entries),
-        labelled=sum(entry.labelled for entry in entries),
-        skipped=sum(entry.skipped and not entry.labelled for entry in entries),
-        flagged=sum(entry.flagged for entry in entries),
-    )
-
-
-def extend_lease(session: Session, study_id: int, target: Target, annotator: str, minutes: int) -> None:
-    """Lease a target to an annotator, or extend the lease. The overlap is not checked: see `claim_target`."""
-    _save_lease(session, *_ids(session, study_id, target, annotator), minutes)
-
-
-def release(session: Session, study_id: int, target: Target, annotator: str) -> None:
-    """End the annotator's lease of a target."""
-    session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, *_ids(session, study_id, target, annotator))))
-
-
 def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
     """Save what an annotator has entered so far, in place of an earlier draft."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
     upsert(session, DraftRow, ONE_EACH, row)
-
-
-def find_draft(session: Session, study_id: int, target: Target, annotator: str) -> Draft | None:
-    """Return the annotator's draft of a target; None where there is none."""
-    target_id = targets.find_id(session, study_id, target) or NO_ID
-    annotator_id = annotators.find_id(session, annotator) or NO_ID
-    row = session.scalars(select(DraftRow).where(_belongs_to(DraftRow, target_id, annotator_id))).first()
-    return Draft(dict(row.body), row.at) if row is not None else None
-
-
-def current_note(session: Session, study_id: int, target: Target, annotator: str) -> str:
-    """Return the annotator's note on a target; empty where there is none or it was withdrawn."""
-    target_id = targets.find_id(session, study_id, target) or NO_ID
-    annotator_id = annotators.find_id(session, annotator) or NO_ID
-    query = (
-        select(col(MarkRow.text), col(MarkRow.on))
-        .where(_belongs_to(MarkRow, target_id, annotator_id), col(MarkRow.mark) == "note")
-        .order_by(col(MarkRow.id).desc())
-    )
-    newest = session.execute(query).first()
-    return newest[0] if newest is not None and newest[1] else ""
 
 
 def set_mark(
@@ -205,11 +111,6 @@ def set_mark(
         session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, target_id, annotator_id)))
 
 
-def _save_lease(session: Session, target_id: int, annotator_id: int, minutes: int) -> None:
-    until = now() + timedelta(minutes=minutes)
-    upsert(session, LeaseRow, ONE_EACH, {"target_id": target_id, "annotator_id": annotator_id, "until": until})
-
-
 def _parameters(annotator_id: int, overlap: int) -> dict[str, Any]:
     return {"annotator": annotator_id, "overlap": overlap, "now": now()}
 
@@ -220,14 +121,6 @@ def entry_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     entries = _target_query(queue).add_columns(*columns).group_by(*columns)
     return entries.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), full_condition())
-
-
-@lru_cache(maxsize=256)
-def _open_query(queue: Queue) -> Select[*tuple[Any, ...]]:
-    """Select the id of each target, and whether the annotator can claim it."""
-    return _target_query(queue).add_columns(
-        and_(not_(_labelled_by(ANNOTATOR)), not_(_marked("skip")), not_(full_condition()))
-    )
 
 
 def _target_query(queue: Queue) -> Select[*tuple[Any, ...]]:

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -24,7 +25,8 @@ from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from storage import database, labels, runs, studies, traces
 from storage.database import reading, writing
-from storage.labelling import queue
+from storage.labelling import claims, queue
+from storage.labelling.work import find_tasks, open_work
 from storage.traces import NewEvent
 from storage.transfer import imports
 
@@ -161,10 +163,13 @@ def bench_labelling(engine: Engine, targets: int, times: int) -> None:
         for number in range(times):
             annotator = f"annotator {number % 10}"
             with writing(engine) as session:
-                target = queue.claim_next(session, wanted, annotator, overlap=3, minutes=30)
-            assert target is not None
+                work = replace(open_work(session, "disagreements", "labelling", annotator), queue=wanted)
+                states = claims.target_states(session, work)
+                open_ids = [state.id for state in states if not (state.labelled or state.full)]
+                [task] = find_tasks(session, work, open_ids[:1])
+                assert claims.claim(session, work, task)
             with writing(engine) as session:
-                labels.save(session, wanted.study_id, target, annotator, 1)
+                labels.save(session, wanted.study_id, task.target, annotator, 1)
 
 
 def _peak() -> int:

@@ -12,6 +12,7 @@ from storage.labelling import queue
 from storage.tables import LabelRow
 from storage.transfer import imports
 from tests.conftest import make_label, make_target
+from tests.storage.labelling.workbench import find_draft, lease
 from tests.storage.shared import RUN, a_trace, a_verdict
 
 
@@ -215,12 +216,12 @@ def test_the_frame_has_one_row_for_each_current_label(engine, a_study):
 def test_a_label_ends_the_draft_and_the_lease_of_its_annotator_only(engine, a_study):
     with writing(engine) as session:
         for annotator in ("ann", "bob"):
-            queue.extend_lease(session, a_study.id, make_target(), annotator, 30)
+            lease(session, a_study.id, make_target(), annotator)
             queue.save_draft(session, a_study.id, make_target(), annotator, {"value": 1})
     save(engine, a_study, "ann", 1)
     with reading(engine) as session:
-        assert queue.find_draft(session, a_study.id, make_target(), "ann") is None
-        assert queue.find_draft(session, a_study.id, make_target(), "bob") is not None
+        assert find_draft(session, a_study.id, make_target(), "ann") is None
+        assert find_draft(session, a_study.id, make_target(), "bob") is not None
 
 
 def test_labels_are_never_changed_or_deleted(engine, a_study):

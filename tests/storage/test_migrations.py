@@ -18,6 +18,7 @@ from storage.labelling import queue
 from storage.tables import Table
 from storage.transfer import import_records
 from tests.conftest import make_item, make_target
+from tests.storage.labelling.workbench import lease
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 
@@ -157,7 +158,7 @@ def study_with_all_tables(engine, study):
         labels.record_view(session, study.id, make_target(), "ann")
         labels.adjudicate(session, study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
         queue.save_draft(session, study.id, make_target("item 1"), "ann", {"value": 1})
-        queue.extend_lease(session, study.id, make_target("item 1"), "ann", 30)
+        lease(session, study.id, make_target("item 1"), "ann")
         queue.set_mark(session, study.id, make_target("item 1"), "ann", "note", text="odd")
         aius.save_edit(session, study.id, "criticised", "ann", Add(critique="c", piece=Piece(text="New.")))
         run = runs.create(session, study.id, "live", protocol="scaleeval", criterion="", settings={}, prompts={})

@@ -66,7 +66,8 @@ export class Reading {
   }
 
   #aboveBlock(block, marks, place) {
-    const open = this.view.open || !block.fold;
+    const tail = block.fold === "end" && !this.view.open; // of a long dialogue, the last turns
+    const open = this.view.open || !block.fold || tail;
     const body = blockText(block, marks);
     this.elements.set(block.id, body);
     body.classList.add("blockbody");
@@ -78,6 +79,14 @@ export class Reading {
     );
     if (!open)
       return (card.append(button({ class: "more", onclick: () => this.toggleQuestion() }, "Show ", kbd("Q"))), card);
+    if (tail) {
+      card.classList.remove("first");
+      card.append(
+        button({ class: "more", onclick: () => this.toggleQuestion() }, "Show all ", kbd("Q")),
+        h("div", { class: "tail" }, body),
+      );
+      return card;
+    }
     card.append(body);
     const turns = [...body.querySelectorAll(".turn")];
     if (!this.view.open && turns.length > 2) {

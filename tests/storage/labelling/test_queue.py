@@ -7,28 +7,17 @@ from sqlalchemy import update
 from core.formats.records import ItemRecord, RunRecord
 from storage import labels, studies
 from storage.database import reading, writing
-from storage.labelling.queue import (
-    Queue,
-    claim_next,
-    claim_target,
-    count_progress,
-    current_note,
-    entries,
-    extend_lease,
-    find_draft,
-    release,
-    save_draft,
-    set_mark,
-)
+from storage.labelling.queue import Queue, entries, save_draft, set_mark
 from storage.tables import LeaseRow
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
+from tests.storage.labelling.workbench import claim_next, find_draft, lease
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
 
 
-def claim(engine, queue, annotator, overlap=3, after=None):
+def claim(engine, queue, annotator, overlap=3):
     with writing(engine) as session:
-        return claim_next(session, queue, annotator, overlap=overlap, minutes=30, after=after)
+        return claim_next(session, queue, annotator, overlap)
 
 
 def label(engine, queue, annotator, target, value=1):
@@ -108,38 +97,6 @@ def test_concurrent_claims_never_exceed_the_overlap(engine):
     assert sorted(target is not None for target in claims) == [False] * 7 + [True]
 
 
-def test_a_linked_target_can_be_claimed_until_it_is_full(engine):
-    queue = debates(engine, 1)
-    target = next(iter(entries_by_item(engine, queue).values())).target
-
-    def claim_linked(annotator):
-        with writing(engine) as session:
-            return claim_target(session, queue, target, annotator, overlap=1, minutes=30)
-
-    assert claim_linked("ann")
-    assert claim_linked("ann")  # her own lease
-    assert not claim_linked("bob")
-    expire_leases(engine)
-    assert claim_linked("bob")
-    label(engine, queue, "bob", target)
-    assert not claim_linked("ann")
-    assert claim_linked("bob")  # an annotator can always open their own label
-
-
-def test_concurrent_claims_of_a_linked_target_never_exceed_the_overlap(engine):
-    queue = debates(engine, 1)
-    target = next(iter(entries_by_item(engine, queue).values())).target
-    start, claims = threading.Barrier(8), []
-
-    def work(annotator):
-        start.wait()
-        with writing(engine) as session:
-            claims.append(claim_target(session, queue, target, annotator, overlap=1, minutes=30))
-
-    run_in_threads(work, [f"annotator {number}" for number in range(8)])
-    assert sorted(claims) == [False] * 7 + [True]
-
-
 def run_in_threads(work, names):
     errors = []
 
@@ -166,7 +123,7 @@ def test_annotators_at_once_label_each_target_exactly_overlap_times(engine):
         while target is not None:
             with writing(engine) as session:
                 labels.save(session, queue.study_id, target, annotator, 1)
-                target = claim_next(session, queue, annotator, overlap=3, minutes=30, after=target)
+                target = claim_next(session, queue, annotator)
 
     run_in_threads(work, [f"annotator {number}" for number in range(12)])
     with reading(engine) as session:
@@ -200,7 +157,7 @@ def test_a_target_that_is_labelled_again_counts_its_annotator_once(engine):
     target = claim(engine, queue, "ann", overlap=2)
     label(engine, queue, "ann", target)
     with writing(engine) as session:
-        extend_lease(session, queue.study_id, target, "ann", 30)
+        lease(session, queue.study_id, target, "ann")
     assert not entries_by_item(engine, queue, "bob", overlap=2)["item 0"].full
     assert claim(engine, queue, "bob", overlap=2) == target
 
@@ -214,16 +171,6 @@ def test_a_withdrawn_label_frees_its_target(engine):
     assert claim(engine, queue, "bob", overlap=1) == target
 
 
-def test_claims_continue_behind_the_last_target_and_then_from_the_top(engine):
-    queue = debates(engine, 3)
-    second = claim(engine, queue, "ann", after=make_target("item 0"))
-    assert second.item == "item 1"
-    label(engine, queue, "ann", second)
-    third = claim(engine, queue, "ann", after=second)
-    label(engine, queue, "ann", third)
-    assert claim(engine, queue, "ann", after=third).item == "item 0"
-
-
 def test_a_skipped_target_is_free_for_other_annotators(engine):
     queue = debates(engine, 2)
     first = claim(engine, queue, "ann", overlap=1)
@@ -233,31 +180,21 @@ def test_a_skipped_target_is_free_for_other_annotators(engine):
     assert claim(engine, queue, "bob", overlap=1) == first
     with writing(engine) as session:
         set_mark(session, queue.study_id, first, "ann", "skip", on=False)
-        release(session, queue.study_id, first, "bob")
     assert not entries_by_item(engine, queue)["item 0"].skipped
 
 
-def test_notes_are_current_until_they_are_withdrawn(engine, a_study):
+def test_marks_are_added_and_never_changed(engine, a_study):
     with writing(engine) as session:
         set_mark(session, a_study.id, make_target(), "ann", "note", text="odd")
         set_mark(session, a_study.id, make_target(), "ann", "note", text="odd, see 3")
         set_mark(session, a_study.id, make_target(), "bob", "note", text="fine")
-        assert current_note(session, a_study.id, make_target(), "ann") == "odd, see 3"
-        assert current_note(session, a_study.id, make_target("item 1"), "ann") == ""
         set_mark(session, a_study.id, make_target(), "ann", "note", on=False)
-        assert current_note(session, a_study.id, make_target(), "ann") == ""
-        assert len(labels.marks(session, a_study.id)) == 4
-
-
-def test_progress_counts_the_targets_of_the_annotator(engine):
-    queue = debates(engine, 4)
-    label(engine, queue, "ann", make_target("item 0"))
-    label(engine, queue, "bob", make_target("item 1"))
-    with writing(engine) as session:
-        set_mark(session, queue.study_id, make_target("item 2"), "ann", "skip")
-        set_mark(session, queue.study_id, make_target("item 3"), "ann", "flag")
-    tally = count_progress(list(entries_by_item(engine, queue, "ann", overlap=1).values()))
-    assert (tally.total, tally.labelled, tally.skipped, tally.flagged) == (3, 1, 1, 1)
+        assert [(mark.text, mark.on) for mark in labels.marks(session, a_study.id)] == [
+            ("odd", True),
+            ("odd, see 3", True),
+            ("fine", True),
+            ("", False),
+        ]
 
 
 def test_a_draft_survives_a_restart(engine, a_study):
@@ -270,8 +207,8 @@ def test_a_draft_survives_a_restart(engine, a_study):
         saved = find_draft(session, a_study.id, make_target(), "ann")
         assert find_draft(session, a_study.id, make_target(), "bob") is None
         assert find_draft(session, a_study.id, make_target("item 1"), "ann") is None
-    assert saved.body == entered | {"reason": "because \N{REPLACEMENT CHARACTER}"}
-    assert saved.at.tzinfo is UTC
+        assert saved.body == entered | {"reason": "because \N{REPLACEMENT CHARACTER}"}
+        assert saved.at.tzinfo is UTC
 
 
 def test_reading_a_queue_adds_no_annotator(engine):

@@ -7,10 +7,11 @@ from core.labels import Scale, Target
 from storage import labels, runs, studies
 from storage.database import reading, writing
 from storage.labelling import scorable_criteria
-from storage.labelling.queue import Queue, claim_next, entries
+from storage.labelling.queue import Queue, entries
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
+from tests.storage.labelling.workbench import lease
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
@@ -53,12 +54,12 @@ def test_an_item_with_one_response_is_one_target(engine):
     assert [target.part for target in scorable_criteria.item_targets(make_item(), "answer", "")] == [""]
 
 
-def test_created_targets_can_be_claimed_up_to_the_overlap(engine, a_study):
+def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
     targets = create_targets(engine, a_study)
     queue = Queue(a_study.id, "score", "tone", every=True)
     with writing(engine) as session:
-        assert claim_next(session, queue, "ann", overlap=1, minutes=5) == targets[0]
-        assert claim_next(session, queue, "bob", overlap=1, minutes=5) == targets[1]
+        lease(session, a_study.id, targets[0], "ann")
+        lease(session, a_study.id, targets[1], "bob")
         labels.save(session, a_study.id, targets[0], "ann", 4)
         first, second, *_ = entries(session, queue, "bob", 1)
     assert (first.full, second.full) == (True, False)

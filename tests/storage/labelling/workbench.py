@@ -1,15 +1,19 @@
 """A study with disputed debates, and annotators who act in its queue without a browser."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
 
-from storage import studies
+from core.labels import Target
+from storage import annotators, studies, targets
 from storage.database import reading, writing
-from storage.labelling import actions, tasks, undo
-from storage.labelling.work import Work, open_work
-from storage.tables import LabelRow, LeaseRow
+from storage.labelling import actions, claims, tasks, undo
+from storage.labelling.queue import Queue
+from storage.labelling.work import Work, find_tasks, open_work
+from storage.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, now
 
 
 def set_rules(engine: Engine, **rules: Any) -> None:
@@ -18,6 +22,30 @@ def set_rules(engine: Engine, **rules: Any) -> None:
         study = studies.get(session, "s")
         changed = study.rules.model_copy(update=rules)
         studies.update(session, study.id, description="", guidelines=study.guidelines, rules=changed)
+
+
+def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> Target | None:
+    """Claim the next target that is open to an annotator, and return it; None where there is none."""
+    work = open_work(session, "disagreements", "s", annotator)
+    rules = work.study.rules.model_copy(update={"overlap": overlap})
+    work = replace(work, queue=queue, study=replace(work.study, rules=rules))
+    states = claims.target_states(session, work)
+    wanted = [state.id for state in states if not (state.labelled or state.skipped or state.full)]
+    return next((task.target for task in find_tasks(session, work, wanted) if claims.claim(session, work, task)), None)
+
+
+def lease(session: Session, study_id: int, target: Target, annotator: str) -> None:
+    """Lease a target to an annotator for half an hour, whatever the overlap."""
+    target_id = targets.get_or_create_id(session, study_id, target)
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    session.add(LeaseRow(target_id=target_id, annotator_id=annotator_id, until=now() + timedelta(minutes=30)))
+
+
+def find_draft(session: Session, study_id: int, target: Target, annotator: str) -> DraftRow | None:
+    """Return the annotator's draft of a target."""
+    target_id = targets.find_id(session, study_id, target)
+    query = select(DraftRow).join(AnnotatorRow, AnnotatorRow.id == DraftRow.annotator_id)
+    return session.scalars(query.where(DraftRow.target_id == target_id, AnnotatorRow.name == annotator)).first()
 
 
 @dataclass
