@@ -8,7 +8,7 @@ from core.formats.mapping import mapping as mappings
 from core.formats.mapping.guess import Draft, suggest_mapping
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import Preview, preview_table
-from pages.setup.parts import label_blocks, upload
+from pages.setup.parts import label_blocks, role_choices, upload
 from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
 from pages.setup.parts.upload import FileSource
 
@@ -32,8 +32,11 @@ def draw_mapping(source: FileSource) -> Draft:
     fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in constants})
     labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_BLOCKS if field in draft}
-    if others or constants:
-        st.caption(f"Also in the loaded mapping, and imported: {', '.join([*constants, *others])}.")
+    if not {"judges", "gold"} & others.keys():
+        others |= role_choices.draw_roles(chooser, preview, labels)
+    loaded = [field for field in (*constants, *others) if field in draft]
+    if loaded:
+        st.caption(f"Also in the loaded mapping, and imported: {', '.join(loaded)}.")
     return drop_empty({"explode": explode, **fields, "labels": labels, **constants, **others})
 
 

@@ -75,6 +75,23 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 
 
+def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
+    prepare_study()
+    app = upload_file(
+        b"id,question,response_a,response_b,gpt-4,gold\n1,Why?,Because.,So.,A,B\n2,When?,Now.,Then.,tie,\n"
+    )
+    assert not app.exception, app.exception
+    assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
+    assert app.multiselect(key="map1_role_gold").value == ["gold"]
+    assert "A is Response 1, tie is Neither" in page_text(app)
+    app.text_input(key=name_field_key(app)).set_value("judged").run()
+    app.button(key="import").click().run()
+    assert "judged: added 2 items, 1 run, 2 traces, 1 adjudication." in page_text(app)
+    with database.reading(resources.engine()) as session:
+        (ruling,) = labels.adjudications(session, studies.get(session, "judged").id)
+    assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
+
+
 def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
     prepare_study()
     app = upload_file(CSV)

@@ -1,0 +1,47 @@
+"""Guesses which columns of a table are verdicts of judges or gold, and what their values mean."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.formats.mapping.guess import Draft
+
+JUDGE = re.compile(
+    r"(gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm)[\w.:/ -]*", re.IGNORECASE
+)
+GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
+PREFERENCES: Mapping[str, int] = {
+    **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
+    **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
+    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither"), 0),
+}
+"""Usual words for a preference -> the response, or 0 for a tie."""
+SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
+"""Usual scales; the first that contains all values is suggested."""
+MAX_CATEGORIES = 11
+
+
+def guess_block(cells: Iterable[str]) -> Draft | None:
+    """Return kind, scale and values of a column's cells; None where they are neither preferences nor scores."""
+    distinct = sorted({cell.strip() for cell in cells} - {""})
+    if not distinct:
+        return None
+    words = {text: PREFERENCES.get(re.sub(r"[\s-]+", "_", text.lower())) for text in distinct}
+    if None not in words.values():
+        return {"kind": "preference", "values": {text: word for text, word in words.items() if text != str(word)}}
+    if not all(re.fullmatch(r"\d{1,3}(\.\d+)?", text) for text in distinct):
+        return None
+    numbers = [float(text) for text in distinct]
+    low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
+    if low is None or high is None:
+        return None
+    is_categorical = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
+    categories = {"level": "ordinal", "categories": list(range(low, high + 1))}
+    return {"kind": "score", "scale": categories if is_categorical else {"level": "interval", "low": low, "high": high}}
+
+
+def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:
+    """Return the columns that look like verdicts of judges, and the one that looks like gold."""
+    readable = [column for column in columns if guess_block(row.get(column, "") for row in rows) is not None]
+    judges = [column for column in readable if JUDGE.fullmatch(column)]
+    gold = next((column for column in readable if GOLD.fullmatch(column.lower())), None)
+    return judges, gold

@@ -1,0 +1,74 @@
+"""The choice of the columns that hold verdicts of judges and gold, with the meaning of their values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import streamlit as st
+
+from core.formats.mapping.guess import Draft
+from core.formats.mapping.preview import Preview
+from core.formats.mapping.roles import guess_block, guess_roles
+from pages.parts.text import escape_markdown
+from pages.parts.values import RESPONSE_NAMES
+from pages.setup.parts.chooser import Chooser
+
+TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
+"""The fields of a block that say what was judged."""
+
+
+def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> Draft:
+    """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
+
+    Where the table has labels, judges and gold have the same targets and values; else they are guessed from the cells.
+    """
+    judge_guess, gold_guess = guess_roles(preview.columns, preview.rows)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        judges = chooser.choose_columns(
+            "Judges", "role_judges", judge_guess, help="One column a judge. Each becomes a recorded run."
+        )
+    with right:
+        gold = chooser.choose_columns(
+            "Gold", "role_gold", gold_guess, help="Decided values, which take precedence over labels."
+        )
+    blocks: Draft = {}
+    if judges:
+        block = _target(labels, preview, judges)
+        blocks["judges"] = [block | {"columns": {column: column for column in judges}}]
+        _draw_meaning("Judges", block)
+    if gold:
+        block = _target(labels, preview, gold[:1])
+        blocks["gold"] = [block | {"value": gold[0]}]
+        _draw_meaning("Gold", block)
+    return blocks
+
+
+def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:
+    """Return what a block judges: as the first block of labels, with the values of the cells translated too."""
+    guess = guess_block(_cells(preview, columns)) or {"kind": "preference"}
+    if not labels:
+        return guess
+    own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}
+    if guess["kind"] != own.get("kind"):
+        return own
+    values = dict(guess.get("values", {})) | dict(own.get("values", {}))
+    return own | ({"values": values} if values else {})
+
+
+def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
+    return [row.get(column, "") for row in preview.rows for column in columns]
+
+
+def _draw_meaning(name: str, block: Mapping[str, object]) -> None:
+    """Draw how the values are read, so that a wrong guess shows before the import."""
+    values = block.get("values")
+    translated = values.items() if isinstance(values, dict) else ()
+    parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]
+    kind = "a preference: 1, 2, or 0 for a tie" if block.get("kind") == "preference" else f"a {block.get('kind')}"
+    st.caption(f"{name}: {escape_markdown(', '.join([kind, *parts]))}.")
+
+
+def _meaning(block: Mapping[str, object], value: object) -> str:
+    if value is None:
+        return "no value"
+    is_response = block.get("kind") == "preference" and isinstance(value, int)
+    return RESPONSE_NAMES.get(value, str(value)) if is_response and isinstance(value, int) else str(value)

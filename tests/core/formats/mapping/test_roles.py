@@ -1,0 +1,30 @@
+"""Columns of judges and gold are guessed from their names and cells."""
+
+import pytest
+
+from core.formats.mapping.roles import guess_block, guess_roles
+
+FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "block"),
+    [
+        (["A", "B", "tie", ""], {"kind": "preference", "values": {"A": 1, "B": 2, "tie": 0}}),
+        (["model_1", "Model 2"], {"kind": "preference", "values": {"model_1": 1, "Model 2": 2}}),
+        (["1", "2", "0"], {"kind": "preference", "values": {}}),
+        (["1", "5", "4"], {"kind": "score", "scale": FIVE}),
+        (["2.5", "4"], {"kind": "score", "scale": {"level": "interval", "low": 1, "high": 5}}),
+        (["87", "12"], {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}),
+        (["A good answer."], None),
+        (["", " "], None),
+        (["1000"], None),
+    ],
+)
+def test_the_meaning_of_cells_is_guessed(cells: list[str], block: dict | None) -> None:
+    assert guess_block(cells) == block
+
+
+def test_columns_of_judges_and_gold_are_guessed_by_name_and_cells() -> None:
+    rows = [{"id": "1", "gpt-4": "A", "claude": "A text.", "gold": "B", "ann": "A"}]
+    assert guess_roles(["id", "gpt-4", "claude", "gold", "ann"], rows) == (["gpt-4"], "gold")
