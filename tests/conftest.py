@@ -1,5 +1,6 @@
 """Fixtures of all tests: a clean environment, an empty database for each test, a small study."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow = [item for item in items if _is_slow(item)]
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if item not in set(slow)]
+
+
+def pytest_collection_finish() -> None:
+    """Exclude imported modules from garbage collection: going through them takes a fifth of a run's CPU time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_slow(item: pytest.Item) -> bool:

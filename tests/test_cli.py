@@ -274,6 +274,7 @@ def test_progress_without_a_terminal_is_a_line(run, tmp_path):
     assert run("import", str(samples.path()), "--study", "tour", "--json").stderr == ""
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal_is_a_bar(tmp_path):
     """A pseudo-terminal: the bar is drawn again and again, and standard output has the result only."""
     terminal, stderr = pty.openpty()

@@ -181,6 +181,7 @@ def test_a_trace_with_fewer_events_changes_nothing(engine):
         assert len(traces.events(session, first.id)) == 2
 
 
+@pytest.mark.slow
 def test_progress_is_reported_to_the_end(engine):
     reports = []
     many = [ItemRecord(item=make_item(f"item {number}")) for number in range(10_500)]
@@ -204,6 +205,7 @@ def test_a_label_can_be_saved_while_a_file_is_read(engine, a_study):
     assert imports.import_records(engine, "s", records()).items == 1
 
 
+@pytest.mark.slow
 def test_a_killed_import_adds_nothing(engine, a_study):
     address = engine.url.render_as_string(hide_password=False)
     program = f"""
