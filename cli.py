@@ -318,21 +318,32 @@ def systems(
 
 
 @app.command()
-def weights(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def weights(
+    study: StudyName,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Compare only this many heaviest aspects, by Fagin's K^(1/2).")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
     """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
+    from core.statistics.reports.weight_distances import rank_distance, top_k_distance
     from storage.reports import weights as report
 
     engine = open_database(database)
+    measure = rank_distance if top is None else top_k_distance(top)
     rows = [
         {
             "rater_a": row.rater_a,
             "rater_b": row.rater_b,
             "distance": row.distance.value,
+            "low": row.distance.low,
+            "high": row.distance.high,
             "distance_undefined_as_zero": row.distance_undefined_as_zero,
             "items": row.units,
             "undefined": row.undefined,
         }
-        for row in report.rows(engine, find_study(engine, study), resamples=0)
+        for row in report.rows(engine, find_study(engine, study), measure)
     ]
     print_result(rows, format_table(rows, "No weights yet."), as_json)
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.parts import resources
+from pages.parts.text import escape_markdown
 from storage import database
 from storage.reports import references
 from storage.studies import Study
@@ -14,17 +15,16 @@ def draw_choice(study: Study) -> str:
     """Draw the choice of a reference; returns it as `storage.reports.references.parse` reads it."""
     with database.reading(resources.engine()) as session:
         titles = {str(choice): choice.title for choice in references.choices(session, study.id)}
-    return st.selectbox(
-        "Reference",
-        list(titles),
-        format_func=lambda choice: _capitalise(titles[choice]),
-        key=KEY,
-        bind="query-params",
-        width=620,
-        help="What judges are compared with. The verdicts of the judge itself are never part of it; a debate that is "
-        "the reference is not compared.",
-    )
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    # The options are written as on the command line, because they are in the address.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Reference",
+            list(titles),
+            key=KEY,
+            bind="query-params",
+            width=300,
+            help="What judges are compared with. The verdicts of the judge itself are never part of it; a debate that "
+            "is the reference is not compared.",
+        )
+        st.caption(f"Compared with {escape_markdown(titles[chosen])}.", width="content")
+    return chosen

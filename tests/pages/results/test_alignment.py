@@ -11,10 +11,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
-from core.labels import Label, Scale
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
+from core.labels import Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
-from core.trace import Usage
+from core.trace import Usage, Verdict, VerdictReached
 from pages.parts import charts, resources
 from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
@@ -397,3 +397,22 @@ def test_numbers_without_categories_show_no_table_of_values() -> None:
 def light_theme(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts ask the visitor's browser for its theme; here there is none."""
     monkeypatch.setattr(charts, "theme", lambda: "light")
+
+
+def test_the_reference_is_in_the_address_and_changes_the_figures() -> None:
+    """Two judges that agree in a debate are right by it, and wrong by people."""
+    verdict = Verdict(outcome="agreed", value=1, opinions=(a_verdict_opinion("solo", 1),))
+    records: list[Record] = [ItemRecord(item=make_item()), RUN, a_trace("item 0", a_verdict("agreed", (1, 1, 1)))]
+    records += [RunRecord(name="single", protocol="single-judge"), make_label(2)]
+    records += [TraceRecord(run="single", item="item 0", events=(VerdictReached(verdict=verdict),))]
+    prepare_study(records)
+    assert table_line(visit_page(statistic="Accuracy with the reference"), "solo")["Accuracy"].startswith("0.00")
+    app = visit(PAGE, reference="debate:r")
+    assert not app.exception
+    assert app.selectbox(key="reference").value == "debate:r"
+    assert table_line(app, "solo")["Accuracy"].startswith("1.00")
+    assert "reference debate:r: 1 by the debate" in page_text(app).replace("\\", "")
+
+
+def a_verdict_opinion(judge: str, value: int) -> Opinion:
+    return Opinion(kind="preference", judge=judge, stage="verdict", value=value, criterion="helpfulness")
