@@ -1,7 +1,7 @@
 """Edits of AIUs. Rows are never changed; the current AIUs of an item follow from its edits (see `core.aius`)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -12,16 +12,15 @@ from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_cha
 from core.critiques import hypothesis_critiques, reference_critique
 from core.formats.records import AiuEditRecord
 from core.items import Item
-from core.labels import Target
 from core.problems import Problem
 from core.protocols import registry
 from core.protocols.metacritique.protocol import replay_turns
 from core.protocols.metacritique.settings import Settings
 from core.trace import TurnCompleted
-from storage import annotators, items, runs, studies, targets, traces
-from storage.database import insert_all, insert_missing
+from storage import annotators, items, runs, studies, traces
+from storage.database import insert_all
 from storage.fingerprints import to_utc
-from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, LabelRow, OpinionViewRow, RunRow, TraceRow, now
+from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, now
 
 
 def save_edit(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
@@ -94,24 +93,6 @@ def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
     if new:
         _insert(session, study_id, item, new)
     return len(new)
-
-
-def record_views(session: Session, study_id: int, viewed: Collection[Target], annotator: str) -> bool:
-    """Record that the annotator saw the judges' answers about AIUs.
-
-    Returns whether a later label of the annotator loses its blindness by that: an AIU is viewed for the first time, and
-    the annotator has not labelled it.
-    """
-    ids = targets.get_or_create_ids(session, study_id, viewed) if viewed else {}
-    annotator_id = annotators.get_or_create_id(session, annotator)
-    views = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.annotator_id) == annotator_id)
-    new = {ids[target] for target in viewed} - set(session.scalars(views))
-    rows = [{"target_id": target_id, "annotator_id": annotator_id, "at": now()} for target_id in sorted(new)]
-    insert_missing(session, OpinionViewRow, rows)
-    labelled = select(col(LabelRow.target_id)).where(
-        col(LabelRow.annotator_id) == annotator_id, col(LabelRow.study_id) == study_id
-    )
-    return bool(new - set(session.scalars(labelled)))
 
 
 def find_adoptable(session: Session, study_id: int, item: str) -> Adopt | None:

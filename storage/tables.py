@@ -229,6 +229,18 @@ class OpinionViewRow(Table, table=True):
     at: datetime = Field(default_factory=now, sa_column=_datetime_column())
 
 
+class VisitorViewRow(Table, table=True):
+    """Somebody who has not signed in saw opinions of a target; see `storage.views`."""
+
+    __tablename__ = "visitor_view"
+    __table_args__ = (UniqueConstraint("visitor", "target_id"),)
+    id: int = Field(default=None, primary_key=True)
+    visitor: str
+    """A random token in a cookie."""
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
 class LeaseRow(Table, table=True):
     """A target reserved for one annotator until a time."""
 

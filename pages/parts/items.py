@@ -59,7 +59,7 @@ def draw_image(image: str, media_folder: Path | None) -> None:
     """Draw an image of the study, or a sentence that says why it cannot be shown."""
     try:
         if images.is_url(image):
-            st.image(images.validate_url(image), caption="from the web", width=IMAGE_WIDTH)
+            st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")
         elif media_folder is not None:
             st.image(images.read_image(media_folder, image).content, width=IMAGE_WIDTH)
     except Problem as problem:

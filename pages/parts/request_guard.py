@@ -10,6 +10,7 @@ import ipaddress
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
 """Host names, separated by commas, under which a proxy serves Tiebreak."""
+VISITOR_COOKIE = "tiebreak_visitor"
+"""Names a browser, so that what somebody saw before signing in counts afterwards."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 POLICY_VIOLATION = 1008
 """The code with which a socket is closed."""
@@ -42,7 +45,8 @@ class RequestGuard:
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
-            await self._app(scope, receive, _with_headers(send))
+            is_page = scope["method"] == "GET" and VISITOR_COOKIE not in Headers(scope=scope).get("cookie", "")
+            await self._app(scope, receive, _with_headers(send, new_visitor() if is_page else ""))
 
     def _is_allowed(self, scope: Scope) -> bool:
         hosts, origins = (Headers(scope=scope).getlist(name) for name in ("host", "origin"))
@@ -93,7 +97,14 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _with_headers(send: Send) -> Send:
+def new_visitor() -> str:
+    """Return a random token."""
+    return secrets.token_urlsafe(16)
+
+
+def _with_headers(send: Send, visitor: str) -> Send:
+    """Return `send` with the security headers, and a cookie on pages where the browser has none."""
+
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
@@ -101,6 +112,8 @@ def _with_headers(send: Send) -> Send:
             headers["Referrer-Policy"] = "same-origin"
             headers["X-Frame-Options"] = "DENY"
             headers.setdefault("Content-Security-Policy", content_security_policy())
+            if visitor and headers.get("content-type", "").startswith("text/html"):
+                headers.append("Set-Cookie", f"{VISITOR_COOKIE}={visitor}; Path=/; HttpOnly; SameSite=Strict")
         await send(message)
 
     return send_with_headers

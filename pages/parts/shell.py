@@ -1,16 +1,19 @@
 """The frame of every page: styles, header, study selection and sign-in."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from core.labels import Target
 from core.problems import Problem
 from pages.parts import assets, resources
+from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
 from pages.parts.text import escape_markdown
-from storage import annotators, database, studies
+from storage import annotators, database, studies, views
 from storage.studies import Study
 from storage.transfer import samples
 
@@ -81,10 +84,29 @@ def _sign_out() -> None:
     _remember(key="forget", data={"cookie": COOKIE, "name": ""})
 
 
+def current_visitor() -> str:
+    """Return a token of this browser, else of this session, for what somebody sees before signing in."""
+    token = st.context.cookies.get(VISITOR_COOKIE)
+    if isinstance(token, str) and re.fullmatch(r"[\w-]{16,64}", token):
+        return token
+    return str(st.session_state.setdefault("visitor", new_visitor()))
+
+
+def record_views(study_id: int, viewed: Collection[Target]) -> bool:
+    """Record that opinions about these targets are shown; return whether later labels lose their blindness by that."""
+    annotator = current_annotator()
+    with database.writing(resources.engine()) as session:
+        if annotator is not None:
+            return views.record(session, study_id, viewed, annotator)
+        views.record_visitor(session, study_id, viewed, current_visitor())
+    return False
+
+
 def _sign_in(name: str) -> None:
     st.session_state["annotator"], st.session_state["annotator_new"] = name, True
     with database.writing(resources.engine()) as session:
         annotators.get_or_create_id(session, name)
+        views.assign_to_annotator(session, current_visitor(), name)
     st.rerun()
 
 

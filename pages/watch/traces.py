@@ -15,7 +15,7 @@ from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted,
 from pages.parts import colours, items, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
-from storage import database, labels, runs, studies, traces
+from storage import database, runs, studies, traces
 from storage import items as stored_items
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -24,6 +24,7 @@ from storage.traces import STATUSES, Filter, Trace
 TRACES_PER_PAGE = 50
 BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
 ACTIVE = ("running", "waiting")
+OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
 UNDECIDED = ("disputed", "no_verdict")
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
@@ -56,7 +57,10 @@ def draw_list(study: Study) -> None:
             bind="query-params",
             label_visibility="collapsed",
         )
-    draw_table(matches, opinions, verdicts)
+        shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
+    if shows_opinions:
+        record_list_views(study, matches)
+    draw_table(matches, opinions if shows_opinions else None, verdicts)
     paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
 
 
@@ -114,8 +118,18 @@ def empty_state(study: Study, trace_filter: Filter) -> None:
         st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
 
 
-def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapping[int, Mapping[str, str]]) -> None:
-    """Draw one trace a row; a click opens it.
+def record_list_views(study: Study, matches: list[Trace]) -> None:
+    """Record that the judges' opinions in these traces are shown, and say so."""
+    with database.reading(resources.engine()) as session:
+        viewed = {target for trace in matches for target in traces.judged_targets(session, trace.id)}
+    if shell.record_views(study.id, viewed):
+        st.caption(turns.NOT_BLIND)
+
+
+def draw_table(
+    matches: list[Trace], opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
+) -> None:
+    """Draw one trace a row; a click opens it. Without `opinions` no value of a judge is shown.
 
     `verdicts` has the verdicts of runs without a criterion, by trace and criterion.
     """
@@ -126,7 +140,7 @@ def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapp
             "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
             "Contention": trace.contention,
-            "Last opinions": opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {})),
+            **list_opinions(trace, opinions, verdicts),
             "Run": trace.run,
         }
         for trace in matches
@@ -151,6 +165,15 @@ def draw_table(matches: list[Trace], opinions: Mapping[int, str], verdicts: Mapp
     if table.selection.cells:
         st.query_params["trace"] = str(matches[table.selection.cells[0][0]].id)
         st.rerun()
+
+
+def list_opinions(
+    trace: Trace, opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
+) -> dict[str, str]:
+    """Return the column of opinions, if they are shown."""
+    if opinions is None:
+        return {}
+    return {"Last opinions": opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {}))}
 
 
 def list_verdicts(verdicts: Mapping[str, str]) -> str:
@@ -180,7 +203,7 @@ def draw_trace(trace: Trace) -> None:
         item = stored_items.get(session, trace.study_id, trace.item)
         study = studies.by_id(session, trace.study_id)
     draw_trace_header(trace, item, study, run.source)
-    record_view(trace, study)
+    record_view(trace)
     items.draw_item(item, media_folder=images.media_folder(study.name))
     systems = items.system_names(item)
     if systems:
@@ -244,19 +267,13 @@ def judged_kind(trace: Trace) -> Subject:
     return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
 
 
-def record_view(trace: Trace, study: Study) -> None:
-    """Record that the annotator has seen the judges' opinions, so that a later label is not blind, and say so."""
-    annotator = shell.current_annotator()
-    if annotator is None:
-        return
+def record_view(trace: Trace) -> None:
+    """Record that the judges' opinions are shown, so that a later label is not blind, and say so."""
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
-    with database.writing(resources.engine()) as session:
-        targets = peer_reviews.verdict_targets(session, trace.id) or ([preference] if is_open else [])
-        unlabelled = [target for target in targets if labels.current(session, study.id, target, annotator) is None]
-        for target in unlabelled:
-            labels.record_view(session, study.id, target, annotator)
-    if unlabelled:
+    with database.reading(resources.engine()) as session:
+        viewed = peer_reviews.verdict_targets(session, trace.id) or ([preference] if is_open else [])
+    if shell.record_views(trace.study_id, viewed):
         st.caption(turns.NOT_BLIND)
 
 

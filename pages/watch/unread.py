@@ -8,7 +8,7 @@ from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
 from pages.watch.parts import answer_control, readings, turns
-from storage import database, labels, runs, traces, unread
+from storage import database, runs, traces, unread
 from storage import readings as stored_readings
 from storage.studies import Study
 from storage.unread import UnreadCount, UnreadFilter, UnreadReply
@@ -136,19 +136,11 @@ def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
 
 
 def record_views(study: Study, replies: list[UnreadReply]) -> None:
-    """Record that the annotator has seen judges' replies about these targets: later labels are not blind."""
-    annotator = shell.current_annotator()
-    if annotator is None:
-        return
-    with database.writing(resources.engine()) as session:
-        targets = {
-            target for trace_id in {reply.trace_id for reply in replies}
-            for target in traces.judged_targets(session, trace_id)
-        }  # fmt: skip
-        unlabelled = [target for target in targets if labels.current(session, study.id, target, annotator) is None]
-        for target in unlabelled:
-            labels.record_view(session, study.id, target, annotator)
-    if unlabelled:
+    """Record that judges' replies about these targets are shown: later labels are not blind."""
+    with database.reading(resources.engine()) as session:
+        trace_ids = {reply.trace_id for reply in replies}
+        viewed = {target for trace_id in trace_ids for target in traces.judged_targets(session, trace_id)}
+    if shell.record_views(study.id, viewed):
         st.caption(turns.NOT_BLIND)
 
 

@@ -10,7 +10,7 @@ from core.aius import Add, Merge, NotAtomic, Piece, Undo
 from core.critiques import precision_target, recall_target
 from core.formats import tiebreak
 from core.problems import Problem
-from storage import aius, database, labels
+from storage import aius, database, labels, views
 from storage.reports import critiques
 from storage.studies import Study
 from storage.transfer import exports, imports
@@ -96,8 +96,8 @@ def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engin
 def test_a_view_of_judges_answers_ends_blindness(engine: Engine, study: Study) -> None:
     revealed = [precision_target("ladder", "c1.1"), recall_target("ladder", "ref.1", "c1")]
     with database.writing(engine) as session:
-        assert aius.record_views(session, study.id, revealed, "ann")
-        assert not aius.record_views(session, study.id, revealed, "ann")
+        assert views.record(session, study.id, revealed, "ann")
+        assert not views.record(session, study.id, revealed, "ann")
     save_answer(engine, study, revealed[0], True)
     with database.reading(engine) as session:
         assert [label.blind for label in labels.history(session, study.id, revealed[0])] == [False]

@@ -11,10 +11,10 @@ from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
 from core.problems import Problem
-from pages.parts import resources
+from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts import rules_form, scale_form
-from storage import database, studies
+from storage import database, studies, views
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs
@@ -137,6 +137,8 @@ def _draw_exports(study: Study) -> None:
     def write_instructions(stream: TextIO) -> None:
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
+    if not _may_download(study):
+        return
     _draw_gold_export(study)
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
@@ -148,6 +150,26 @@ def _draw_exports(study: Study) -> None:
         st.caption("Instruction-tuning examples for training a smaller judge (ReFeR, Appendix J).")
         file_name = f"{study.name} instructions.jsonl"
         _draw_download("Analyses as JSON lines", write_instructions, file_name, "application/jsonl", "instructions")
+
+
+def _may_download(study: Study) -> bool:
+    """Return whether the person has nothing left to label blind in the study; else draw how to give that up."""
+    annotator = shell.current_annotator()
+    with database.reading(resources.engine()) as session:
+        if annotator is not None and views.is_study_viewed(session, study.id, annotator):
+            return True
+    st.info(
+        "The files contain opinions of judges and labels of other people. Labels that you give in this study after a "
+        "download are recorded as not blind.",
+        icon=":material/visibility:",
+    )
+    if annotator is None:
+        st.caption("Sign in on a page of the section Label to download them.")
+    elif st.button("Show the downloads", key="show_downloads"):
+        with database.writing(resources.engine()) as session:
+            views.record_study(session, study.id, annotator)
+        return True
+    return False
 
 
 def _draw_gold_export(study: Study) -> None:

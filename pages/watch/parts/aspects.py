@@ -171,19 +171,16 @@ def load_people_weights(trace: Trace, judgement: Judgement) -> dict[str, aspect_
     """
     target = Target(item=trace.item, kind="aspect_weights", part=aspect_math.aspect_set_id(judgement.aspects))
     annotator = shell.current_annotator()
-    with database.writing(resources.engine()) as session:
-        if (
-            annotator is not None
-            and judgement.weights is not None
-            and not labels.current(session, trace.study_id, target, annotator)
-        ):
-            labels.record_view(session, trace.study_id, target, annotator)
-            st.caption(
-                ":material/visibility: You have seen the judge's weights. Weights that you give from now on are "
-                "recorded as not blind. Other people's weights are shown after your own."
-            )
-            return {}
-        return stored_aspects.annotator_weights(session, trace.study_id, target)
+    if judgement.weights is not None:
+        shell.record_views(trace.study_id, [target])
+    with database.reading(resources.engine()) as session:
+        if annotator is None or judgement.weights is None or labels.current(session, trace.study_id, target, annotator):
+            return stored_aspects.annotator_weights(session, trace.study_id, target)
+    st.caption(
+        ":material/visibility: You have seen the judge's weights. Weights that you give from now on are recorded as "
+        "not blind. Other people's weights are shown after your own."
+    )
+    return {}
 
 
 def draw_table(judgement: Judgement, people_weights: dict[str, aspect_math.Weights]) -> None:

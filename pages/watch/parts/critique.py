@@ -17,7 +17,7 @@ from core.trace import Event, Turn, TurnCompleted
 from pages.parts import assets, numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import turns
-from storage import aius, database, traces
+from storage import database, traces
 from storage.traces import Trace
 
 NumberedEvents = Sequence[tuple[int, Event]]
@@ -56,18 +56,10 @@ def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str,
 
 
 def record_view(trace: Trace, replay: Replay) -> None:
-    """Record that the annotator has seen the judgements, so that later labels are not blind, and say so."""
-    annotator = shell.current_annotator()
-    if annotator is None:
-        return
-    with database.writing(resources.engine()) as session:
-        if aius.record_views(
-            session,
-            trace.study_id,
-            {judgement.target for judgement in collect_judgements(replay.evaluation)},
-            annotator,
-        ):
-            st.caption(turns.NOT_BLIND)
+    """Record that the judgements are shown, so that later labels are not blind, and say so."""
+    viewed = {judgement.target for judgement in collect_judgements(replay.evaluation)}
+    if viewed and shell.record_views(trace.study_id, viewed):
+        st.caption(turns.NOT_BLIND)
 
 
 def draw_written_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:

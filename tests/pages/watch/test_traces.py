@@ -6,11 +6,11 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.labels import Target
 from pages.parts import colours, resources
-from storage import database, labels, studies, traces
+from storage import database, labels, studies, traces, views
 from storage.transfer import samples
-from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.shared import RUN_WITHOUT_CRITERION, a_trace, verdict_on_criteria
+from tests.conftest import make_item, make_target
+from tests.pages.visits import page_text, prepare_study, visit, visit_trace
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, verdict_on_criteria
 
 
 @pytest.fixture
@@ -90,7 +90,8 @@ def test_the_criteria_of_a_run_with_several_are_listed_and_filtered():
     items = [ItemRecord(item=make_item(name)) for name in ("both", "one")]
     both = a_trace("both", verdict_on_criteria(accuracy=1, politeness=2))
     prepare_study([*items, RUN_WITHOUT_CRITERION, both, a_trace("one", verdict_on_criteria(accuracy=2))])
-    table = visit("watch/traces").dataframe[0].value
+    assert "Last opinions" not in visit("watch/traces").dataframe[0].value
+    table = visit("watch/traces", opinions="true").dataframe[0].value
     assert list(table["Criterion"]) == ["accuracy, politeness", "accuracy"]
     assert list(table["Last opinions"]) == ["accuracy: 1, politeness: 2", "2"]
     page = visit("watch/traces", criterion="politeness")
@@ -113,3 +114,14 @@ def test_viewing_a_disputed_debate_is_recorded(sample):
     target = Target(item=trace.item, kind="preference", criterion=trace.criterion)
     with database.writing(resources.engine()) as session:
         assert not labels.save(session, trace.study_id, target, "newcomer", 1).blind
+
+
+def test_what_a_visitor_saw_is_not_blind_after_signing_in():
+    prepare_study([ItemRecord(item=make_item()), RUN, a_trace("item 0")])
+    page = visit_trace("item 0")
+    assert not page.exception
+    visitor = page.session_state["visitor"]
+    with database.writing(resources.engine()) as session:
+        views.assign_to_annotator(session, visitor, "zoe")
+        study = studies.get(session, "s")
+        assert not labels.save(session, study.id, make_target(), "zoe", 1).blind
