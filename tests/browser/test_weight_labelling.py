@@ -5,7 +5,6 @@ import re
 import pytest
 
 from core.aspects import aspect_set_id
-from core.llm import local_server
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import Settings
 from core.protocols.registry import PROTOCOLS
@@ -15,6 +14,7 @@ from storage.aspects import quality_target
 from storage.traces import Filter
 from storage.worker import launch
 from tests.browser.conftest import start
+from tests.openai_server import run_server
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: DnA-Eval"
@@ -107,17 +107,15 @@ def test_a_draft_survives_a_refresh_and_equal_weights_are_one_key(served, visit,
 
 
 def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
-    if not local_server.is_installed():
-        pytest.skip("the local model is not installed: make setup")
     engine, study = store
-    settings = Settings(
-        judges=(Judge(name="local", spec=Spec(model="local", max_tokens=200)),), aspects=("accuracy", "charm")
-    )
-    launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", limit=1))
-    with database.reading(engine) as session:
-        (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
-    page = visit(f"{served.address}/?trace={trace.id}")
-    page.get_by_text("Overall score by aspect").wait_for(timeout=90_000)
-    page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
+    with run_server() as model:
+        judge = Judge(name="judge", spec=Spec(model="judge-1", address=model.address))
+        settings = Settings(judges=(judge,), aspects=("accuracy", "charm"), aggregation="chain of aspects")
+        launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", limit=1))
+        with database.reading(engine) as session:
+            (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
+        page = visit(f"{served.address}/?trace={trace.id}")
+        page.get_by_text("Overall score, given by the judge").wait_for(timeout=90_000)
+        page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
     with database.reading(engine) as session:
         assert traces.get(session, trace.id).status == "agreed"
