@@ -107,9 +107,10 @@ def test_eleven_quick_ones_are_eleven_answers_and_no_rating(bench, served, annot
     engine = database.connect(served.database)
     imports.import_records(engine, "eleven", [ItemRecord(item=item)])
     page = bench(study="eleven")
-    press(page, *["1"] * 14, every=0.06)
-    assert "not used" in page.locator(".said").inner_text()
+    press(page, *["1"] * 11, every=0.06)
     saved(page)
+    press(page, "1", "1")
+    assert "not used" in page.locator(".said").inner_text()
     rows = labels_of(engine, "eleven", annotator)
     assert rows == [
         *(("aiu_precision", f"c.{number}", True) for number in range(1, 9)),

@@ -253,11 +253,13 @@ def test_undo_reaches_back_behind_a_reload(bench, server: Server) -> None:
     assert [value for _, value in server.labels()] == [1, 2, 0, None, None]
 
 
-def test_a_key_meant_for_a_claim_never_rates(bench, server: Server) -> None:
+def test_a_key_meant_for_an_aiu_never_rates(bench, server: Server) -> None:
     page = bench(kind="aius")
     press(page, *["1"] * 11, every=0.06)
     saved(page)
-    assert server.labels() == [(f"g-a1-1-critique-{place}", True) for place in range(1, 9)]
+    press(page, "1", "1")
+    places = [*(("critique", place) for place in range(1, 9)), *(("reference", place) for place in range(1, 4))]
+    assert server.labels() == [(f"g-a1-1-{block}-{place}", True) for block, place in places]
     assert "not used" in page.locator(".said").inner_text()
 
 

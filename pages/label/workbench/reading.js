@@ -30,6 +30,8 @@ export class Reading {
     );
     this.view = fresh();
     this.drawn = {};
+    this.follows = false; // whether the AIU on the screen is brought into view, as its text may be below the fold
+    new ResizeObserver(() => this.follows && this.reveal("mark.aiu.here")).observe(this.node);
   }
 
   update(state) {
@@ -38,6 +40,7 @@ export class Reading {
     const claim = task?.panel === "aius" ? (focused(state)?.claim ?? null) : null;
     const moved = this.drawn.task === task?.id && claim && claim.aiu !== this.claim;
     this.claim = claim?.aiu;
+    this.follows = moved || (this.follows && this.drawn.task === task?.id);
     if (moved && columns.some((block) => block.id === claim.block)) this.view.tab = claim.block;
     if (this.drawn.task !== task?.id) {
       this.view = { ...fresh(), wide: this.view.wide };

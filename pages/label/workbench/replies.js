@@ -37,7 +37,8 @@ function accepted(state, action, reply) {
   if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to what stands
   if (next.restoring === action.task) next = { ...next, restoring: null };
   if (reply.status === "surplus")
-    return noticed(next, action, "Stored as an extra label: others had completed this item.");
+    // One notice for a critique, whatever the number of its AIUs.
+    return noticed(next, { ...action, target: "" }, "Stored as an extra label: others had completed this item.");
   if ((reply.reveal || reply.feedback) && hereId(next) === action.task) return say(next, spoken(reply));
   return next;
 }
