@@ -11,8 +11,9 @@ from storage import database
 from storage.labelling import assignment
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary, Share
-from storage.studies import Study
 
+NAME_WIDTH = 170
+"""Pixels: a long name is cut, so that a phone shows a figure beside it."""
 KIND_NAMES = {
     "preference": "preferences",
     "score": "scores",
@@ -25,54 +26,63 @@ KIND_NAMES = {
 }
 
 
-def draw_table(study: Study, summaries: list[AnnotatorSummary]) -> None:
-    """Draw one row for each annotator."""
+def draw_tables(summaries: list[AnnotatorSummary]) -> None:
+    """Draw one row for each annotator: first labels and pace, then agreement and changes."""
     zone = shell.time_zone()
-    rows = []
+    pace, quality = [], []
     for summary in summaries:
-        others, gold = summary.others, summary.gold
-        last = summary.last.astimezone(zone) if summary.last else None
-        rows.append(
+        others, last = summary.others, summary.last.astimezone(zone) if summary.last else None
+        pace.append(
             {
                 "Annotator": summary.name,
                 "Labels": summary.labels,
+                "Kinds": ", ".join(KIND_NAMES.get(kind, kind) for kind in sorted(summary.by_kind)),
                 "Last label": f"{last:%Y-%m-%d}" if last else "–",
-                "Per hour": _rounded(summary.pace.per_hour),
-                "Seconds, median": _rounded(summary.median_seconds),
+                "Per hour": summary.pace.per_hour,
+                "Seconds, median": summary.median_seconds,
+            }
+        )
+        quality.append(
+            {
+                "Annotator": summary.name,
                 "With others": numbers.format_estimate(others.value, others.low, others.high),
                 "n others": others.items,
-                "With gold": numbers.format_estimate(gold.value, gold.low, gold.high),
-                "n gold": gold.items,
+                "With gold": _format_share(summary.gold),
+                "n gold": summary.gold.n,
                 "Changed": _format_share(summary.changes.share_changed),
                 "Towards judges": _format_share(summary.changes.share_towards),
                 "n revealed": summary.changes.revealed,
             }
         )
-    st.dataframe(rows, hide_index=True, column_config=_column_help())
+    columns = _columns()
+    st.dataframe(pace, hide_index=True, column_config=columns)
+    st.dataframe(quality, hide_index=True, column_config=columns)
     st.caption(
         f"{numbers.format_count(len(summaries), 'annotator')} · "
         f"{numbers.format_count(sum(summary.labels for summary in summaries), 'label')} · 95 % intervals"
     )
 
 
-def _column_help() -> dict[str, ColumnConfig | str | None]:
-    """Return the explanation of each column."""
-    texts = {
-        "Per hour": "Labels in an hour of active time: a pause counts 30 seconds at most.",
-        "Seconds, median": "Active time of a target; several labels of one target are added.",
+def _columns() -> dict[str, ColumnConfig | str | None]:
+    """Return width, format and explanation of the columns."""
+    shares = {
         "With others": "Mean share of the other annotators' labels on the same target that are equal, without a "
         "correction for chance: kappa and AC1 are on the agreement page. Aspect weights are left out.",
-        "n others": "Targets that somebody else labelled too.",
         "With gold": "Share of labels that equal the adjudicated value.",
-        "n gold": "Adjudicated targets.",
         "Changed": "Labels that were changed after the judges were shown, of those that were revealed.",
         "Towards judges": "Changed to a value nearer to the judges' last opinions, of those that were revealed.",
     }
-    return {name: st.column_config.Column(help=text) for name, text in texts.items()}
-
-
-def _rounded(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0f}"
+    counts = {
+        "n others": "Targets that somebody else labelled too.",
+        "n gold": "Adjudicated targets.",
+        "Per hour": "Labels in an hour of active time: a pause counts 30 seconds at most.",
+        "Seconds, median": "Active time of a target; several labels of one target are added.",
+    }
+    return {
+        "Annotator": st.column_config.TextColumn(width=NAME_WIDTH),
+        **{name: st.column_config.TextColumn(help=text, alignment="right") for name, text in shares.items()},
+        **{name: st.column_config.NumberColumn(help=text, format="%.0f") for name, text in counts.items()},
+    }
 
 
 def _format_share(share: Share) -> str:
@@ -140,7 +150,7 @@ if not any(summary.labels for summary in all_summaries):
 else:
     if is_annotator:
         st.caption("Your own figures.")
-    draw_table(study, all_summaries)
+    draw_tables(all_summaries)
     if not is_annotator:
         draw_agreement(all_summaries)
     draw_details(all_summaries)

@@ -60,8 +60,13 @@ def is_complete(session: Session, work: Work, task: Task, target_id: int) -> boo
 
 
 def claim(session: Session, work: Work, task: Task) -> bool:
-    """Lease a task, or extend the lease; return False where it is full. Only the task is locked."""
+    """Lease a task, or extend the lease; return False where it is full. Only the task is locked.
+
+    Expired leases of the task end here: nobody else would remove those of a browser that never came back.
+    """
     lock_task(session, task)
+    expired = (col(LeaseRow.target_id) == task.id, col(LeaseRow.until) <= clock(session))
+    session.execute(delete(LeaseRow).where(*expired))
     if _is_task_full(session, work, task):
         return False
     until = clock(session) + timedelta(minutes=work.study.rules.lease_minutes)

@@ -112,8 +112,8 @@ class AnnotatorSummary:
     median_seconds: float | None
     others: Estimate
     """Mean share of the other annotators' labels on the same target that are equal, over targets."""
-    gold: Estimate
-    """Share of labels that equal the adjudicated value."""
+    gold: Share
+    """Labels that equal the adjudicated value."""
     drift: tuple[tuple[date, Share], ...]
     """By week: labels that equal the majority of the others."""
     changes: Changes
@@ -203,12 +203,7 @@ def _summary(
             pairs=sum(len(by_target[event.target]) - 1 for event in shared),
             resamples=RESAMPLES,
         ),
-        gold=mean_estimate(
-            [float(_equal(event.value, gold[event.target])) for event in decided],
-            groups=[event.cluster for event in decided],
-            raters=1,
-            resamples=RESAMPLES,
-        ),
+        gold=Share(sum(_equal(event.value, gold[event.target]) for event in decided), len(decided)),
         drift=tuple(_drift(shared, by_target, zone)),
         changes=changed,
     )

@@ -18,12 +18,13 @@ def test_every_annotator_has_a_row_with_intervals_and_n():
     prepare()
     page = visit("setup/annotators", "eve")
     assert not page.exception
-    table = page.dataframe[0].value.set_index("Annotator")
-    assert table["Labels"].to_dict() == {"ann": 6, "bob": 6}
-    assert table.loc["ann", "With others"].startswith("0.50 [")
-    assert table.loc["ann", "n others"] == 6
-    assert table.loc["ann", ["Per hour", "Seconds, median", "With gold", "Changed"]].tolist() == ["400", "9", "–", "–"]
-    assert table.loc["bob", ["Per hour", "Seconds, median"]].tolist() == ["–", "–"]
+    pace, quality = (table.value.set_index("Annotator") for table in page.dataframe)
+    assert pace["Labels"].to_dict() == {"ann": 6, "bob": 6}
+    assert pace.loc["ann", ["Per hour", "Seconds, median"]].tolist() == [400, 9]
+    assert pace.loc["bob", ["Per hour", "Seconds, median"]].isna().all()
+    assert quality.loc["ann", "With others"].startswith("0.50 [")
+    assert quality.loc["ann", "n others"] == 6
+    assert quality.loc["ann", ["With gold", "Changed"]].tolist() == ["–", "–"]
     assert "2 annotators · 12 labels" in page_text(page)
 
 

@@ -62,8 +62,8 @@ def test_agreement_with_gold_counts_adjudicated_targets_only(engine):
         study = studies.get(session, "s")
         labels.adjudicate(session, study.id, make_target(), 2, rule="expert", reason="so", adjudicator="eve")
     found = summaries(engine)
-    assert (found["ann"].gold.value, found["ann"].gold.items) == (0.0, 1)
-    assert found["bob"].gold.value == 1.0
+    assert (found["ann"].gold, found["bob"].gold) == (annotators.Share(0, 1), annotators.Share(1, 1))
+    assert found["bob"].gold.interval[1] == pytest.approx(0.2065, abs=1e-4)  # Wilson's lower end for 1 of 1
 
 
 def test_times_of_one_target_are_added_and_unknown_ones_left_out(engine):
