@@ -153,3 +153,17 @@ def test_labels_and_adjudications_are_never_changed_or_deleted():
     rows = ("LabelRow", "AdjudicationRow")
     wrong = [(path, call) for path, call in calls if any(row in ast.unparse(call) for row in rows)]
     assert [f"{relative(path)}:{call.lineno}" for path, call in wrong] == []
+
+
+def test_a_page_script_has_no_bare_string():
+    """Streamlit draws a bare string in a page's script as text, so that constants are explained in comments there."""
+    app = (ROOT / "app.py").read_text(encoding="utf-8")
+    scripts = [path for path in (ROOT / "pages").rglob("*.py") if f'"{path.parent.name}" / "{path.name}"' in app]
+    assert len(scripts) > 10
+    wrong = [
+        f"{relative(path)}:{node.lineno}"
+        for path in scripts
+        for node in parse(path).body[1:]
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
+    assert wrong == []

@@ -71,8 +71,10 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
 
 
 def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
-    """Draw the choice of a queue, and one of its lists."""
+    """Draw the choice of a queue, where there is one."""
     names = [queues.TITLES[summary.name] for summary in summaries]
+    if len(names) == 1:
+        return summaries[0]
     chosen = st.segmented_control("Queue", names, default=names[0], required=True, key="queue", bind="query-params")
     return summaries[names.index(chosen) if chosen in names else 0]
 

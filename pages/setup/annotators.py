@@ -12,8 +12,7 @@ from storage.labelling import assignment
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary, Share
 
-NAME_WIDTH = 170
-"""Pixels: a long name is cut, so that a phone shows a figure beside it."""
+NAME_WIDTH = 170  # pixels: a long name is cut, so that a phone shows a figure beside it
 KIND_NAMES = {
     "preference": "preferences",
     "score": "scores",

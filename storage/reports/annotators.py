@@ -237,8 +237,9 @@ def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo
 def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> dict[str, Changes]:
     """Return annotator -> the changes after the reveal.
 
-    The last blind label of a target is compared with the current one. It counts as revealed where the annotator saw
-    the opinions or has a label that is not blind. A change is towards the judges where the new value is nearer to
+    The last blind label of a target is compared with the current one. It counts as revealed where a view is recorded,
+    whether the label was changed or not. Files have no views, so that imported labels do not count: those that are not
+    blind alone would all be changes. A change is towards the judges where the new value is nearer to
     their last opinions than the blind one: for numbers by the distance to their mean, else by the share of judges.
     """
     blind: dict[tuple[int, str], Value] = {}
@@ -248,7 +249,7 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
         newest[key] = event
         if event.blind and event.value is not None:
             blind[key] = event.value
-    seen = _views(session, study_id) | {key for key, event in newest.items() if not event.blind}
+    seen = _views(session, study_id)
     opinions = _last_opinions(session, study_id)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for key in blind.keys() & seen:

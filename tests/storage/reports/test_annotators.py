@@ -120,6 +120,12 @@ def test_anchoring_counts_changes_towards_the_judges_among_revealed_labels(engin
     assert changes(engine)["ann"].share_towards.interval[0] == 1.0
 
 
+def test_imported_labels_have_no_recorded_reveal_and_do_not_count(engine):
+    """Of an imported study only the changed labels show that the judges were seen: a share of them would be 1."""
+    add(engine, given("ann", 1), given("ann", 2, at=MONDAY + timedelta(1), blind=False), given("ann", 1, "item 1"))
+    assert changes(engine) == {}
+
+
 def test_a_score_moves_towards_the_mean_of_the_judges(engine):
     add(engine, ItemRecord(item=make_item("x")))
     assert annotators._closeness("score", 3, [4, 5]) > annotators._closeness("score", 1, [4, 5])
