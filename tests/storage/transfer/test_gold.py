@@ -137,11 +137,18 @@ label_sets = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sa
 verdict_sets = st.dictionaries(st.integers(0, 3), st.sampled_from([0, 1, 2]))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given_labels=label_sets, verdicts=verdict_sets)
-def test_verdicts_change_no_gold_unless_selected(given_labels, verdicts):
+@pytest.fixture(scope="module")
+def memory():
+    """A database for all examples, each of which has its own study."""
     engine = connect("sqlite://")
     upgrade(engine)
+    return engine
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_labels=label_sets, verdicts=verdict_sets)
+def test_verdicts_change_no_gold_unless_selected(memory, given_labels, verdicts):
+    engine = memory
     with writing(engine) as session:
         name = f"s{len(studies.names(session))}"
     items = [ItemRecord(item=make_item(f"item {n}")) for n in range(4)]

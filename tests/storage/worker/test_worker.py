@@ -51,13 +51,14 @@ def test_a_run_has_one_worker_at_a_time(engine, a_study):
         assert not runs.claim_run(session, run_id, "another")
 
 
-def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study):
+def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
     run_id = launch.create_run(engine, make_request(a_study, parallel=1))
 
     async def cancelling(ask):
         with writing(engine) as session:
             runs.cancel(session, run_id)
-        await asyncio.sleep(1.5)  # longer than the heartbeat
+        await asyncio.sleep(0.5)  # longer than the heartbeat
         return "1"
 
     run, progress = execute(engine, run_id, ScriptedModel(cancelling))
