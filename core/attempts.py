@@ -81,8 +81,12 @@ def ended_early(turn: Turn) -> bool:
 
 
 def read_again(ask: Ask, turn: Turn) -> Turn:
-    """Return a stored turn as the parsers of this version read its reply; `ask` is what it answers."""
-    if ended_early(turn):
+    """Return a stored turn as the parsers of this version read its reply; `ask` is what it answers.
+
+    A reply that was cut off or refused is not parsed. A turn that this version requests no value from, and an earlier
+    one did, stays as it was read.
+    """
+    if ended_early(turn) or (ask.answer is None and ask.read is None):
         return turn
     unread = with_reading(turn, ReadingReplaced(ask=0))
     try:

@@ -98,6 +98,12 @@ def test_a_complete_reply_is_read_again_and_a_cut_off_or_refused_one_is_not() ->
     assert read_again(ask, misread).reading is None
 
 
+def test_a_reading_stays_where_this_version_requests_no_value() -> None:
+    ask = Ask(speaker="a", step="choice", round=0, spec=Spec(model="m"), prompt="Discuss.")
+    turn = make_turn("a", "Final answer: 2", 2)
+    assert read_again(ask, turn) == turn
+
+
 def a_verdict(value: int | None) -> VerdictReached:
     return VerdictReached(verdict=Verdict(outcome="agreed", value=value))
 
