@@ -86,7 +86,7 @@ def read_again(ask: Ask, turn: Turn) -> Turn:
     A reply that was cut off or refused is not parsed. A turn that this version requests no value from, and an earlier
     one did, stays as it was read.
     """
-    if ended_early(turn) or (ask.answer is None and ask.read is None):
+    if ended_early(turn) or ask.answer is None:
         return turn
     unread = with_reading(turn, ReadingReplaced(ask=0))
     try:
