@@ -56,7 +56,6 @@ CRITIQUE = Criterion(
     rubric=REFERENCE_CRITIQUE.rubric,
     scale=SEVEN_POINT_SCALE,
 )
-CRITERIA = (REFERENCE_ANSWER, REFERENCE_CRITIQUE, AIU_EXTRACTION)
 
 
 def answer_target(item: str) -> Target:

@@ -102,19 +102,6 @@ def current(session: Session, study_id: int, target: Target, annotator: str) -> 
     return labels[-1] if labels and labels[-1].value is not None else None
 
 
-def reveal(session: Session, study_id: int, target: Target, annotator: str) -> list[Label]:
-    """Return other annotators' current labels, and record the view.
-
-    Raises Problem where the annotator has no label of the target.
-    """
-    name = annotators.normalize_name(annotator)
-    newest = {label.annotator: label for label in history(session, study_id, target)}
-    if name not in newest or newest[name].value is None:
-        raise Problem("Other annotators' labels are shown after your own.")
-    record_view(session, study_id, target, name)
-    return [label for other, label in newest.items() if other != name and label.value is not None]
-
-
 def record_view(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Record that the annotator saw opinions or others' labels of a target: later labels are not blind."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)

@@ -68,12 +68,6 @@ def history(session: Session, work: Work, before: str | None = None) -> Json:
     }
 
 
-def entry_tasks(session: Session, work: Work, found: Json) -> list[Task]:
-    """Return the tasks of a history, in their order there."""
-    numbers = [work.ids.decode("t", task["id"]) for task in found["tasks"]]
-    return find_tasks(session, work, [number for number in numbers if number is not None])
-
-
 def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
     has_target = row.type == "label" or row.target_id != task.id
     target = target_name(work, targets.get(session, row.target_id)) if has_target else ""

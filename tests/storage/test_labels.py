@@ -73,23 +73,11 @@ def test_true_and_one_differ_in_the_frame_and_in_gold(engine, a_study):
 
 
 def test_a_label_after_the_reveal_is_not_blind(engine, a_study):
-    save(engine, a_study, "bob", 2)
     assert save(engine, a_study, "ann", 1).blind
     with writing(engine) as session:
-        (others,) = labels.reveal(session, a_study.id, make_target(), "ann")
-    assert (others.annotator, others.value) == ("bob", 2)
+        labels.record_view(session, a_study.id, make_target(), "ann")
     assert not save(engine, a_study, "ann", 2).blind
     assert [label.blind for label in history(engine, a_study, annotator="ann")] == [True, False]
-
-
-def test_other_labels_are_revealed_only_after_ones_own(engine, a_study):
-    save(engine, a_study, "bob", 2)
-    with writing(engine) as session, pytest.raises(Problem, match="after your own"):
-        labels.reveal(session, a_study.id, make_target(), "ann")
-    save(engine, a_study, "ann", 1)
-    save(engine, a_study, "ann", None)
-    with writing(engine) as session, pytest.raises(Problem, match="after your own"):
-        labels.reveal(session, a_study.id, make_target(), "ann")
 
 
 def test_a_view_ends_blindness_on_its_target_only(engine, a_study):

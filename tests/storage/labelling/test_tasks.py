@@ -125,7 +125,8 @@ def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
     work = ann.work()
     with writing(engine) as session:
         found = undo.history(session, work)
-        tasks.add_reveals(session, work, found["tasks"], undo.entry_tasks(session, work, found))
+        shown = [find_task(session, work, task["id"]) for task in found["tasks"]]
+        tasks.add_reveals(session, work, found["tasks"], shown)
     assert found["tasks"][0]["targets"][0]["reveal"]["stances"]
     ann.label(found["tasks"][0], 2, base="1")
     assert [row.blind for row in stored(engine)] == [True, False]
