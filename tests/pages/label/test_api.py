@@ -1,6 +1,7 @@
 """The workbench's routes on the real application: who may ask, what is answered, what is refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -253,3 +254,11 @@ def test_an_unexpected_error_is_one_sentence_without_details(client, monkeypatch
     monkeypatch.setattr("storage.labelling.tasks.progress", fail)
     reply = client.get("session")
     assert (reply.status_code, "secret" in reply.text, "secret" in caplog.text) == (500, False, True)
+
+
+def test_a_label_is_not_confirmed_when_the_database_file_was_deleted(client):
+    task = client.tasks()[0]
+    Path(resources.engine().url.database).unlink()
+    reply = client.act(label(1, task))
+    assert (reply.status_code, reply.json()["error"]) == (503, "unavailable"), "the browser keeps it and sends it again"
+    assert "was deleted or replaced" in reply.json()["message"]
