@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     slow = [item for item in items if _is_slow(item)]
     config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in set(slow)]
+    items[:] = [item for item in items if not _is_slow(item)]
 
 
 def pytest_collection_finish() -> None:
