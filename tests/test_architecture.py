@@ -3,6 +3,7 @@
 import ast
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,16 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, top-level package) of every import, including those in functions and under TYPE_CHECKING."""
+@cache
+def imports(path: Path) -> list[tuple[int, str]]:
+    """Return (line, top-level package) of every import, including those in functions and under TYPE_CHECKING."""
+    packages: list[tuple[int, str]] = []
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+            packages += ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, "." if node.level else str(node.module).partition(".")[0]
+            packages.append((node.lineno, "." if node.level else str(node.module).partition(".")[0]))
+    return packages
 
 
 @pytest.mark.parametrize("layer", LAYERS)
