@@ -58,6 +58,8 @@ class Server:
         """The bodies of the latest requests."""
         self.heads: deque[str] = deque(maxlen=100)
         """Their request lines and headers."""
+        self.transports: set[asyncio.Transport] = set()
+        """The open connections."""
         self.connections = 0
         """The number of connections so far."""
         self.hung_up = 0
@@ -144,8 +146,10 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: asyncio.Transport = transport  # type: ignore[assignment]
         self.server.connections += 1
+        self.server.transports.add(self.transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.server.transports.discard(self.transport)
         if self.task and not self.task.done():
             self.server.hung_up += 1
             self.task.cancel()
@@ -239,6 +243,9 @@ async def serve(server: Server, port: int, ready: threading.Event, stop: asyncio
     ready.set()
     async with listening:
         await stop.wait()
+        for transport in tuple(server.transports):
+            transport.abort()  # a client of another process may still hold its connection
+        await asyncio.sleep(0)
 
 
 @contextmanager

@@ -58,7 +58,6 @@ function rationale(judge, names) {
   const value = judge.value === null ? `no judgement: ${judge.problem}` : names[String(judge.value)];
   box.append(element("div", "judgement", `${judge.name}: ${value}`));
   if (judge.evidence) box.append(element("div", "label", "Evidence"), element("div", "prose", judge.evidence));
-  if (judge.reasoning)
-    box.append(element("div", "label", judge.evidence ? "Reasoning" : "Reply"), element("div", "prose", judge.reasoning));
+  if (judge.reasoning) box.append(element("div", "label", "Reasoning"), element("div", "prose", judge.reasoning));
   return box;
 }

@@ -9,7 +9,6 @@ from core.critiques import Critique, aius_with_numbers, precision_target
 from core.formats.records import ItemRecord
 from core.items import Item, Response
 from core.labels import Target
-from core.llm import local_server
 from core.protocols.metacritique.settings import CritiqueJudge, Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
@@ -20,6 +19,7 @@ from storage.transfer import imports
 from storage.worker import launch
 from tests.browser.conftest import start
 from tests.browser.test_workbench import READY, press, saved, state
+from tests.openai_server import run_server
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
@@ -249,7 +249,6 @@ def test_on_a_phone_an_answer_needs_no_scrolling_and_shows_the_text_of_the_next_
     assert mark and side and 44 <= mark["y"] < side["y"]
 
 
-@pytest.mark.skipif(not local_server.is_installed(), reason="the local model is not installed")
 def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
     engine, _ = store
     critique = Critique(
@@ -267,12 +266,14 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
     imports.import_records(engine, "live", [ItemRecord(item=item)])
     with database.reading(engine) as session:
         study = studies.get(session, "live")
-    chosen = Settings(judges=(CritiqueJudge(name="local", spec=Spec(model="local", max_tokens=220)),), words=20)
-    launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
-    with database.reading(engine) as session:
-        (trace,) = traces.find(session, Filter(study.id))
-    page = visit(f"{served.address}/?study=live&trace={trace.id}")
-    page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)
-    page.locator(".entry .chip.true, .entry .chip.false").nth(1).wait_for(timeout=120_000)
+    with run_server() as model:
+        judge = CritiqueJudge(name="judge", spec=Spec(model="judge-1", address=model.address))
+        chosen = Settings(judges=(judge,), words=20)
+        launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
+        with database.reading(engine) as session:
+            (trace,) = traces.find(session, Filter(study.id))
+        page = visit(f"{served.address}/?study=live&trace={trace.id}")
+        page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)
+        page.locator(".entry .chip.true, .entry .chip.false").nth(1).wait_for(timeout=120_000)
     page.locator(".entry .line").first.click()
     page.locator(".rationale .label", has_text="Reasoning").first.wait_for()
