@@ -237,7 +237,7 @@ def test_critiques_are_rated_on_a_scale(bench, store, annotator) -> None:
 
 
 def test_on_a_phone_an_answer_needs_no_scrolling_and_shows_the_text_of_the_next_aiu(bench, store, annotator) -> None:
-    page = bench(viewport={"width": 390, "height": 844})
+    page = bench(item="moon", of="llm", viewport={"width": 390, "height": 844})
     for _ in range(3):
         page.locator("[role=radio]").first.tap()
         page.wait_for_timeout(150)
