@@ -168,7 +168,7 @@ def _may_download(study: Study) -> bool:
     elif st.button("Show the downloads", key="show_downloads"):
         with database.writing(resources.engine()) as session:
             views.record_study(session, study.id, annotator)
-        return True
+        st.rerun()  # a download would be cancelled when its button moves up
     return False
 
 
