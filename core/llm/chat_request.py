@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 from typing import Any
 
-from core.llm.local_server import is_local, limit_reasoning
+from core.llm.local_server import is_local, limit_lengths
 from core.llm.replies import valid_text
 from core.problems import PermanentFailure
 from core.trace import Ask, Spec
@@ -79,5 +79,5 @@ def response_format(ask: Ask) -> dict[str, Any] | None:
     if schema is None:
         return None
     if is_local(ask.spec):
-        schema = limit_reasoning(schema)
+        schema = limit_lengths(schema)
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}

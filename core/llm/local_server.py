@@ -33,6 +33,10 @@ process uses about 0.7 GB."""
 START_TIMEOUT = 60.0
 """Seconds for the model to load."""
 
+MAX_LISTED = 8
+LISTED_TEXT = {"minLength": 3, "maxLength": 160}
+"""The longest list that the local model is asked for, and the length of each text in it, in characters."""
+
 _lock = threading.Lock()
 _running: list[tuple[str, Any]] = []
 """The address and the server object, which has to be referenced as long as it runs."""
@@ -48,13 +52,20 @@ def is_installed() -> bool:
     return _weights_path() is not None and importlib.util.find_spec("xllamacpp") is not None
 
 
-def limit_reasoning(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema with a maximum length of the reasoning: the model would write until its limit of tokens."""
-    properties = schema["properties"]
-    if REASONING not in properties:
-        return dict(schema)
-    reasoning = properties[REASONING] | {"minLength": 40, "maxLength": 400}
-    return {**schema, "properties": {**properties, REASONING: reasoning}}
+def limit_lengths(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema with maximum lengths of the reasoning and of lists: the model repeats itself until its limit
+    of tokens otherwise."""
+    properties = {name: _limited(name, field) for name, field in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
+def _limited(name: str, field: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field of a schema with its maximum length."""
+    if name == REASONING:
+        return {**field, "minLength": 40, "maxLength": 400}
+    if field.get("type") == "array":
+        return {"maxItems": MAX_LISTED, **field, "items": {**field["items"], **LISTED_TEXT}}
+    return dict(field)
 
 
 def start_server() -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.answers import Claims
 from core.llm import local_server
 from core.llm.client import Reply
 from core.problems import PermanentFailure
@@ -29,6 +30,25 @@ def test_the_replies_of_the_local_model_have_the_form_of_an_answer() -> None:
     reply = complete_ask(replace(ask, spec=spec, prompt=ask.request("json"), format="json"))
     assert isinstance(reply, Reply) and reply.finish == "stop"
     assert ask.answer is not None and ask.answer.parse(reply.text).rule == "json"
+
+
+@pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
+def test_the_local_model_lists_a_limited_number_of_claims() -> None:
+    answer = Claims()
+    ask = make_ask(None, model="local", max_tokens=900, timeout=120)
+    ask = replace(ask, answer=answer, prompt="List the claims of: The sea is salty, deep and blue.", format="json")
+    reply = complete_ask(ask)
+    assert isinstance(reply, Reply) and reply.finish == "stop"
+    assert 1 <= len(answer.parse(reply.text).value) <= local_server.MAX_LISTED
+
+
+def test_lists_and_reasoning_of_a_schema_are_limited_and_the_rest_is_unchanged() -> None:
+    schema = Claims().schema()
+    limited = local_server.limit_lengths(schema)
+    assert limited["properties"]["claims"]["maxItems"] == local_server.MAX_LISTED
+    assert limited["properties"]["claims"]["items"]["maxLength"] == 160
+    assert limited["properties"]["reasoning"]["maxLength"] == 400
+    assert limited["required"] == schema["required"] and "maxItems" not in schema["properties"]["claims"]
 
 
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
