@@ -116,7 +116,8 @@ def draw_app() -> None:
                 st.Page(PAGES / "setup" / "annotators.py", title="Annotators", icon=":material/group:"),
                 st.Page(PAGES / "setup" / "runs.py", title="Runs", icon=":material/play_circle:"),
             ],
-        }
+        },
+        expanded=True,
     )
     shell.draw_frame()
     try:
