@@ -18,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
+from commands import statistics
 from storage.database import connect
 from storage.transfer import samples
 from tests.paths import ROOT
@@ -229,7 +230,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "open_database", interrupt)
+    monkeypatch.setattr(statistics, "open_database", interrupt)
     result = run("agreement", "--study", "tour")
     assert (result.exit_code, result.stderr) == (2, "Interrupted. Everything that was stored is still there.\n")
 

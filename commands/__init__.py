@@ -1,0 +1,1 @@
+"""The commands of `cli.py`. Each module has the commands of one subject, as plain functions."""

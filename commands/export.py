@@ -1,0 +1,112 @@
+"""Export of gold labels, studies, replies and instruction-tuning data."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.output import print_result, progress_bar, with_progress
+from core.problems import Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.studies import Study
+
+
+def export(
+    study: StudyName,
+    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
+    judges: Annotated[
+        list[str] | None,
+        typer.Option(help="A run whose agreed verdicts are gold where nobody labelled; repeat it for several runs."),
+    ] = None,
+    judge_columns: Annotated[
+        bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
+    ] = False,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names in the gold.")
+    ] = False,
+    everything: Annotated[Path | None, typer.Option(help="Write the whole study to this JSON lines file.")] = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
+    ] = None,
+    turns: Annotated[
+        Path | None, typer.Option(help="Write every reply with its reading to this CSV file, or .jsonl file.")
+    ] = None,
+    every_sample: Annotated[
+        bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
+    written = [str(path) for path in (gold, everything, instructions, turns) if path is not None]
+    if not written:
+        raise Problem("Name a file to write: --gold, --turns FILE.csv, --everything or --instructions FILE.jsonl.")
+    engine = open_database(database)
+    source = find_study(engine, study)
+    if gold is not None:
+        write_gold(engine, source, gold, judges=judges or [], judge_columns=judge_columns, pseudonyms=pseudonyms)
+    if everything is not None:
+        write_study(engine, source, everything, quiet=as_json)
+    if instructions is not None:
+        write_instructions(engine, source, instructions, every_sample=every_sample)
+    if turns is not None:
+        write_turns(engine, source, turns)
+    print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+def write_gold(
+    engine: "Engine", study: "Study", path: Path, *, judges: Sequence[str], judge_columns: bool, pseudonyms: bool
+) -> None:
+    """Write the gold labels as CSV."""
+    from core.formats import gold
+    from core.formats.output import open_output
+    from storage.database import reading
+    from storage.transfer import GoldOptions, gold_rows, verdict_runs
+
+    options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
+    with reading(engine) as session, open_output(path) as stream:
+        columns = verdict_runs(session, study) if judge_columns else None
+        gold.write_csv(gold_rows(session, study, options), stream, columns)
+
+
+def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) -> None:
+    """Write the whole study as JSON lines, with a progress bar and a note on each protocol that is not installed."""
+    from core.formats import tiebreak
+    from core.formats.output import open_output
+    from storage import runs
+    from storage.database import reading
+    from storage.transfer import count_records, export_records
+
+    with reading(engine) as session:
+        for note in runs.uninstalled_protocol_notes(session, study.id):
+            typer.echo(f"{note} It is exported as it is stored.", err=True)
+    with progress_bar("Exporting", "records", quiet=quiet) as show, open_output(path) as stream:
+        tiebreak.write(with_progress(export_records(engine, study), count_records(engine, study), show), stream)
+
+
+def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sample: bool) -> None:
+    """Write the area chairs' analyses as JSON lines."""
+    from core.formats import instruction_tuning
+    from core.formats.output import open_output
+    from storage.transfer import instruction_examples
+
+    examples = instruction_examples(engine, study, every=every_sample)
+    first = next(examples, None)  # raises Problem if there are none, before a file is created
+    with open_output(path) as stream:
+        instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
+
+
+def write_turns(engine: "Engine", study: "Study", path: Path) -> None:
+    """Write every turn of a study, as JSON lines if the name of the file ends in .jsonl or .ndjson, else as CSV."""
+    from core.formats import turns as turn_file
+    from core.formats.output import open_output
+    from storage.transfer import turn_rows
+
+    write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
+    with open_output(path) as stream:
+        write(turn_rows(engine, study), stream)

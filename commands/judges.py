@@ -1,0 +1,88 @@
+"""Which judge can be used, and which system is better."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from commands.options import (
+    AbstentionPolicy,
+    Abstentions,
+    CriterionName,
+    DatabaseUrl,
+    Json,
+    Kind,
+    Reference,
+    ScenarioName,
+    StudyName,
+    find_study,
+    open_database,
+)
+from commands.output import format_table, print_result
+
+
+def judges(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    abstentions: Abstentions = AbstentionPolicy.error,
+    margin: Annotated[float, typer.Option(help="How far below the human ceiling a judge may be.")] = 0.05,
+    epsilon: Annotated[float, typer.Option(help="What the alternative-annotator test concedes to a judge.")] = 0.15,
+    min_coverage: Annotated[float, typer.Option(help="The share of targets that need a verdict.")] = 0.95,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print which judges can replace annotators. Every judge is compared on the same targets."""
+    from core.statistics.reports.recommendations import Rule, summarize
+    from storage.reports import judge_ranking
+
+    rule = Rule(min_coverage=min_coverage, margin=margin, epsilon=epsilon)
+    engine = open_database(database)
+    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
+    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
+    rows = judge_ranking.table(report)
+    text = f"{summarize(report.ranking)}\n{format_table(rows, 'No judge.')}"
+    print_result(rows, text, as_json)
+
+
+def compare(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    abstentions: Abstentions = AbstentionPolicy.error,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
+    from storage.reports import judge_ranking
+
+    engine = open_database(database)
+    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
+    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
+    rows = [asdict(comparison) for comparison in report.comparisons]
+    print_result(rows, format_table(rows, "There is only one judge."), as_json)
+
+
+def systems(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    judge: Annotated[str | None, typer.Option(help="Whose verdicts to use; '' for people alone.")] = None,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
+    from storage.reports import systems as report
+
+    engine = open_database(database)
+    result = report.report(
+        engine, find_study(engine, study), kind=kind, criterion=criterion, judge=judge, reference=reference
+    )
+    rows = [asdict(row) for row in result.rows]
+    heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
+    print_result(rows, f"{heading}\n{format_table(rows, 'No two systems were compared.')}", as_json)

@@ -1,0 +1,59 @@
+"""Options that several commands share, and the study that they name."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.studies import Study
+
+
+DatabaseUrl = Annotated[
+    str | None, typer.Option("--database", help="Database URL; else TIEBREAK_DATABASE_URL, else sqlite:///tiebreak.db.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
+StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
+        "decisions on its disputes. Without it gold, or the newest debate where people decided nothing."
+    ),
+]
+Kind = Annotated[
+    str | None, typer.Option(help="A kind of judgement, such as preference; else the one with most targets.")
+]
+CriterionName = Annotated[str | None, typer.Option("--criterion", help="Else the one with most targets, or all.")]
+ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this scenario.")]
+
+
+class AbstentionPolicy(StrEnum):
+    """What a target without a verdict counts as."""
+
+    error = "error"
+    excluded = "excluded"
+    tie = "tie"
+
+
+Abstentions = Annotated[AbstentionPolicy, typer.Option(help="What a target without a verdict counts as.")]
+
+
+def open_database(url: str | None) -> "Engine":
+    """Connect to the database, and migrate it to this version."""
+    from storage import database
+
+    engine = database.connect(database.database_url(url))
+    database.upgrade(engine)
+    return engine
+
+
+def find_study(engine: "Engine", name: str) -> "Study":
+    """Return the study called `name`."""
+    from storage import studies
+    from storage.database import reading
+
+    with reading(engine) as session:
+        return studies.get(session, name)

@@ -1,0 +1,78 @@
+"""What a command prints: a table or one JSON value, and progress on standard error."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import typer
+
+Record = TypeVar("Record")
+ShowProgress = Callable[[int, int], None]
+"""Called with the number of records that are done, and of all records."""
+LINE_SECONDS = 5.0
+"""Interval between two lines of progress where there is no terminal."""
+
+
+@contextmanager
+def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress]:
+    """Yield a function that shows progress on standard error: a bar on a terminal, else periodic lines."""
+    if quiet:
+        yield lambda done, total: None
+    elif not sys.stderr.isatty():
+        yield line_printer(label, unit)
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+            task = bar.add_task(label, total=None, rate="")
+
+            def show(done: int, total: int) -> None:
+                speed = bar.tasks[0].speed
+                bar.update(task, completed=done, total=total, rate=f"{speed:,.1f} {unit}/s" if speed else "")
+
+            yield show
+
+
+def line_printer(label: str, unit: str) -> ShowProgress:
+    """Return a function that prints progress as a line, at most one every LINE_SECONDS and one at the end."""
+    next_line = time.monotonic() + LINE_SECONDS
+
+    def show(done: int, total: int) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line or done >= total:
+            typer.echo(f"{label}: {done:,} of {total:,} {unit}", err=True)
+            next_line = time.monotonic() + LINE_SECONDS
+
+    return show
+
+
+def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> Iterator[Record]:
+    """Yield the records, and show how many are done after every hundred."""
+    done = 0
+    for done, record in enumerate(records, 1):
+        yield record
+        if done % 100 == 0:
+            show(done, max(total, done))
+    show(done, done)
+
+
+def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
+    """Return rows as a text table: floats with three decimals, None as a dash; `empty` where there are no rows."""
+    from tabulate import tabulate
+
+    if not rows:
+        return empty
+    # tabulate would turn names such as "007" and "1e3" into numbers.
+    names = [index for index, column in enumerate(rows[0]) if any(isinstance(row[column], str) for row in rows)]
+    cells = [list(row.values()) for row in rows]
+    return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names)
+
+
+def print_result(value: Any, sentence: str, as_json: bool) -> None:
+    """Print one JSON value, or the sentence or table."""
+    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)

@@ -1,0 +1,76 @@
+"""Replies that could not be read, and stored replies read again."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.output import format_table, print_result
+
+
+def unread(
+    study: StudyName,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only the replies of this judge.")] = None,
+    step: Annotated[str | None, typer.Option(help="Only the replies in this step, such as opinion.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Print the text of at most this many replies.")] = 20,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
+    from storage import unread as replies
+    from storage.database import reading
+    from storage.worker import find_run
+
+    engine = open_database(database)
+    source = find_study(engine, study)
+    run_id = None if run is None else find_run(engine, source, run).id
+    conditions = replies.UnreadFilter(source.id, run_id, judge, step)
+    with reading(engine) as session:
+        counts = [asdict(count) for count in replies.counts(session, conditions)]
+        found = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
+    lines = [format_table(counts, "Every reply could be read."), *(f"\n{format_reply(reply)}" for reply in found)]
+    print_result({"counts": counts, "replies": found}, "\n".join(lines), as_json)
+
+
+def format_reply(reply: Mapping[str, Any]) -> str:
+    """Return an unreadable reply with its place; control characters of its text are not sent to the terminal."""
+    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in reply["reply"])
+    place = f"{reply['run']} · {reply['item']} · {reply['judge']} · {reply['step']}, round {reply['round']}"
+    return f"{place} (trace {reply['trace']}): {reply['problem']}\n    " + text.strip().replace("\n", "\n    ")
+
+
+def reread(
+    study: StudyName,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Store the new readings, and the verdicts they lead to.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Apply the parsers of this version to stored replies. No model is called; without --apply nothing is stored.
+
+    A trace whose verdict would need new calls is listed, and left alone. Earlier readings stay stored.
+    """
+    from storage import readings
+
+    engine = open_database(database)
+    rereads = list(readings.reread_study(engine, find_study(engine, study), run=run, apply=apply))
+    changes = [
+        {**asdict(change), "outcome": trace.outcome, "needs_calls": trace.needs_calls}
+        for trace in rereads
+        for change in trace.changes
+    ]
+    skipped = [
+        {"trace_id": t.trace_id, "run": t.run, "item": t.item, "why": t.needs_calls} for t in rereads if t.needs_calls
+    ]
+    columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
+    applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
+    verb = "Stored" if apply else "Would change; add --apply to store"
+    parts = [format_table(applicable, "Every reply is read as before.")]
+    parts += [f"{verb}: {len(applicable)} readings."] if applicable else []
+    parts += ["Left alone, since the verdict would need new calls:", format_table(skipped, "")] if skipped else []
+    print_result({"applied": apply, "changes": changes, "left_alone": skipped}, "\n\n".join(parts), as_json)

@@ -1,0 +1,76 @@
+"""Runs of a protocol."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.output import print_result, progress_bar
+from core.problems import Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.runs import Progress, Run
+
+
+def run(
+    study: StudyName,
+    protocol: Annotated[str, typer.Option(help="The protocol, such as scaleeval.")] = "scaleeval",
+    settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run over the first items only, this many.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name; else that of the settings file.")] = None,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
+    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = 8,
+    ceiling: Annotated[float | None, typer.Option(min=0, help="Dollars at which the run stops.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the estimate.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
+    from storage.worker import (
+        ceiling_warning,
+        create_run,
+        estimate_run,
+        receivers_sentence,
+        request_from_file,
+        resume_run,
+    )
+
+    engine = open_database(database)
+    if resume is not None:
+        run_id = resume_run(engine, find_study(engine, study), resume)
+    else:
+        options = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "limit": limit}
+        request = request_from_file(engine, find_study(engine, study), protocol, settings, name, **options)
+        estimate = estimate_run(engine, request)
+        if dry_run:
+            return print_result(asdict(estimate), f"{estimate.summary()}\n{receivers_sentence(request)}", as_json)
+        sentences = (estimate.summary(), receivers_sentence(request), ceiling_warning(request, estimate))
+        typer.echo("\n".join(filter(None, sentences)), err=True)
+        run_id = create_run(engine, request)
+    ended, progress = execute(engine, run_id, quiet=as_json)
+    state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
+    print_result(state | asdict(progress), progress.summary(), as_json)
+    if ended.state != "finished" or progress.failed:
+        raise Problem(ended.problem or f"The run is not complete; continue with --resume {ended.name!r}.")
+
+
+def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":
+    """Execute a run until it ends, with a progress bar on a terminal, else with a line for each change."""
+    import asyncio
+
+    from storage.worker import execute_here
+
+    with progress_bar("Running", "traces", quiet=quiet or not sys.stderr.isatty()) as show:
+
+        def report(_: "Run", progress: "Progress") -> None:
+            if not quiet and not sys.stderr.isatty():
+                typer.echo(progress.summary(), err=True)
+            show(progress.done + progress.failed, progress.traces)
+
+        return asyncio.run(execute_here(engine, run_id, report))

@@ -1,0 +1,111 @@
+"""Agreement, alignment, weights and critiques."""
+
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
+from commands.output import format_table, print_result
+
+
+class AgreementSplit(StrEnum):
+    """How the rows of the agreement are split."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+    raters = "raters"
+
+
+class AlignmentSplit(StrEnum):
+    """How the rows of the alignment are split."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+
+
+def agreement(
+    study: StudyName,
+    by: Annotated[AgreementSplit, typer.Option(help="Split the rows.")] = AgreementSplit.all,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
+    from storage.reports import agreement as report
+
+    engine = open_database(database)
+    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value)]
+    print_result(rows, format_table(rows, "No labels yet."), as_json)
+
+
+def alignment(
+    study: StudyName,
+    by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each judge's alignment with a reference. The column `reference` has the sources of its values."""
+    from storage.reports import alignment as report
+
+    engine = open_database(database)
+    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value, reference=reference)]
+    print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
+
+
+def weights(
+    study: StudyName,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Compare only this many heaviest aspects, by Fagin's K^(1/2).")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
+    from core.statistics.reports.weight_distances import rank_distance, top_k_distance
+    from storage.reports import weights as report
+
+    engine = open_database(database)
+    measure = rank_distance if top is None else top_k_distance(top)
+    rows = [
+        {
+            "rater_a": row.rater_a,
+            "rater_b": row.rater_b,
+            "distance": row.distance.value,
+            "low": row.distance.low,
+            "high": row.distance.high,
+            "distance_undefined_as_zero": row.distance_undefined_as_zero,
+            "items": row.units,
+            "undefined": row.undefined,
+        }
+        for row in report.rows(engine, find_study(engine, study), measure)
+    ]
+    print_result(rows, format_table(rows, "No weights yet."), as_json)
+
+
+def critiques(
+    study: StudyName,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Compare two critiques by models, by F1.")] = False,
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="Compare each judge with the gold labels.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
+    from storage.reports import critiques as report
+
+    engine = open_database(database)
+    board = report.leaderboard(engine, find_study(engine, study))
+    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
+    columns = [
+        {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
+        for row in rows
+    ]
+    print_result(rows, format_table(columns, "No critique has been judged yet."), as_json)
+
+
+def format_cell(name: str, cell: Any) -> Any:
+    """Return the cell of a table; a range, such as what unreadable replies can change, as text."""
+    return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell

@@ -1,0 +1,53 @@
+"""Import of files, and backup of the database."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from commands.options import DatabaseUrl, Json, StudyName, open_database
+from commands.output import print_result, progress_bar
+from core.formats.registry import FORMAT_NAMES
+from core.problems import Problem
+
+
+def import_file(
+    path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
+    study: StudyName,
+    format: Annotated[
+        str | None, typer.Option(help=f"The format; else it is detected. One of {FORMAT_NAMES}: see docs/formats.md.")
+    ] = None,
+    map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Import a file into a study. A second import adds nothing; a file with an error is refused whole."""
+    from core.formats.mapping import mapping
+    from core.formats.registry import detect_format, read_records, report_files
+    from core.formats.text import recording_reads
+    from storage.transfer import import_records
+
+    records = read_records(path, format, mapping.load_mapping(map) if map else None)
+    with progress_bar("Importing", "records", quiet=as_json) as show, recording_reads() as opened:
+        counts = import_records(open_database(database), study, records, show)
+    files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
+    lines = [f"  {one.file}: {'read' if one.read else f'not read, {one.reason}'}" for one in files]
+    result = asdict(counts) | {"study": study} | ({"files": [asdict(one) for one in files]} if files else {})
+    print_result(result, "\n".join([f"{study}: {counts.summary()}", *lines]), as_json)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The new file: a SQLite database, or an archive for pg_restore.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the database to a new file. The database can be in use during the copy."""
+    from storage import database as databases
+    from storage.backup import back_up
+
+    engine = databases.connect(databases.database_url(database))
+    if databases.is_empty(engine):
+        raise Problem("There is nothing to back up: the database has no tables.")
+    back_up(engine, file)
+    print_result({"written": [str(file)]}, f"Wrote {file}", as_json)
