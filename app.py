@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from pages.label import api
 from pages.parts import readiness
 from pages.parts.request_guard import RequestGuard, allowed_hosts
@@ -54,8 +54,8 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
     try:
         resources.prepare_database()
-    except Problem as problem:
-        raise SystemExit(str(problem)) from None
+    except TiebreakError as error:
+        raise SystemExit(str(error)) from None
     worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     try:
@@ -122,7 +122,7 @@ def draw_app() -> None:
     shell.draw_frame()
     try:
         page.run()
-    except (Problem, DBAPIError) as error:
+    except (TiebreakError, DBAPIError) as error:
         show_error(error)
 
 
@@ -131,7 +131,7 @@ def show_error(error: Exception) -> bool:
 
     Streamlit calls it for exceptions in fragments and callbacks. Returns True: the error is handled.
     """
-    if isinstance(error, Problem):
+    if isinstance(error, TiebreakError):
         st.error(escape_markdown(str(error)), icon=":material/error:")
     elif isinstance(error, DBAPIError):
         logging.getLogger("tiebreak").error("The database reported an error to a page.", exc_info=error)

@@ -28,10 +28,10 @@ from core.answers import (
     Truth,
     Weights,
 )
+from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
 from core.labels import Kind, Opinion, Scale, Target, Value
-from core.problems import Problem, Unreadable
 from core.protocols import Judge, Protocol
 from core.protocols.conformance import check_protocol
 from core.templates import Material, Templates, render
@@ -72,9 +72,11 @@ __all__ = [
     "Study",
     "Target",
     "Templates",
+    "TiebreakError",
     "Truth",
     "Turn",
     "Unreadable",
+    "UnreadableReply",
     "Value",
     "Verdict",
     "Weights",
@@ -84,13 +86,17 @@ __all__ = [
     "render",
 ]
 
+# The former names of these exceptions; existing plug-ins raise and catch them.
+Problem = TiebreakError
+Unreadable = UnreadableReply
+
 By = Literal["all", "scenario", "criterion", "raters"]
 
 
 def open(url: str | None = None) -> "Database":
     """Open a database and migrate it to this version; without `url`, the one that the app and the command line use.
 
-    Raises Problem where it cannot be reached.
+    Raises TiebreakError if it cannot be reached.
     """
     from storage import database
 
@@ -114,7 +120,7 @@ class Database:
             return studies.names(session)
 
     def study(self, name: str) -> "Study":
-        """The study called `name`; raises Problem where there is none."""
+        """The study called `name`; raises TiebreakError if there is none."""
         from storage import studies
         from storage.database import reading
 

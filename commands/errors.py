@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from core.problems import Problem
+from core.errors import TiebreakError
 
 INTERRUPTED = 130
 """The exit code by which Typer reports Ctrl+C."""
@@ -29,7 +29,7 @@ class ErrorFormattingGroup(TyperGroup):
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         try:
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
-        except (Problem, typer.TyperException) as error:
+        except (TiebreakError, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
         except Exception as error:
             exit_with_error(database_sentence(error))

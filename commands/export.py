@@ -8,7 +8,7 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
 from commands.output import print_result, progress_bar, with_progress
-from core.problems import Problem
+from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -45,7 +45,7 @@ def export(
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
     written = [str(path) for path in (gold, everything, instructions, turns) if path is not None]
     if not written:
-        raise Problem("Name a file to write: --gold, --turns FILE.csv, --everything or --instructions FILE.jsonl.")
+        raise TiebreakError("Name an output file: --gold, --turns FILE.csv, --everything or --instructions FILE.jsonl.")
     engine = open_database(database)
     source = find_study(engine, study)
     if gold is not None:
@@ -96,7 +96,7 @@ def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sa
     from storage.transfer import instruction_examples
 
     examples = instruction_examples(engine, study, every=every_sample)
-    first = next(examples, None)  # raises Problem if there are none, before a file is created
+    first = next(examples, None)  # raises TiebreakError if there are none, before a file is created
     with open_output(path) as stream:
         instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
 

@@ -9,7 +9,7 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
 from commands.output import print_result, progress_bar
-from core.problems import Problem
+from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -57,7 +57,7 @@ def run(
     state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
     print_result(state | asdict(progress), progress.summary(), as_json)
     if ended.state != "finished" or progress.failed:
-        raise Problem(ended.problem or f"The run is not complete; continue with --resume {ended.name!r}.")
+        raise TiebreakError(ended.problem or f"The run is not complete; continue with --resume {ended.name!r}.")
 
 
 def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":

@@ -8,8 +8,8 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, open_database
 from commands.output import print_result, progress_bar
+from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
-from core.problems import Problem
 
 
 def import_file(
@@ -48,6 +48,6 @@ def backup(
 
     engine = databases.connect(databases.database_url(database))
     if databases.is_empty(engine):
-        raise Problem("There is nothing to back up: the database has no tables.")
+        raise TiebreakError("There is nothing to back up: the database has no tables.")
     back_up(engine, file)
     print_result({"written": [str(file)]}, f"Wrote {file}", as_json)

@@ -14,9 +14,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from core.critiques import Aiu, Critique
+from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
-from core.problems import Problem
 
 AiuText = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
 
@@ -117,11 +117,11 @@ class EditedAius:
         return {aiu.id: aiu for critique in self.critiques for aiu in critique.aius or ()}
 
     def critique_of(self, aiu: str) -> Critique:
-        """The critique that contains an AIU; raises Problem when an edit has replaced the AIU."""
+        """The critique that contains an AIU; raises TiebreakError when an edit has replaced the AIU."""
         for critique in self.critiques:
             if any(current.id == aiu for current in critique.aius or ()):
                 return critique
-        raise Problem("This AIU was changed in the meantime. Review it again.")
+        raise TiebreakError("This AIU was changed in the meantime. Review it again.")
 
 
 def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
@@ -130,7 +130,7 @@ def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
     for edit in sorted(active_edits(edits), key=lambda edit: edit.number):
         try:
             state = apply_edit(state, edit)
-        except Problem:
+        except TiebreakError:
             continue  # an undo removed the AIU that this edit changes
     return state
 
@@ -145,7 +145,7 @@ def active_edits(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def validate_change(item: Item, edits: Sequence[Edit], change: Change) -> None:
-    """Raise Problem when a change cannot be applied after `edits`."""
+    """Raise TiebreakError when a change cannot be applied after `edits`."""
     state = apply_edits(item, edits)
     trial = Edit(number=len(edits) + 1, annotator="", change=change)
     if isinstance(change, Undo):
@@ -156,20 +156,20 @@ def validate_change(item: Item, edits: Sequence[Edit], change: Change) -> None:
 
 
 def _validate_undo(before: set[int], after: set[int], edits: Sequence[Edit], change: Undo) -> None:
-    """Raise Problem unless an undo removes one edit from those in effect, or restores the one that it undid."""
+    """Raise TiebreakError unless an undo removes one edit from those in effect, or restores the one that it undid."""
     undone = next((edit.change for edit in edits if edit.number == change.edit), None)
     if isinstance(undone, Undo):
         if after != before | {undone.edit} or undone.edit in before:
-            raise Problem("The AIUs were changed since, so this edit cannot be restored.")
+            raise TiebreakError("The AIUs were changed since, so this edit cannot be restored.")
         return
     if change.edit not in before:
-        raise Problem("This edit is no longer in effect, so it cannot be undone.")
+        raise TiebreakError("This edit is no longer in effect, so it cannot be undone.")
     if before - after != {change.edit}:
-        raise Problem("A later edit builds on this one: undo that one first.")
+        raise TiebreakError("A later edit builds on this one: undo that one first.")
 
 
 def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
-    """Return the state after one more edit; raises Problem when an AIU it changes does not exist."""
+    """Return the state after one more edit; raises TiebreakError when an AIU it changes does not exist."""
     edited = replace(state, applied=(*state.applied, edit.number))
     match edit.change:
         case Split(aiu=aiu, into=pieces):
@@ -182,7 +182,7 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
         case Add(critique=critique, piece=piece):
             return _add_aiu(edited, critique, piece, f"{critique}.e{edit.number}")
         case NotAtomic(aiu=aiu, on=on):
-            state.critique_of(aiu)  # raises Problem when the AIU was replaced
+            state.critique_of(aiu)  # raises TiebreakError when the AIU was replaced
             return replace(edited, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})
         case Adopt(critiques=critiques, answer=answer):
             return _adopt(edited, critiques, answer)
@@ -195,7 +195,7 @@ def _replace_aius(
     """Replace AIUs of one critique by new ones, at the position of the first."""
     critique = state.critique_of(old[0])
     if len(set(old)) < len(old) or any(state.critique_of(aiu) is not critique for aiu in old):
-        raise Problem("Only different AIUs of one critique can be merged.")
+        raise TiebreakError("Only different AIUs of one critique can be merged.")
     new = [
         Aiu(id=f"{critique.id}{ending}", text=piece.text.strip(), at=piece.at)
         for piece, ending in zip(pieces, id_endings, strict=False)
@@ -212,7 +212,7 @@ def _replace_aius(
 
 def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedAius:
     if all(current.id != critique for current in state.critiques):
-        raise Problem(f"There is no critique {critique!r} here.")
+        raise TiebreakError(f"There is no critique {critique!r} here.")
     aiu = Aiu(id=id, text=piece.text.strip(), at=piece.at)
     return replace(_change_aius(state, critique, lambda aius: (*aius, aiu)), origins=state.origins | {id: ()})
 

@@ -126,7 +126,7 @@ def find_flips(weights: Weights, scores: Sequence[Scores], aspect: str) -> list[
 
 
 def _crossing(at_zero: Weights, at_total: Weights, best: Scores, other: Scores) -> float | None:
-    """Return the weight in percent at which two responses are equal; None where no weight from 0 to 100 is.
+    """Return the weight in percent at which two responses are equal; None if no weight from 0 to 100 is.
 
     `at_zero` and `at_total` are the weightings with the aspect at 0 % and at 100 %.
     """

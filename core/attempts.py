@@ -5,8 +5,8 @@ from typing import Any
 
 from core.answers import Format
 from core.answers.statements import spoken_text
+from core.errors import UnreadableReply
 from core.llm.client import Reply
-from core.problems import Unreadable
 from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
 
 _INCOMPLETE = {
@@ -37,7 +37,7 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
 
 
 def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
-    """Return the event that announces a second attempt; None where there is none.
+    """Return the event that announces a second attempt; None if there is none.
 
     A refusal would only be repeated. A cut-off reply needs more tokens, as far as the settings allow.
     """
@@ -70,7 +70,7 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
         return turn.model_copy(update={"problem": _INCOMPLETE[reply.finish].format(limit=sent.spec.max_tokens)})
     try:
         return turn.model_copy(update=_reading(sent, reply.text))
-    except Unreadable as error:
+    except UnreadableReply as error:
         return turn.model_copy(update={"problem": str(error)})
 
 
@@ -91,15 +91,15 @@ def read_again(ask: Ask, turn: Turn) -> Turn:
     unread = with_reading(turn, ReadingReplaced(ask=0))
     try:
         return unread.model_copy(update=_reading(ask, turn.reply))
-    except Unreadable as error:
+    except UnreadableReply as error:
         return unread.model_copy(update={"problem": str(error)})
 
 
 def _reading(ask: Ask, text: str) -> dict[str, Any]:
-    """Return the fields of a turn that say what was read, and where; raises Unreadable."""
+    """Return the fields of a turn that say what was read, and where; raises UnreadableReply."""
     if ask.answer is None:
         if not spoken_text(text):
-            raise Unreadable("the reply is empty")
+            raise UnreadableReply("the reply is empty")
         return {}
     reading = ask.answer.parse(text)
     return {"reading": ask.value(reading.value), "reading_rule": reading.rule, "reading_span": reading.span}

@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, flipped: bool = False) -> float | None:
-    """Return the contention of opinions on one target; None where none can be read.
+    """Return the contention of opinions on one target; None if none can be read.
 
     Scores, which are numbers on a `scale`: their range divided by the length of the scale. Everything else: one minus
     the share of the most frequent value, divided by its largest possible value 1 - 1/n, so that n different values
@@ -40,7 +40,7 @@ def verdict_contention(verdict: Verdict) -> float | None:
     """Return the contention of a verdict: its own, else the largest of its targets by their last opinions.
 
     Verdicts of earlier versions and imported ones have none of their own. It is computed where a target has two last
-    opinions or more that are not numbers on a scale, which is not stored with them; None where there is no such target.
+    opinions or more that are not numbers on a scale, which is not stored with them; None if there is no such target.
     """
     if verdict.contention is not None:
         return verdict.contention
@@ -58,7 +58,7 @@ def is_disputed(contention: float | None, threshold: float) -> bool:
 
 
 def scale_length(scale: Scale | None) -> float | None:
-    """The distance between the ends of a numeric scale; None where the scale has no numeric ends."""
+    """The distance between the ends of a numeric scale; None if the scale has no numeric ends."""
     if scale is None or scale.level == "nominal":
         return None
     levels = [value for value in scale.categories if isinstance(value, int | float) and not isinstance(value, bool)]

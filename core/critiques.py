@@ -29,7 +29,7 @@ class Aiu(Frozen):
     id: PartName = Field(min_length=1)
     text: str = Field(min_length=1)
     at: tuple[int, int] | None = None
-    """Its span in the critique's text as character offsets, the end excluded; None where it was not marked."""
+    """Its span in the critique's text as character offsets, the end excluded; None if it was not marked."""
 
 
 class Critique(Frozen):
@@ -43,7 +43,7 @@ class Critique(Frozen):
     role: CritiqueRole = "hypothesis"
     text: str
     aius: tuple[Aiu, ...] | None = None
-    """None where they have not been extracted yet; () where the critique has none."""
+    """None if they have not been extracted yet; () where the critique has none."""
     of: int = Field(default=1, ge=1)
     """The number of the response it is about, from 1."""
 
@@ -81,7 +81,7 @@ def aius_with_numbers(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
 
 
 def first_duplicate_id(critiques: Sequence[Critique]) -> str | None:
-    """Return the first id that two critiques, or two AIUs, of an item share; None where all are unique."""
+    """Return the first id that two critiques, or two AIUs, of an item share; None if all are unique."""
     seen: set[tuple[str, str]] = set()
     for kind, id in _ids(critiques):
         if (kind, id) in seen:
@@ -91,7 +91,7 @@ def first_duplicate_id(critiques: Sequence[Critique]) -> str | None:
 
 
 def reference_critique(critiques: Iterable[Critique]) -> Critique | None:
-    """Return the reference critique; None where there is none."""
+    """Return the reference critique; None if there is none."""
     return next((critique for critique in critiques if critique.role == "reference"), None)
 
 
@@ -119,7 +119,7 @@ def critique_targets(item: str, critique: Critique, reference: Critique | None) 
 
 @dataclass(frozen=True)
 class CritiqueScore:
-    """A critique's precision, recall and F1, from 0 to 1; None where undefined."""
+    """A critique's precision, recall and F1, from 0 to 1; None if undefined."""
 
     precision: float | None
     recall: float | None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from core.answers import Answer, Reading
 from core.attempts import first_request
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 from core.templates import Material, render
 from core.trace import Ask, Spec, Turn
 
@@ -41,7 +41,7 @@ class Extracted(Answer[Any]):
 
     def parse(self, reply: str) -> Reading[Any]:
         if NOT_STATED in reply.upper():
-            raise Unreadable("the extractor reports that the reply states no value")
+            raise UnreadableReply("the extractor reports that the reply states no value")
         return self.answer.parse(reply)
 
     def shortest(self) -> Any:

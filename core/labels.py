@@ -118,7 +118,7 @@ class Opinion(Frozen):
     judge: str
     stage: Literal["first", "last", "verdict"]
     value: Value | None
-    """None where there is none, for the reason in `problem`."""
+    """None if there is none, for the reason in `problem`."""
     criterion: str = ""
     part: str = ""
     problem: str = ""
@@ -172,7 +172,7 @@ def judges_gold(target: Target, verdicts: Sequence[Value]) -> Gold:
 
 
 def majority_value(values: Sequence[Value]) -> Value | None:
-    """Return the value of more than half; None where there is none."""
+    """Return the value of more than half; None if there is none."""
     counts = Counter(map(_hashable, values))
     value, count = counts.most_common(1)[0] if counts else (None, 0)
     return _from_hashable(value) if count * 2 > len(values) else None

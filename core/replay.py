@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.attempts import describe_difference
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.trace import Ask, Event, Flow, Turn, TurnCompleted, Verdict, current_events
 
 Reread = Callable[[int, Ask, Turn], Turn]
 """(number of the ask, ask, stored turn) -> the turn with the reading to use."""
 
 
-class NeedsCalls(Problem):
+class NeedsCalls(TiebreakError):
     """The verdict cannot be computed from the stored replies; the message says why."""
 
 

@@ -18,10 +18,10 @@ from core.attempts import (
     plan_second_attempt,
     second_request,
 )
+from core.errors import PermanentFailure, RunStopped, TemporaryFailure, TiebreakError, UnsupportedSchema
 from core.extraction import can_extract, extraction_ask
 from core.llm.client import Model, Reply, Sampler
 from core.llm.limits import Limits
-from core.problems import PermanentFailure, Problem, RunStopped, SchemaRefused, TemporaryFailure
 from core.trace import (
     Ask,
     CallFailed,
@@ -45,7 +45,7 @@ Record = Callable[[Event], Awaitable[None]]
 """Stores an event and returns once it is stored. Called concurrently by the asks of one round."""
 
 
-class _TraceCannotContinue(Problem):
+class _TraceCannotContinue(TiebreakError):
     """Ends the trace without a verdict."""
 
 
@@ -70,8 +70,8 @@ async def run_flow(
         return await _TraceRunner(model, record, known, limits or Limits(), extractor).run(flow)
     except RunStopped:
         raise
-    except Problem as problem:
-        await record(TraceFailed(problem=str(problem)))
+    except TiebreakError as error:
+        await record(TraceFailed(problem=str(error)))
         return None
     finally:
         flow.close()
@@ -219,17 +219,17 @@ class _TraceRunner:
         limit = self.limits.concurrency_limit(ask.spec)
         try:
             return await self.with_retries(number, ask, lambda: attempt("text" if limit.text_only else preferred))
-        except SchemaRefused as refusal:
+        except UnsupportedSchema as refusal:
             limit.text_only = True
             await self.record(CallFailed(ask=number, speaker=ask.speaker, problem=str(refusal), wait=0.0))
         return await self.with_retries(number, ask, lambda: attempt("text"))
 
     async def with_retries(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of a call, retried after temporary failures; raises SchemaRefused."""
+        """Return the result of a call, retried after temporary failures; raises UnsupportedSchema."""
         for failures in range(1, self.limits.max_tries + 1):
             try:
                 return await call()
-            except SchemaRefused:
+            except UnsupportedSchema:
                 raise
             except TemporaryFailure as error:
                 await self.handle_failure(number, ask, error, self.limits.wait_before_retry(failures, error))
@@ -251,7 +251,7 @@ class _TraceRunner:
         async with self.limits.acquire(ask):
             try:
                 replies = await model.sample(ask)
-            except SchemaRefused:
+            except UnsupportedSchema:
                 raise
             except PermanentFailure:
                 replies = []
@@ -286,7 +286,7 @@ class _SampleBatch:
         self._replies: asyncio.Task[tuple[Ask, list[Reply]]] | None = None
 
     async def reply(self, number: int) -> tuple[Ask, Reply] | None:
-        """Return what was sent and the reply for one ask of the batch; None where the call returned too few."""
+        """Return what was sent and the reply for one ask of the batch; None if the call returned too few."""
         if self._replies is None:  # the first ask of the batch makes the call, the others wait for it
             self._replies = asyncio.ensure_future(self._request())
         sent, replies = await self._replies
@@ -316,4 +316,4 @@ def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdi
 
 def _priority(error: BaseException) -> int:
     """Order the errors of one round, most important first: bugs, then failed calls, then a clean stop."""
-    return 2 if isinstance(error, RunStopped) else 1 if isinstance(error, Problem) else 0
+    return 2 if isinstance(error, RunStopped) else 1 if isinstance(error, TiebreakError) else 0

@@ -17,7 +17,7 @@ class Stance:
     value: Value | None
     problem: str
     previous_value: Value | None
-    """The judge's last readable value before this one; None where there is none."""
+    """The judge's last readable value before this one; None if there is none."""
 
     @property
     def changed(self) -> bool:

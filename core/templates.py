@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
-from core.problems import Problem
+from core.errors import TiebreakError
 
 Templates = Mapping[str, str]
 """Template name -> text with blanks."""
@@ -61,26 +61,28 @@ def load_templates(folder: Path) -> Templates:
 
 
 def replace_templates(protocol: str, templates: Templates, replacements: Mapping[str, str]) -> dict[str, str]:
-    """Return `templates` with a study's own texts in place; raises Problem for an unknown name."""
+    """Return `templates` with a study's own texts in place; raises TiebreakError for an unknown name."""
     unknown = sorted(replacements.keys() - templates.keys())
     if unknown:
-        raise Problem(f"{protocol} has no prompt called {unknown[0]!r}; it has {', '.join(sorted(templates))}.")
+        raise TiebreakError(f"{protocol} has no prompt called {unknown[0]!r}; it has {', '.join(sorted(templates))}.")
     return dict(templates) | dict(replacements)
 
 
 def render(templates: Templates, name: str, **values: object) -> str:
-    """Fill the template `name`; raises Problem for a blank without a value, and where required material is left out.
+    """Fill the template `name`; raises TiebreakError for a blank without a value or missing required material.
 
     A value is text, a Material, or a sequence of Materials, which are separated by blank lines. All tags of a prompt
     have the same suffix where a Material contains one of them, so that no text can end its own fence or open another.
     """
     if name not in templates:
-        raise Problem(f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?")
+        raise TiebreakError(
+            f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?"
+        )
     template, blanks = _parsed(name, templates[name])
     if unknown := sorted(blanks - values.keys() - {"answer"}):
-        raise Problem(f'The prompt "{name}" has the blank ${unknown[0]}, and nothing fills it.')
+        raise TiebreakError(f'The prompt "{name}" has the blank ${unknown[0]}, and nothing fills it.')
     if left_out := sorted(blank for blank, value in values.items() if blank not in blanks and _is_required(value)):
-        raise Problem(f'The prompt "{name}" leaves out ${left_out[0]}, which it has to contain.')
+        raise TiebreakError(f'The prompt "{name}" leaves out ${left_out[0]}, which it has to contain.')
     suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
@@ -100,10 +102,10 @@ def blanks(text: str) -> frozenset[str]:
 
 
 def check_template(name: str, text: str, allowed: Collection[str]) -> None:
-    """Raise Problem for a template that is empty, or has a blank that is not one of `allowed`."""
+    """Raise TiebreakError for a template that is empty, or has a blank that is not one of `allowed`."""
     render({name: text}, name, **dict.fromkeys(allowed, ""))
     if not text.strip():
-        raise Problem(f'The prompt "{name}" is empty.')
+        raise TiebreakError(f'The prompt "{name}" is empty.')
 
 
 def fence(material: Material, suffix: str = "") -> str:
@@ -122,7 +124,7 @@ def _is_required(value: object) -> bool:
 
 
 def _materials(value: object) -> Sequence[Material] | None:
-    """Return the Materials of a value; None where it is text."""
+    """Return the Materials of a value; None if it is text."""
     if isinstance(value, Material):
         return [value]
     return value if isinstance(value, tuple | list) else None
@@ -148,5 +150,5 @@ def _sections(first: str, text: str) -> dict[str, str]:
 def _parsed(name: str, text: str) -> tuple[Template, frozenset[str]]:
     template = Template(text)
     if not template.is_valid():
-        raise Problem(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
+        raise TiebreakError(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
     return template, frozenset(template.get_identifiers())

@@ -91,7 +91,8 @@ class Ask:
     """What the judge is asked for: the instruction, the JSON schema, the second request and the parser. None asks for a
     contribution in which nothing is read."""
     value: Callable[[Any], Value] = unchanged
-    """Maps what a reply states to the item's own terms, such as its own order of responses; may raise Unreadable."""
+    """Maps what a reply states to the item's own terms, such as its own order of responses; may raise
+    UnreadableReply."""
     format: Format = "text"
     """The format in which the answer is requested. The runner sets it from the model and its settings."""
     history: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ class Ask:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema of the answer; None where it is requested as text."""
+        """The JSON schema of the answer; None if it is requested as text."""
         return self.answer.schema() if self.answer is not None and self.format == "json" else None
 
 
@@ -177,7 +178,7 @@ class Verdict(Frozen):
     reason: str = ""
     opinions: tuple[Opinion, ...] = ()
     contention: float | None = Field(default=None, exclude_if=lambda contention: contention is None)
-    """How far the opinions are apart, from 0 to 1 (`core.contention`); None where it was not computed."""
+    """How far the opinions are apart, from 0 to 1 (`core.contention`); None if it was not computed."""
 
 
 def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -216,7 +217,7 @@ class ReplyUnreadable(Frozen):
     ask: int
     turn: Turn
     max_tokens: int | None = Field(default=None, exclude_if=lambda limit: limit is None)
-    """The limit of the second attempt, where the first reply was cut off: it repeats the prompt. None where the second
+    """The limit of the second attempt, where the first reply was cut off: it repeats the prompt. None if the second
     attempt states in the conversation why the reply was not readable."""
 
 

@@ -10,9 +10,9 @@ from sqlmodel import col
 
 from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change
 from core.critiques import hypothesis_critiques, reference_critique
+from core.errors import TiebreakError
 from core.formats.records import AiuEditRecord
 from core.items import Item
-from core.problems import Problem
 from core.protocols import registry
 from core.protocols.metacritique.protocol import replay_turns
 from core.protocols.metacritique.settings import Settings
@@ -24,7 +24,7 @@ from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, 
 
 
 def save_edit(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
-    """Add an edit; raises Problem where it does not apply to the current AIUs."""
+    """Add an edit; raises TiebreakError if it does not apply to the current AIUs."""
     studies.lock(session, study_id)
     edits = history(session, study_id, item)
     validate_change(items.get(session, study_id, item), edits, change)
@@ -75,7 +75,7 @@ def records(session: Session, study_id: int) -> Iterator[AiuEditRecord]:
 def add_records(session: Session, study_id: int, records: Sequence[AiuEditRecord]) -> int:
     """Add the edits of a file that are new, and return their number.
 
-    Raises Problem where the study has different edits under the same numbers.
+    Raises TiebreakError if the study has different edits under the same numbers.
     """
     by_item: dict[str, list[Edit]] = defaultdict(list)
     for record in records:
@@ -86,9 +86,9 @@ def add_records(session: Session, study_id: int, records: Sequence[AiuEditRecord
 def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
     edits, stored = sorted(edits, key=lambda edit: edit.number), history(session, study_id, item)
     if [edit.number for edit in edits] != list(range(1, len(edits) + 1)):
-        raise Problem(f"The edits of the AIUs of item {item!r} are not numbered from 1 without a gap.")
+        raise TiebreakError(f"The edits of the AIUs of item {item!r} are not numbered from 1 without a gap.")
     if any(ours.change != theirs.change for ours, theirs in zip(stored, edits, strict=False)):
-        raise Problem(f"The AIUs of item {item!r} were edited differently in this study.")
+        raise TiebreakError(f"The AIUs of item {item!r} were edited differently in this study.")
     new = edits[len(stored) :]
     if new:
         _insert(session, study_id, item, new)
@@ -129,7 +129,7 @@ def _generated(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
 def _insert(session: Session, study_id: int, item: str, edits: Iterable[Edit]) -> None:
     item_ids = items.find_ids(session, study_id, {item})
     if item not in item_ids:
-        raise Problem(f"There is no item {item!r} in this study.")
+        raise TiebreakError(f"There is no item {item!r} in this study.")
     new = list(edits)
     annotator_ids = annotators.get_or_create_ids(session, {edit.annotator for edit in new})
     rows = [

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage.database import insert_missing
 from storage.tables import AnnotatorRow, now
 
@@ -20,15 +20,15 @@ MAX_NAME_LENGTH = 80
 def normalize_name(text: str) -> str:
     """Return a name as it is stored: one line, no whitespace around it, composed characters (NFC).
 
-    The two Unicode forms of "é" are one name. Raises Problem for an invalid name.
+    The two Unicode forms of "é" are one name. Raises TiebreakError for an invalid name.
     """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name:
-        raise Problem("Please enter a name.")
+        raise TiebreakError("Please enter a name.")
     if len(name) > MAX_NAME_LENGTH:
-        raise Problem(f"A name has at most {MAX_NAME_LENGTH} characters.")
+        raise TiebreakError(f"A name has at most {MAX_NAME_LENGTH} characters.")
     if not name.isprintable():
-        raise Problem("A name has printable characters only.")
+        raise TiebreakError("A name has printable characters only.")
     return name
 
 

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aspects import Weights, aspect_set_id
+from core.errors import TiebreakError
 from core.formats.records import ScaleRecord
 from core.labels import Scale, Target
-from core.problems import Problem
 from core.protocols import registry
 from core.protocols.dna_eval.settings import QUALITIES, Settings
 from core.protocols.dna_eval.verdicts import collect_judgements
@@ -27,7 +27,7 @@ QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...]:
     """Return the aspects of a target in the order in which they were configured or proposed.
 
-    Raises Problem where no run and no label names them.
+    Raises TiebreakError if no run and no label names them.
     """
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
@@ -39,11 +39,11 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
     for label in labels.history(session, study_id, target):
         if isinstance(label.value, dict):
             return tuple(label.value)
-    raise Problem(f"The aspects of item {target.item!r} are not known here: no run names them.")
+    raise TiebreakError(f"The aspects of item {target.item!r} are not known here: no run names them.")
 
 
 def parse_settings(settings: Mapping[str, Any]) -> Settings:
-    """Return a run's settings; raises Problem for an imported run with invalid ones."""
+    """Return a run's settings; raises TiebreakError for an imported run with invalid ones."""
     valid = validate_settings(settings, registry.get("dna_eval"))
     assert isinstance(valid, Settings)
     return valid
@@ -86,11 +86,14 @@ def save_weights(
     reason: str = "",
     seconds: float | None = None,
 ) -> None:
-    """Save an annotator's weights; raises Problem unless they cover all aspects, are not negative and sum to 100."""
+    """Save an annotator's weights.
+
+    Raises TiebreakError unless they cover all aspects, are not negative and sum to 100.
+    """
     aspects = of_target(session, study_id, target)
     total = sum(weights.values())
     if set(weights) != set(aspects) or min(weights.values()) < 0 or abs(total - 100) > 0.01:
-        raise Problem("Weights are percentages of all aspects that sum to 100.")
+        raise TiebreakError("Weights are percentages of all aspects that sum to 100.")
     ordered = {aspect: float(weights[aspect]) for aspect in aspects}
     labels.save(session, study_id, target, annotator, ordered, reason=reason, seconds=seconds)
 
@@ -116,5 +119,5 @@ def annotator_ratings(session: Session, study_id: int, target: Target, annotator
 def quality_target(target: Target, quality: str) -> Target:
     """Return the target of a rating: one quality of the same set of aspects."""
     if quality not in QUALITIES:
-        raise Problem(f"Aspects are rated on {', '.join(QUALITIES)}, not on {quality!r}.")
+        raise TiebreakError(f"Aspects are rated on {', '.join(QUALITIES)}, not on {quality!r}.")
     return Target(item=target.item, kind="aspect_quality", criterion=quality, part=target.part)

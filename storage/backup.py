@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine
 
-from core.problems import Problem
+from core.errors import TiebreakError
 
 FOLDER_VARIABLE = "TIEBREAK_BACKUP_FOLDER"
 """The folder of the copies before migrations. Without it, SQLite's are beside the database, and PostgreSQL has none."""
@@ -24,15 +24,17 @@ log = logging.getLogger("tiebreak")
 
 
 def back_up(engine: Engine, file: Path) -> None:
-    """Copy the database to a new file; raises Problem where that cannot be done, and leaves no partial file."""
+    """Copy the database to a new file; raises TiebreakError if that cannot be done, and leaves no partial file."""
     if file.exists():
-        raise Problem(f"{file} exists already; name a new file for the backup.")
+        raise TiebreakError(f"{file} exists already; name a new file for the backup.")
     partial = file.with_name(f"{file.name}.partial")
     try:
         _copy(engine, partial)
         os.replace(partial, file)
     except (OSError, sqlite3.Error) as error:
-        raise Problem(f"The backup {file} cannot be written: {getattr(error, 'strerror', None) or error}.") from error
+        raise TiebreakError(
+            f"The backup {file} cannot be written: {getattr(error, 'strerror', None) or error}."
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -51,10 +53,10 @@ def copy_before_upgrade(engine: Engine, revision: str) -> None:
     try:
         folder = _folder()
         if folder is None:
-            raise Problem(f"{FOLDER_VARIABLE} is not set.")
+            raise TiebreakError(f"{FOLDER_VARIABLE} is not set.")
         back_up(engine, _unused_file(folder, Path(f"{engine.url.database}.dump"), revision))
-    except Problem as problem:
-        log.warning("The database is migrated to revision %s without a copy: %s", revision, problem)
+    except TiebreakError as error:
+        log.warning("The database is migrated to revision %s without a copy: %s", revision, error)
 
 
 def _folder() -> Path | None:
@@ -65,7 +67,7 @@ def _folder() -> Path | None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Problem(f"The folder {path} of {FOLDER_VARIABLE} cannot be written: {error.strerror}.") from error
+        raise TiebreakError(f"The folder {path} of {FOLDER_VARIABLE} cannot be written: {error.strerror}.") from error
     return Path(path)
 
 
@@ -89,7 +91,7 @@ def _copy(engine: Engine, file: Path) -> None:
 def _dump_postgresql(engine: Engine, file: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
-        raise Problem("pg_dump is not installed; install PostgreSQL's client programs (postgresql-client) first.")
+        raise TiebreakError("pg_dump is not installed; install PostgreSQL's client programs (postgresql-client) first.")
     url = URL.create(
         "postgresql",
         username=engine.url.username,
@@ -104,4 +106,4 @@ def _dump_postgresql(engine: Engine, file: Path) -> None:
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[0].removeprefix("pg_dump: ")
-        raise Problem(f"pg_dump failed: {reason.removeprefix('error: ').rstrip('.')}.")
+        raise TiebreakError(f"pg_dump failed: {reason.removeprefix('error: ').rstrip('.')}.")

@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, TimeoutErro
 from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage import backup, database_errors, json_columns, sqlite_file
 
 Element = TypeVar("Element")
@@ -49,11 +49,14 @@ def database_url(url: str | None = None) -> str:
 
 @cache
 def connect(url: str) -> Engine:
-    """Return the engine for a URL; one for each URL in a process. Raises Problem for an unknown type of database."""
+    """Return the engine for a URL; one for each URL in a process.
+
+    Raises TiebreakError for an unknown type of database.
+    """
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise Problem("The database's address cannot be read: it should look like sqlite:///file.db.") from None
+        raise TiebreakError("The database's address cannot be read: it should look like sqlite:///file.db.") from None
     if parsed.drivername in {"postgres", "postgresql"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
     match parsed.drivername:
@@ -63,7 +66,7 @@ def connect(url: str) -> Engine:
             return create_engine(
                 parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=json_columns.to_json
             )
-    raise Problem(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
+    raise TiebreakError(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 
 def _sqlite(parsed: URL) -> Engine:
@@ -102,7 +105,9 @@ def _create_folder(file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Problem(f"The database's folder {str(file.parent)!r} cannot be created: {error.strerror}.") from error
+        raise TiebreakError(
+            f"The database's folder {str(file.parent)!r} cannot be created: {error.strerror}."
+        ) from error
 
 
 @contextmanager
@@ -118,7 +123,7 @@ def reading(engine: Engine) -> Iterator[Session]:
 def writing(engine: Engine) -> Iterator[Session]:
     """Open a session for one operation: it commits at the end, and rolls back on any exception.
 
-    Raises DatabaseUnavailable where the database cannot store it now, as `reading` does.
+    Raises DatabaseUnavailable if the database cannot store it now, as `reading` does.
     """
     with _clear_errors(), Session(engine) as session, session.begin():
         session.connection(execution_options={"writes": True})
@@ -206,10 +211,10 @@ def upgrade(engine: Engine) -> None:
             command.upgrade(config, "head")
     except CommandError as error:
         reason = str(error).rstrip(".")
-        raise Problem(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
+        raise TiebreakError(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
     except DatabaseError as error:
         cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's messages have several lines
-        raise Problem(f"The database cannot be opened: {cause}.") from error
+        raise TiebreakError(f"The database cannot be opened: {cause}.") from error
 
 
 def alembic_config(connection: Connection) -> Any:
@@ -223,7 +228,7 @@ def alembic_config(connection: Connection) -> Any:
 
 
 def _pending_revision(connection: Connection, config: Any) -> str | None:
-    """Return the revision that existing tables will be migrated to; None where there is nothing to migrate."""
+    """Return the revision that existing tables will be migrated to; None if there is nothing to migrate."""
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError as DBAPIError  # re-exported: pages import nothing of SQLAlchemy
 from sqlalchemy.exc import TimeoutError
 
-from core.problems import Problem
+from core.errors import TiebreakError
 
 CONFLICTS = ("40001", "40P01")
 """SQLSTATE of a serialization failure and of a deadlock: the transaction would succeed the next time."""
@@ -37,7 +37,7 @@ _POSTGRESQL = {
 """By SQLSTATE or its class, the longer ones first."""
 
 
-class DatabaseUnavailable(Problem):
+class DatabaseUnavailable(TiebreakError):
     """The database cannot store or return anything now; the same operation may succeed later."""
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pydantic_core
 
+from core.errors import TiebreakError
 from core.formats.records import MarkRecord
 from core.labels import Adjudication, Label
-from core.problems import Problem
 from storage.json_columns import sanitize
 
 Row = dict[str, Any]
@@ -65,13 +65,13 @@ def mark_row(mark: MarkRecord, target_id: int, annotator_id: int) -> Row:
 
 
 def to_utc(at: datetime | None) -> datetime | None:
-    """Return a time in UTC; a time without a zone is read as UTC. Raises Problem where the calendar ends."""
+    """Return a time in UTC; a time without a zone is read as UTC. Raises TiebreakError if the calendar ends."""
     if at is None:
         return None
     try:
         return at.replace(tzinfo=UTC) if at.utcoffset() is None else at.astimezone(UTC)
     except OverflowError:
-        raise Problem(f"The time {at.isoformat()} is out of range.") from None
+        raise TiebreakError(f"The time {at.isoformat()} is out of range.") from None
 
 
 def fingerprint(row: Row, repeat: int = 0) -> str:

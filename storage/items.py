@@ -7,8 +7,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.items import Item
-from core.problems import Problem
 from storage.database import insert_all
 from storage.tables import ItemRow
 
@@ -17,12 +17,12 @@ MAX_KEYS_IN_QUERY = 200
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
-    """Return the study's item called `key`; raises Problem where there is none."""
+    """Return the study's item called `key`; raises TiebreakError if there is none."""
     body = session.scalars(
         select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == key)
     ).first()
     if body is None:
-        raise Problem(f"There is no item {key!r} in this study.")
+        raise TiebreakError(f"There is no item {key!r} in this study.")
     return Item.model_validate(body)
 
 
@@ -45,15 +45,15 @@ def scenarios(session: Session, study_id: int) -> list[str]:
 
 
 def select_new(session: Session, study_id: int, items: Iterable[Item]) -> list[Item]:
-    """Return the items that the study does not have; raises Problem for a known id with different content."""
+    """Return the items that the study does not have; raises TiebreakError for a known id with different content."""
     by_key: dict[str, Item] = {}
     for item in items:
         if by_key.setdefault(item.id, item) != item:
-            raise Problem(f"Item {item.id!r} is in the file twice, with different content.")
+            raise TiebreakError(f"Item {item.id!r} is in the file twice, with different content.")
     stored = _stored_bodies(session, study_id, by_key.keys())
     for key, body in stored.items():
         if by_key[key].model_dump(mode="json") != body:
-            raise Problem(f"Item {key!r} is in this study already, with different content; give it another name.")
+            raise TiebreakError(f"Item {key!r} is in this study already, with different content; give it another name.")
     return [item for key, item in by_key.items() if key not in stored]
 
 

@@ -14,9 +14,9 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.formats.records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
-from core.problems import Problem
 from storage import annotators, studies, targets
 from storage.database import insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
@@ -53,8 +53,8 @@ def save(
 ) -> Label:
     """Add a label, and end the annotator's draft and lease of the target.
 
-    Whether the label is blind depends on what the annotator has viewed. Raises Problem for a value that is not on the
-    declared scale.
+    Whether the label is blind depends on what the annotator has viewed. Raises TiebreakError for a value that is not on
+    the declared scale.
     """
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     name = annotators.normalize_name(annotator)
@@ -97,7 +97,7 @@ def history(session: Session, study_id: int, target: Target, annotator: str | No
 
 
 def current(session: Session, study_id: int, target: Target, annotator: str) -> Label | None:
-    """Return the annotator's newest label of a target; None where there is none or it was withdrawn."""
+    """Return the annotator's newest label of a target; None if there is none or it was withdrawn."""
     labels = history(session, study_id, target, annotator)
     return labels[-1] if labels and labels[-1].value is not None else None
 
@@ -113,16 +113,16 @@ def adjudicate(
 ) -> Adjudication:
     """Add an adjudication, which takes precedence over all labels.
 
-    Raises Problem without a reason where no annotator chose the value, and for an adjudicator who ever labelled the
+    Raises TiebreakError without a reason if no annotator chose the value, and for an adjudicator who ever labelled the
     target, unless the study allows it.
     """
     name = annotators.normalize_name(adjudicator)
     given = history(session, study_id, target)
     newest = {label.annotator: label.value for label in given}
     if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
-        raise Problem("You labelled this item yourself: another person has to decide it.")
+        raise TiebreakError("You labelled this item yourself: another person has to decide it.")
     if not reason.strip() and value not in newest.values():
-        raise Problem("An adjudication needs a reason where no annotator chose the value.")
+        raise TiebreakError("An adjudication needs a reason where no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
     row = adjudication_row(adjudication, *_ids(session, study_id, target, name))

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.attempts import read_again
+from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
-from core.problems import Problem, Unreadable
 from core.protocols import registry, trace_rng
 from core.protocols.settings_file import validate_settings
 from core.replay import NeedsCalls, Replay, replay, stored_turns
@@ -78,19 +78,19 @@ class Reread:
 def find_ask(session: Session, trace_id: int, ask: int) -> Ask:
     """Return an ask of a finished trace, as the protocol asks it today.
 
-    Raises NeedsCalls where the trace is not one of this version's flow, and Problem where there is no such ask.
+    Raises NeedsCalls if the trace is not one of this version's flow, and TiebreakError where there is no such ask.
     """
     replayed = replay(_flow_of(session, traces.get(session, trace_id)), _stored(session, trace_id))
     if ask not in replayed.asks:
-        raise Problem(f"The trace has no ask {ask}.")
+        raise TiebreakError(f"The trace has no ask {ask}.")
     return replayed.asks[ask]
 
 
 def state(session: Session, trace_id: int, ask: int, value: object, annotator: str) -> None:
     """Store which value a reply states, as read by a person; figures use it from now on.
 
-    `value` is in the reply's own terms, as the answer type of the ask has it. Raises Problem for a value that does not
-    fit, and NeedsCalls where the protocol would have gone on differently.
+    `value` is in the reply's own terms, as the answer type of the ask has it. Raises TiebreakError for a value that
+    does not fit, and NeedsCalls where the protocol would have gone on differently.
     """
     name = annotators.normalize_name(annotator)
     trace = _lock_finished(session, trace_id)
@@ -102,7 +102,7 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
 
     stored = _stored(session, trace_id)
     if ask not in stored:
-        raise Problem(f"The trace has no ask {ask}.")
+        raise TiebreakError(f"The trace has no ask {ask}.")
     replayed = replay(_flow_of(session, trace), stored, reread)
     if ask not in replayed.turns:
         raise NeedsCalls("With the other readings, this reply would not have been asked for.")
@@ -112,15 +112,15 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
 
 def _stated(ask: Ask, number: int, value: object, name: str) -> ReadingReplaced:
     if ask.answer is None:
-        raise Problem("This protocol does not declare what its replies contain, so no value can be stated.")
+        raise TiebreakError("This protocol does not declare what its replies contain, so no value can be stated.")
     try:
         checked = ask.answer.parse(ask.answer.render(value, "json", "-")).value
         if isinstance(value, int | float | str) and checked != value:
-            raise Unreadable(f"it would be read as {checked}")
+            raise UnreadableReply(f"it would be read as {checked}")
         return ReadingReplaced(ask=number, reading=ask.value(checked), read_by=f"{PERSON}{name}", reading_rule="stated")
-    except (Unreadable, TypeError, ValueError, LookupError, AttributeError) as error:
-        reason = f": {error}" if isinstance(error, Unreadable) else ""
-        raise Problem(f"The value does not fit what was asked for{reason}.") from error
+    except (UnreadableReply, TypeError, ValueError, LookupError, AttributeError) as error:
+        reason = f": {error}" if isinstance(error, UnreadableReply) else ""
+        raise TiebreakError(f"The value does not fit what was asked for{reason}.") from error
 
 
 def withdraw(session: Session, trace_id: int, ask: int, annotator: str) -> None:
@@ -131,7 +131,7 @@ def withdraw(session: Session, trace_id: int, ask: int, annotator: str) -> None:
     withdrawn = ReadingWithdrawn(ask=ask, by=name)
     before, after = stored_turns(events), stored_turns([*events, withdrawn])
     if ask not in before or before[ask] == after[ask]:
-        raise Problem("There is no later reading of this reply.")
+        raise TiebreakError("There is no later reading of this reply.")
     replayed = replay(_flow_of(session, trace), before, lambda number, _, turn: after.get(number, turn))
     _append(session, trace_id, [withdrawn], replayed)
 
@@ -145,7 +145,7 @@ def reread_study(engine: Engine, study: Study, *, run: str | None = None, apply:
     with reading(engine) as session:
         run_ids = [found.id for found in runs.of_study(session, study.id) if run in (None, found.name)]
         if run is not None and not run_ids:
-            raise Problem(f"The study has no run called {run!r}.")
+            raise TiebreakError(f"The study has no run called {run!r}.")
         query = select(col(TraceRow.id)).where(col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome).in_(FINISHED))
         trace_ids = list(session.scalars(query.order_by(col(TraceRow.id))))
     for start in range(0, len(trace_ids), BATCH):
@@ -160,14 +160,14 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
     try:
         flow = _flow_of(session, trace)
         changes = _changes(trace, stored, replay(flow, stored))
-    except Problem as problem:  # the protocol may not be installed, and an imported trace may have any turns
-        return Reread(trace_id, trace.run, trace.item, needs_calls=str(problem)) if _has_unread(stored) else None
+    except TiebreakError as error:  # the protocol may not be installed, and an imported trace may have any turns
+        return Reread(trace_id, trace.run, trace.item, needs_calls=str(error)) if _has_unread(stored) else None
     if not changes:
         return None
     try:
         replayed = replay(flow, stored, lambda _, ask, turn: _read_again(ask, turn))
-    except NeedsCalls as problem:
-        return Reread(trace_id, trace.run, trace.item, changes, trace.status, needs_calls=str(problem))
+    except NeedsCalls as error:
+        return Reread(trace_id, trace.run, trace.item, changes, trace.status, needs_calls=str(error))
     if apply:
         changed = [
             _replacement(change.ask, replayed.turns[change.ask]) for change in changes if change.ask in replayed.turns
@@ -234,12 +234,15 @@ def _lock_finished(session: Session, trace_id: int) -> Trace:
     session.execute(select(col(TraceRow.id)).where(col(TraceRow.id) == trace_id).with_for_update())
     trace = traces.get(session, trace_id)
     if trace.status not in FINISHED:
-        raise Problem("The trace has no verdict yet: resume its run first.")
+        raise TiebreakError("The trace has no verdict yet: resume its run first.")
     return trace
 
 
 def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
-    """Return a function that starts the flow of a trace; raises Problem where its protocol or settings are unknown."""
+    """Return a function that starts the flow of a trace.
+
+    Raises TiebreakError if its protocol or settings are unknown.
+    """
     run = runs.get(session, trace.run_id)
     protocol = registry.get(run.protocol)
     settings = validate_settings(run.settings, protocol)

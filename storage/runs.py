@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, case, func, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import RunStopped, TiebreakError
 from core.items import Item
-from core.problems import Problem, RunStopped
 from core.protocols import registry
 from storage import items, studies
 from storage.database import clock, insert_all
@@ -118,7 +118,7 @@ def create(
     }
     traces = [waiting | {"item_id": item_id} for item_id in _item_ids(session, study_id, limit, scenario)]
     if not traces:
-        raise Problem("There are no items to run over; import some first.")
+        raise TiebreakError("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
     return row.id
 
@@ -151,10 +151,10 @@ def unused_name(session: Session, study_id: int, wanted: str) -> str:
 
 
 def get(session: Session, run_id: int) -> Run:
-    """Return the run with that id; raises Problem where there is none."""
+    """Return the run with that id; raises TiebreakError if there is none."""
     row = session.get(RunRow, run_id)
     if row is None:
-        raise Problem(f"There is no run {run_id}.")
+        raise TiebreakError(f"There is no run {run_id}.")
     return _run(row, clock(session))
 
 
@@ -224,7 +224,7 @@ def claim_run(session: Session, run_id: int, worker: str) -> bool:
 
 
 def lock_claim(session: Session, run_id: int, worker: str) -> None:
-    """Lock a run against other claims until the end of the transaction; raises ClaimLost where it is not the worker's.
+    """Lock a run against other claims until the end of the transaction; raises ClaimLost if it is not the worker's.
 
     A worker that was suspended longer than its claim writes nothing over the work of its successor.
     """
@@ -236,7 +236,7 @@ def lock_claim(session: Session, run_id: int, worker: str) -> None:
 def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
     """Claim up to `limit` waiting traces; return their (trace id, item id) in the order of the items.
 
-    A claim holds as long as the worker's claim of the run. Raises ClaimLost where the worker has none.
+    A claim holds as long as the worker's claim of the run. Raises ClaimLost if the worker has none.
     """
     lock_claim(session, run_id, worker)
     waiting = (
@@ -298,11 +298,11 @@ def cancel(session: Session, run_id: int) -> None:
 def resume(session: Session, run_id: int) -> None:
     """Request the rest of a run; failed traces are run again.
 
-    Raises Problem for an imported run, and for one whose protocol is not installed.
+    Raises TiebreakError for an imported run, and for one whose protocol is not installed.
     """
     row = _locked(session, run_id)
     if row.source != "live":
-        raise Problem("Only a run that was created here can be resumed; this one was imported.")
+        raise TiebreakError("Only a run that was created here can be resumed; this one was imported.")
     registry.get(row.protocol)
     session.execute(
         update(TraceRow)
@@ -322,7 +322,7 @@ def _locked(session: Session, run_id: int) -> RunRow:
     query = select(RunRow).where(col(RunRow.id) == run_id).with_for_update(key_share=True)
     row = session.scalars(query.execution_options(populate_existing=True)).first()
     if row is None:
-        raise Problem(f"There is no run {run_id}.")
+        raise TiebreakError(f"There is no run {run_id}.")
     return row
 
 

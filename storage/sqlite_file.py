@@ -34,7 +34,7 @@ def watch(engine: Engine, path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the inode of a file; None where there is none."""
+    """Return the device and the inode of a file; None if there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -11,10 +11,10 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
-from core.problems import Problem
 from core.protocols import registry
 from storage.database import insert_missing
 from storage.guidelines import add_version
@@ -60,9 +60,9 @@ class Progress:
 
 
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
-    """Create a study; raises Problem where the name is in use."""
+    """Create a study; raises TiebreakError if the name is in use."""
     if _find(session, normalize_name(name)) is not None:
-        raise Problem(f"There is a study called {normalize_name(name)!r} already.")
+        raise TiebreakError(f"There is a study called {normalize_name(name)!r} already.")
     return get_or_create(session, name, record)
 
 
@@ -88,10 +88,10 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
 
 
 def normalize_name(text: str) -> str:
-    """Return a name as it is stored: one line, no whitespace around it. Raises Problem for an invalid one."""
+    """Return a name as it is stored: one line, no whitespace around it. Raises TiebreakError for an invalid one."""
     name = " ".join(text.split())
     if not name or len(name) > MAX_NAME_LENGTH:
-        raise Problem(f"A study needs a name of at most {MAX_NAME_LENGTH} characters.")
+        raise TiebreakError(f"A study needs a name of at most {MAX_NAME_LENGTH} characters.")
     return name
 
 
@@ -110,11 +110,11 @@ def names(session: Session) -> list[str]:
 
 
 def get(session: Session, name: str) -> Study:
-    """Return the study called `name`; raises Problem where there is none."""
+    """Return the study called `name`; raises TiebreakError if there is none."""
     row = _find(session, name)
     if row is None:
         existing = ", ".join(repr(other) for other in names(session)[:8]) or "none yet"
-        raise Problem(f"There is no study called {name!r}; studies here: {existing}.")
+        raise TiebreakError(f"There is no study called {name!r}; studies here: {existing}.")
     return _study(row)
 
 
@@ -164,7 +164,7 @@ def save_criterion(session: Session, study_id: int, record: CriterionRecord) -> 
 
 
 def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
-    """Add a criterion from a file; raises Problem for a known name with a different definition.
+    """Add a criterion from a file; raises TiebreakError for a known name with a different definition.
 
     A file may have the name only: then the study's criterion stays as it is.
     """
@@ -173,11 +173,11 @@ def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> N
     if stored is None:
         save_criterion(session, study_id, record)
     elif criterion not in (stored, Criterion(name=criterion.name)):
-        raise Problem(f"Criterion {criterion.name!r} is in this study already, with a different definition.")
+        raise TiebreakError(f"Criterion {criterion.name!r} is in this study already, with a different definition.")
 
 
 def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
-    """Declare a scale; raises Problem where a different one is declared, or where a label is not on it."""
+    """Declare a scale; raises TiebreakError if a different one is declared, or if a label is not on it."""
     row = session.scalars(
         select(ScaleRow).where(
             col(ScaleRow.study_id) == study_id,
@@ -187,7 +187,9 @@ def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     ).first()
     body = record.scale.model_dump(mode="json")
     if row is not None and row.body != body:
-        raise Problem(f"The scale of {record.kind} on {record.criterion!r} is declared differently in this study.")
+        raise TiebreakError(
+            f"The scale of {record.kind} on {record.criterion!r} is declared differently in this study."
+        )
     if row is None:
         for value in _label_values(session, study_id, record.kind, record.criterion):
             check_value({(record.kind, record.criterion): record.scale}, record.kind, record.criterion, value)
@@ -218,15 +220,15 @@ def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale 
 
 
 def check_value(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
-    """Raise Problem for a value that is not on the scale of its kind and criterion, where one is declared."""
+    """Raise TiebreakError for a value that is not on the scale of its kind and criterion, where one is declared."""
     scale = declared.get((kind, criterion)) or DEFAULT_SCALES.get(kind)
     if value is not None and scale is not None and not scale.contains(value):
         place = f"{kind} on {criterion!r}" if criterion else kind
-        raise Problem(f"{value!r} is not on the scale of {place}: expected {_describe_scale(scale)}.")
+        raise TiebreakError(f"{value!r} is not on the scale of {place}: expected {_describe_scale(scale)}.")
 
 
 def check_verdict(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
-    """Raise Problem for a verdict that is not on its scale; a mean between two scores is."""
+    """Raise TiebreakError for a verdict that is not on its scale; a mean between two scores is."""
     scale = declared.get((kind, criterion)) or DEFAULT_SCALES.get(kind)
     if kind != "score" or scale is None or not scale.covers(value):
         check_value(declared, kind, criterion, value)

@@ -153,7 +153,7 @@ class LabelRow(Table, table=True):
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     seconds: float | None = None
     at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
-    """When it was given; None where an imported file has no time."""
+    """When it was given; None if an imported file has no time."""
     fingerprint: str
     """See `storage.fingerprints`."""
     surplus: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
@@ -161,7 +161,7 @@ class LabelRow(Table, table=True):
     evidence: Any = Field(default=None, sa_column=_value_column())
     """The passages that the annotator selected, as a list of `core.labels.Evidence`; None for none."""
     guidelines: int | None = None
-    """The version of the guidelines that the annotator had; None where it is not known."""
+    """The version of the guidelines that the annotator had; None if it is not known."""
 
 
 class GuidelinesReadRow(Table, table=True):
@@ -360,7 +360,7 @@ class TraceRow(Table, table=True):
     uncertainty: float = 0.0
     """See `core.uncertainty`."""
     contention: float | None = None
-    """See `core.contention`; None where there is no verdict, or where it cannot be computed."""
+    """See `core.contention`; None if there is no verdict, or where it cannot be computed."""
     claimed_by: str | None = None
     """The worker that claimed it; the claim counts as long as the worker has claimed the run."""
 

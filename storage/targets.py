@@ -7,8 +7,8 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.labels import Kind, Target
-from core.problems import Problem
 from storage import items
 from storage.database import insert_missing
 from storage.tables import ItemRow, TargetRow
@@ -20,7 +20,7 @@ COLUMNS = ["item", "scenario", "group", "kind", "criterion", "part"]
 
 
 def find_id(session: Session, study_id: int, target: Target) -> int | None:
-    """Return the id of a target; None where it has never been labelled, marked or judged."""
+    """Return the id of a target; None if it has never been labelled, marked or judged."""
     return session.scalars(
         select(col(TargetRow.id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -48,13 +48,13 @@ def get_or_create_id(session: Session, study_id: int, target: Target) -> int:
 
 
 def get_or_create_ids(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:
-    """Return target -> id for many targets; raises Problem for an item that is not in the study."""
+    """Return target -> id for many targets; raises TiebreakError for an item that is not in the study."""
     wanted = set(targets)
     keys = {target.item for target in wanted}
     item_ids = items.find_ids(session, study_id, keys)
     missing = keys - item_ids.keys()
     if missing:
-        raise Problem(f"There is no item {min(missing)!r} in this study.")
+        raise TiebreakError(f"There is no item {min(missing)!r} in this study.")
     known = _ids_by_target(session, study_id, keys)
     new = [
         {"study_id": study_id, "item_id": item_ids[t.item], "kind": t.kind, "criterion": t.criterion, "part": t.part}

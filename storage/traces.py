@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.contention import verdict_contention
+from core.errors import TiebreakError
 from core.labels import Target
-from core.problems import Problem
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
 from storage import targets, unread
@@ -100,10 +100,10 @@ def count(session: Session, filter: Filter) -> int:
 
 
 def get(session: Session, trace_id: int) -> Trace:
-    """Return the trace with that id; raises Problem where there is none."""
+    """Return the trace with that id; raises TiebreakError if there is none."""
     row = session.execute(_traces(clock(session)).where(col(TraceRow.id) == trace_id)).first()
     if row is None:
-        raise Problem(f"There is no trace {trace_id}.")
+        raise TiebreakError(f"There is no trace {trace_id}.")
     return _trace(row)
 
 

@@ -77,7 +77,7 @@ class Server:
             self._file.write(json.dumps(line) + "\n")
 
     def fault_for(self, model: str) -> dict[str, Any] | None:
-        """Remove and return the next fault for this model; None where there is none."""
+        """Remove and return the next fault for this model; None if there is none."""
         for index, fault in enumerate(self.faults):
             if fault.get("model") in (None, model):
                 return self.faults.pop(index)

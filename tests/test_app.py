@@ -4,7 +4,7 @@ import pytest
 from streamlit import config
 
 import app
-from core.problems import Problem
+from core.errors import TiebreakError
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_any_other_address_is_refused_with_the_reason(served_at, address):
 def test_a_problem_is_shown_and_an_unexpected_error_is_logged(monkeypatch, caplog):
     shown = []
     monkeypatch.setattr(app.st, "error", lambda text, **_: shown.append(text))
-    assert app.show_error(Problem("There is no study called 'x'."))
+    assert app.show_error(TiebreakError("There is no study called 'x'."))
     assert app.show_error(ZeroDivisionError("a secret detail"))
     assert shown[0] == "There is no study called 'x'."
     assert "secret" not in shown[1]

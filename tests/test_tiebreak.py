@@ -26,7 +26,7 @@ def test_every_public_name_exists():
 def test_studies_are_listed_and_opened_by_name(study):
     assert tiebreak.open().studies() == ["tour"]
     assert study.name == "tour"
-    with pytest.raises(tiebreak.Problem, match="another"):
+    with pytest.raises(tiebreak.TiebreakError, match="another"):
         tiebreak.open().study("another")
 
 

@@ -4,7 +4,7 @@
     prompt = f"{material}\\n\\n{answer.instruction()}"      # or instruction("json") together with answer.schema()
     try:
         reading = answer.parse(reply)                     # value 1, 2 or 0; rule "labelled"; span (120, 135)
-    except Unreadable as reason:
+    except UnreadableReply as reason:
         second = answer.retry(str(reason))                # the reason, and the form once more
 
 =========  ======================================  ==========================================
@@ -44,7 +44,7 @@ from core.answers.scores import Scores
 from core.answers.truth import Truth
 from core.answers.weights import Weights
 from core.answers.words import WORDS, Words
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 __all__ = [
     "WORDS",
@@ -61,7 +61,7 @@ __all__ = [
     "Reading",
     "Scores",
     "Truth",
-    "Unreadable",
+    "UnreadableReply",
     "Weights",
     "Words",
 ]

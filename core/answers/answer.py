@@ -70,7 +70,7 @@ class Answer(ABC, Generic[T]):
 
     @abstractmethod
     def parse(self, reply: str) -> Reading[T]:
-        """What the reply states; raises Unreadable with the reason."""
+        """What the reply states; raises UnreadableReply with the reason."""
 
     @abstractmethod
     def shortest(self) -> T:

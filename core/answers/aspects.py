@@ -11,7 +11,7 @@ from core.answers.lists import Item, declines, items, marked, plain, without_fra
 from core.answers.sentences import announcement
 from core.answers.signs import squash
 from core.answers.text import Text, without_markup
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 Named = tuple[str, str]
 
@@ -43,11 +43,11 @@ class Aspects(Answer[dict[str, str]]):
     def parse(self, reply: str) -> Reading[dict[str, str]]:
         text = Text(reply, self.words)
         if text.offset:
-            raise Unreadable("it is too long for a list of aspects")
+            raise UnreadableReply("it is too long for a list of aspects")
         lines, rule, start, end = self._structured(text) or self._listed(text)
         tail = end if rule == "json" else start
         if any(announcement(unit.text, self.words) for unit in text.units if unit.start >= tail):
-            raise Unreadable("it takes its answer back and gives no other")
+            raise UnreadableReply("it takes its answer back and gives no other")
         return Reading(self._checked(lines), rule, text.span(start, end))
 
     def _text_instruction(self) -> str:
@@ -87,11 +87,11 @@ class Aspects(Answer[dict[str, str]]):
     def _checked(self, lines: list[Named]) -> dict[str, str]:
         named = [(name, definition) for name, definition in lines if re.search(r"[^\W\d]", name)]
         if not named:
-            raise Unreadable("it names no aspects")
+            raise UnreadableReply("it names no aspects")
         if self.count and len(named) != self.count:
-            raise Unreadable(f"it names {len(named)} aspects, not {self.count}")
+            raise UnreadableReply(f"it names {len(named)} aspects, not {self.count}")
         if len({squash(name) for name, _ in named}) < len(named):
-            raise Unreadable("it names the same aspect twice")
+            raise UnreadableReply("it names the same aspect twice")
         return dict(named)
 
     def _structured(self, text: Text) -> tuple[list[Named], str, int, int] | None:
@@ -104,10 +104,10 @@ class Aspects(Answer[dict[str, str]]):
     def _listed(self, text: Text) -> tuple[list[Named], str, int, int]:
         everything = items(text, "aspect")
         if declines(text, everything):
-            raise Unreadable("it declines to answer")
+            raise UnreadableReply("it declines to answer")
         lines = without_frame(text, everything)
         if not lines:
-            raise Unreadable("it names no aspects")
+            raise UnreadableReply("it names no aspects")
         inline = self._inline(lines) if len(lines) == 1 else None
         named = inline or _grouped(lines)
         return named, "list", lines[0].start, lines[-1].end

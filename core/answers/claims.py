@@ -10,7 +10,7 @@ from core.answers.answer import Answer, Reading
 from core.answers.lists import Item, declines, items, joined, marked, plain, without_frame
 from core.answers.signs import readable, squash
 from core.answers.text import Text
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 NONE = "none"
 _LABEL = re.compile(r"^\W*(?:claims?|aius?|output|answer|list)\W*:\s*(?=\S)", re.I)
@@ -36,7 +36,7 @@ class Claims(Answer[tuple[str, ...]]):
     def parse(self, reply: str) -> Reading[tuple[str, ...]]:
         text = Text(reply, self.words)
         if text.offset:
-            raise Unreadable(f"it is too long for a list of {self.noun}s")
+            raise UnreadableReply(f"it is too long for a list of {self.noun}s")
         return self._structured(text) or self._listed(text)
 
     def _text_instruction(self) -> str:
@@ -68,7 +68,7 @@ class Claims(Answer[tuple[str, ...]]):
                 and not text.raw[: document.start].strip(" \n`json")
                 and isinstance(document.value, Mapping)
             ):
-                raise Unreadable(f"its JSON holds no list of {self.noun}s")
+                raise UnreadableReply(f"its JSON holds no list of {self.noun}s")
             if texts is not None:
                 texts = () if len(texts) == 1 and self._is_nothing(texts[0]) else texts
                 return Reading(texts, "json", text.span(document.start, document.end))
@@ -77,10 +77,10 @@ class Claims(Answer[tuple[str, ...]]):
     def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
         everything = items(text, self.noun)
         if declines(text, everything):
-            raise Unreadable("it declines to answer")
+            raise UnreadableReply("it declines to answer")
         lines = _after_label(without_frame(text, everything))
         if not lines:
-            raise Unreadable(
+            raise UnreadableReply(
                 f"it holds no {self.noun}" if not everything else f"it announces {self.noun}s and lists none"
             )
         if self._none(text, lines):
@@ -88,7 +88,7 @@ class Claims(Answer[tuple[str, ...]]):
         single = _without_parents(list(joined(lines))) if marked(lines) else self._plain(lines, text)
         claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := self._claim(item))]
         if not claims:
-            raise Unreadable(f"it holds no {self.noun}")
+            raise UnreadableReply(f"it holds no {self.noun}")
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
 
     def _plain(self, lines: list[Item], text: Text) -> list[Item]:
@@ -96,13 +96,13 @@ class Claims(Answer[tuple[str, ...]]):
         if len(lines) == 1:
             sentences = [unit for unit in text.units if lines[0].start <= unit.start < lines[0].end]
             if lines[0].text.rstrip().endswith(("?", "？")):
-                raise Unreadable("it asks a question")
+                raise UnreadableReply("it asks a question")
             if lines[0].text.isascii() and len(lines[0].text.split()) < 3:
-                raise Unreadable(f"it holds no {self.noun}")
+                raise UnreadableReply(f"it holds no {self.noun}")
             if _ADDRESS.match(lines[0].text):
-                raise Unreadable(f"it speaks to the reader, and lists no {self.noun}")
+                raise UnreadableReply(f"it speaks to the reader, and lists no {self.noun}")
             if len(sentences) > 1:
-                raise Unreadable(f"it is a paragraph, not one {self.noun} a line")
+                raise UnreadableReply(f"it is a paragraph, not one {self.noun} a line")
         return [item for item in lines if not plain(item.text).endswith((":", "："))]
 
     def _claim(self, item: Item) -> str:

@@ -9,7 +9,7 @@ from core.answers.answer import Reading
 from core.answers.labels import FINAL, PLAIN
 from core.answers.sentences import announcement
 from core.answers.text import Text
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Candidate(Generic[T]):
 
 
 def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
-    """The answer that stands among the candidates; raises Unreadable where none does."""
+    """The answer that stands among the candidates; raises UnreadableReply if none does."""
     if not candidates:
         refused(text, missing)
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
@@ -41,21 +41,21 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
     rivals = [*best[:-1], *(one for one in ordered if one.rank < rank and _contradicts(one, last, text))]
     for rival in rivals:
         if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
-            raise Unreadable(_both(rival, last))
+            raise UnreadableReply(_both(rival, last))
     if latest := [one for one in rivals if one.start > last.start and _differ(one, last)]:
         last = latest[-1]
     if _taken_back(text, last.end):
-        raise Unreadable("it takes its answer back and gives no other")
+        raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
-        raise Unreadable(last.problem)
+        raise UnreadableReply(last.problem)
     return Reading(last.value, last.rule, text.span(last.start, last.end))
 
 
 def refused(text: Text, missing: str) -> NoReturn:
-    """Raise Unreadable: it declines to answer, or what was asked for is missing."""
+    """Raise UnreadableReply: it declines to answer, or what was asked for is missing."""
     ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
     declines = any(text.words.find("refusal", end) for end in ends)
-    raise Unreadable("it declines to answer" if declines else missing)
+    raise UnreadableReply("it declines to answer" if declines else missing)
 
 
 def trailing(text: Text) -> int:

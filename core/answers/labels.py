@@ -99,7 +99,7 @@ def _line(text: Text, unit: Unit) -> tuple[str, int]:
 def _rank(before: str, words: Words) -> tuple[int, int] | None:
     """The rank that the words before a label give it, and how many characters of them belong to it.
 
-    None where they make it another label, or a doubtful one.
+    None if they make it another label, or a doubtful one.
     """
     rank, head, beside = PLAIN, before, False
     adjective = _adjective(words)

@@ -9,7 +9,7 @@ from typing import Literal
 from core.answers.finals import is_confidence
 from core.answers.text import LONGEST, Text, without_markup
 from core.answers.words import Words
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 ITEMS = 300
 """Items that are read: a reply that lists more is out of hand."""
@@ -54,7 +54,7 @@ def items(text: Text, noun: str) -> list[Item]:
             lines.pop()  # the header above the rule of a table
         start += len(raw) + 1
         if len(lines) > ITEMS:
-            raise Unreadable(f"it lists more than {ITEMS} lines")
+            raise UnreadableReply(f"it lists more than {ITEMS} lines")
     return lines
 
 

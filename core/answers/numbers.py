@@ -50,7 +50,7 @@ def whole(number: float) -> float:
 
 
 def fraction(top: float, bottom: float) -> float | None:
-    """A quotient without the noise of floating point, or None where there is none."""
+    """A quotient without the noise of floating point, or None if there is none."""
     return whole(float(Fraction(str(top)) / Fraction(str(bottom)))) if bottom else None
 
 
@@ -77,7 +77,7 @@ class Measure:
 
 
 def measure(text: str, words: Words) -> Measure | None:
-    """The value that `text` begins with, after brackets; None where none does. A range has a problem."""
+    """The value that `text` begins with, after brackets; None if none does. A range has a problem."""
     match = _measure(words).match(text)
     if match is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from core.answers.answer import Answer, Reading
 from core.answers.signs import readable
 from core.answers.text import Text, without_reasoning
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 LONGEST_REFUSAL = 400
 """Characters: a longer text that begins with "I cannot help" says something nevertheless."""
@@ -37,10 +37,10 @@ class Passage(Answer[str]):
         return ("It says what there is to say. " * 12).strip()
 
     def parse(self, reply: str) -> Reading[str]:
-        Text(reply, self.words)  # raises Unreadable where nothing but reasoning is there
+        Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
         value = without_reasoning(reply).strip()
         if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
-            raise Unreadable("it declines to answer")
+            raise UnreadableReply("it declines to answer")
         start = reply.rfind(value)
         return Reading(value, "text", (start, start + len(value)) if start >= 0 else (0, len(reply)))
 

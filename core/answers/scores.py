@@ -94,7 +94,7 @@ class Scores(Answer[dict[str, float]]):
         return candidates
 
     def _by_key(self, named: Sequence[tuple[str, Any]]) -> dict[str, Measure] | None:
-        """The scores in fields that hold the names; None where a name is missing."""
+        """The scores in fields that hold the names; None if a name is missing."""
         pattern = mentions(self.words, self.names)
         measures: dict[str, Measure] = {}
         for key, value in named:

@@ -60,7 +60,7 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _parse_rest(self, rest: str) -> Parsed[T] | None:
-        """What the text behind a label says; None where no value was meant to stand there."""
+        """What the text behind a label says; None if no value was meant to stand there."""
 
     @abstractmethod
     def _alone(self, line: str) -> Parsed[T] | None:
@@ -72,7 +72,7 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _decoded(self, value: Any) -> Parsed[T] | None:
-        """The value of a structured answer; None where it is of another kind."""
+        """The value of a structured answer; None if it is of another kind."""
 
     @abstractmethod
     def _concepts(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from core.answers.signs import readable
 from core.answers.structured import Document, documents
 from core.answers.words import Words
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 WINDOW = 12_000
 """Characters that are looked at, from the end: an answer stands there, and replies are untrusted."""
@@ -65,12 +65,12 @@ class Unit:
 
 
 class Text:
-    """The last part of a reply, plain; raises Unreadable where nothing but reasoning is there."""
+    """The last part of a reply, plain; raises UnreadableReply if nothing but reasoning is there."""
 
     def __init__(self, reply: str, words: Words) -> None:
         whole = _blanked(reply, _reasoning(reply))
         if not readable(whole[:WINDOW] + whole[-WINDOW:]).strip(_NOTHING):
-            raise Unreadable("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
+            raise UnreadableReply("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
         self.words = words
         self.offset = max(0, len(whole) - WINDOW)
         self.raw = whole[self.offset :]

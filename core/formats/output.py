@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from core.problems import Problem
+from core.errors import TiebreakError
 
 
 @contextmanager
@@ -48,4 +48,4 @@ def _refuse_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Problem(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise TiebreakError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from core.problems import FileRefused
+from core.errors import FileFormatError
 
 TAGS = "tag:yaml.org,2002:"
 MAX_DEPTH = 50
@@ -60,14 +60,14 @@ PlainLoader.add_implicit_resolver(
 
 
 def parse_fields(text: str) -> dict[Any, Any]:
-    """Return the named fields of a YAML or JSON text; raises FileRefused with the line."""
+    """Return the named fields of a YAML or JSON text; raises FileFormatError with the line."""
     try:
         value = yaml.load(text, PlainLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileRefused(f"expected YAML: {error.problem}", line=line) from None
+        raise FileFormatError(f"expected YAML: {error.problem}", line=line) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise FileRefused(f"expected YAML: {str(error).splitlines()[0]}") from None
+        raise FileFormatError(f"expected YAML: {str(error).splitlines()[0]}") from None
     if not isinstance(value, dict):
-        raise FileRefused("expected named fields, such as `id: question_id`")
+        raise FileFormatError("expected named fields, such as `id: question_id`")
     return value

@@ -3,7 +3,7 @@
 A format is one module with two functions, registered below in one line:
 
     recognises(path) -> bool        whether the file or folder looks like this format
-    read(path) -> Records           raises FileRefused with the line, the field and what was expected
+    read(path) -> Records           raises FileFormatError with the line, the field and what was expected
 
 Modules are imported on first use: reading one format does not load the libraries of the others.
 """
@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.problems import FileRefused, Problem
+from core.errors import FileFormatError, TiebreakError
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
@@ -35,29 +35,29 @@ FORMAT_NAMES = ", ".join(READERS)
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the first format that recognises `path`; raises FileRefused where none does."""
+    """Return the name of the first format that recognises `path`; raises FileFormatError if none does."""
     if not path.exists():
-        raise FileRefused(f"there is no file or folder {path}")
+        raise FileFormatError(f"there is no file or folder {path}")
     for name in READERS:
         if _module(name).recognises(path):
             return name
-    raise FileRefused(f"no reader recognises {path.name}; name its format: {FORMAT_NAMES}")
+    raise FileFormatError(f"no reader recognises {path.name}; name its format: {FORMAT_NAMES}")
 
 
 def read_records(path: Path, format: str | None = None, mapping: "Mapping | None" = None) -> "Records":
     """Return an iterator over the records of a file or folder.
 
-    Without `format`, a mapping means a table, and otherwise the format is detected. Raises Problem before the first
-    record for an unknown format, and FileRefused then or later for an invalid file.
+    Without `format`, a mapping means a table, and otherwise the format is detected. Raises TiebreakError before the
+    first record for an unknown format, and FileFormatError then or later for an invalid file.
     """
     path = Path(path)
     if not path.exists():
-        raise FileRefused(f"there is no file or folder {path}")
+        raise FileFormatError(f"there is no file or folder {path}")
     name = format or ("table" if mapping else detect_format(path))
     if name == "table":
         return _read_table(path, mapping)
     if mapping is not None:
-        raise Problem(f"a mapping is for tables; the fields of a {name} file are known")
+        raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
     records: Records = _module(name).read(path)
     return records
 
@@ -95,12 +95,12 @@ def _why_not(path: Path, format: str) -> str:
 
 def _read_table(path: Path, mapping: "Mapping | None") -> "Records":
     if mapping is None:
-        raise Problem(f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings)")
+        raise TiebreakError(f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings)")
     records: Records = _module("table").read(path, mapping)
     return records
 
 
 def _module(name: str) -> Any:
     if name not in READERS:
-        raise Problem(f"there is no format {name!r}; known formats: {FORMAT_NAMES}")
+        raise TiebreakError(f"there is no format {name!r}; known formats: {FORMAT_NAMES}")
     return import_module(READERS[name])

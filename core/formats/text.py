@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
-from core.problems import FileRefused
+from core.errors import FileFormatError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -24,7 +24,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_text(path: Path) -> str:
-    """Return the whole text; raises FileRefused with the line that is not UTF-8."""
+    """Return the whole text; raises FileFormatError with the line that is not UTF-8."""
     record_read(path)
     with refuse_read_errors(path):
         return path.read_text(encoding="utf-8-sig")
@@ -58,13 +58,13 @@ def record_read(path: Path) -> None:
 
 @contextmanager
 def refuse_read_errors(path: Path) -> Iterator[None]:
-    """Raise FileRefused for errors of decoding and of the operating system."""
+    """Raise FileFormatError for errors of decoding and of the operating system."""
     try:
         yield
     except UnicodeDecodeError:
         raise _find_bad_line(path) from None
     except OSError as error:
-        raise FileRefused(f"{path.name} cannot be read: {error.strerror or error}") from None
+        raise FileFormatError(f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
 def read_head(path: Path, length: int = 4096) -> str:
@@ -81,7 +81,7 @@ def _decode_line(raw: bytes, number: int) -> str:
         raise _bad_byte(raw, error.start, number) from None
 
 
-def _find_bad_line(path: Path) -> FileRefused:
+def _find_bad_line(path: Path) -> FileFormatError:
     """Return the error with its line: a buffered decoder does not know the line, so the file is read again."""
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -89,10 +89,10 @@ def _find_bad_line(path: Path) -> FileRefused:
                 raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 return _bad_byte(raw, error.start, number)
-    return FileRefused("expected text in UTF-8")
+    return FileFormatError("expected text in UTF-8")
 
 
-def _bad_byte(raw: bytes, start: int, number: int) -> FileRefused:
+def _bad_byte(raw: bytes, start: int, number: int) -> FileFormatError:
     if number == 1 and raw.startswith(UTF16_MARKS):
-        return FileRefused("expected text in UTF-8; this file is UTF-16: save it as UTF-8", line=1)
-    return FileRefused(f"expected text in UTF-8; byte 0x{raw[start]:02X} is not", line=number)
+        return FileFormatError("expected text in UTF-8; this file is UTF-16: save it as UTF-8", line=1)
+    return FileFormatError(f"expected text in UTF-8; byte 0x{raw[start]:02X} is not", line=number)

@@ -9,10 +9,10 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
+from core.errors import FileFormatError
 from core.formats.records import RECORD_ADAPTER, Record, Records
 from core.formats.text import read_head, read_lines
 from core.formats.validation_errors import to_file_refused
-from core.problems import FileRefused
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 """Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
@@ -28,12 +28,12 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path) -> Records:
-    """Yield the records of the file in order; raises FileRefused with the line and the field."""
+    """Yield the records of the file in order; raises FileFormatError with the line and the field."""
     number = 0
     for number, text in read_lines(path):
         yield _parse_record(text, number)
     if not number:
-        raise FileRefused("the file is empty: expected one record per line")
+        raise FileFormatError("the file is empty: expected one record per line")
 
 
 def write(records: Iterable[Record], stream: TextIO) -> None:
@@ -64,7 +64,7 @@ def _parse_record(text: str, number: int) -> Record:
 
 
 def _check_storable(value: Any, field: str, line: int) -> None:
-    """Raise FileRefused for what JSON can represent and a database cannot store."""
+    """Raise FileFormatError for what JSON can represent and a database cannot store."""
     match value:
         case dict():
             for name, inner in value.items():
@@ -74,6 +74,6 @@ def _check_storable(value: Any, field: str, line: int) -> None:
             for index, inner in enumerate(value):
                 _check_storable(inner, f"{field}.{index}", line)
         case float() if not math.isfinite(value):
-            raise FileRefused("expected a finite number", line=line, field=field)
+            raise FileFormatError("expected a finite number", line=line, field=field)
         case str() if "\x00" in value:
-            raise FileRefused("expected text without NUL characters", line=line, field=field)
+            raise FileFormatError("expected text without NUL characters", line=line, field=field)

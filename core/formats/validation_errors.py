@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.problems import FileRefused
+from core.errors import FileFormatError
 
 MESSAGES = {
     "missing": "this field is missing",
@@ -33,18 +33,18 @@ UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
 MAX_LISTED = 12
 
 
-def to_file_refused(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileRefused:
+def to_file_refused(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileFormatError:
     """Return the first error; `skip` is how many leading steps of its location only name the branch of a union."""
     errors = error.errors(include_url=False, include_context=True)
     location = [str(step) for step in errors[0]["loc"][skip:]]
     if any("Constant" in each["loc"] for each in errors) and "str" in location:
         place = location[: location.index("str")]
-        return FileRefused("expected a field, or {constant: text}", line=line, field=".".join(place) or None)
+        return FileFormatError("expected a field, or {constant: text}", line=line, field=".".join(place) or None)
     if len(errors) > 1 and location and location[-1] in UNION_BRANCHES:
-        return FileRefused(
+        return FileFormatError(
             "expected true or false, a number, text or weights", line=line, field=".".join(location[:-1])
         )
-    return FileRefused(_message(errors[0]), line=line, field=".".join(location) or None)
+    return FileFormatError(_message(errors[0]), line=line, field=".".join(location) or None)
 
 
 def _message(error: Any) -> str:

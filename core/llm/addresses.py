@@ -13,8 +13,8 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
+from core.errors import PermanentFailure
 from core.llm.secrets import describe_problem
-from core.problems import PermanentFailure
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
@@ -37,7 +37,7 @@ _COMPATIBLE = ipaddress.ip_network("::/96")
 
 
 def checked_url(address: str, model: str) -> URL:
-    """Return the base URL; raise PermanentFailure where it is invalid or blocked.
+    """Return the base URL; raise PermanentFailure if it is invalid or blocked.
 
     An IP address is checked here; a name is checked by `CheckedResolver` when it is resolved.
     """

@@ -3,9 +3,9 @@
 from collections.abc import Sequence, Set
 from typing import Any
 
+from core.errors import PermanentFailure
 from core.llm.local_server import is_local, limit_lengths
 from core.llm.replies import valid_text
-from core.problems import PermanentFailure
 from core.trace import Ask, Spec
 
 FORMAT = "response_format"

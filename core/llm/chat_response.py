@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from core.errors import TemporaryFailure
 from core.llm.client import Reply
 from core.llm.errors import ServerError, plain_detail
 from core.llm.replies import clean_text, content_text, reasoning_text, split_usage, to_finish, token_count
-from core.problems import TemporaryFailure
 from core.trace import Ask, Usage
 
 _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -21,7 +21,7 @@ _TEXT_EXAMINED = 4096
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the body as JSON; None where it is invalid, nested too deeply, or has too long a number."""
+    """Return the body as JSON; None if it is invalid, nested too deeply, or has too long a number."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -29,7 +29,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def parse_error(status: int, body: bytes, data: Any) -> ServerError | None:
-    """Return the error in a response; None where there is none. Gateways also send errors with status 200."""
+    """Return the error in a response; None if there is none. Gateways also send errors with status 200."""
     fields = data.get("error") if isinstance(data, Mapping) else None
     if status < 400 and not fields:
         return None
@@ -59,7 +59,7 @@ def parse_replies(
 ) -> list[Reply]:
     """Return the replies of a response, at most as many as were requested.
 
-    Raises TemporaryFailure where there is none, or where one ended with an error.
+    Raises TemporaryFailure if there is none, or if one ended with an error.
     """
     choices = data.get("choices") if isinstance(data, Mapping) else None
     chosen = [choice for choice in choices if _is_message(choice)][: ask.samples] if isinstance(choices, list) else []

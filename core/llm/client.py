@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from core.answers import Format
+from core.errors import TemporaryFailure
 from core.frozen import Frozen
 from core.llm import litellm_loader, local_server
 from core.llm.chat_request import FORMAT, LIMIT, extra_parameters, messages, optional_parameters, parameters
@@ -17,7 +18,6 @@ from core.llm.errors import is_refusal, to_problem, to_server_error
 from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
 from core.llm.replies import MAX_BYTES, Finish, clean_text, split_usage, to_finish, token_count, too_large
 from core.llm.secrets import api_key
-from core.problems import TemporaryFailure
 from core.trace import Ask, Spec, Usage
 
 
@@ -37,7 +37,7 @@ class Model(Protocol):
     """Anything that answers asks; raises TemporaryFailure or PermanentFailure when it cannot."""
 
     async def complete(self, ask: Ask) -> Reply:
-        """Return the reply to `ask.prompt`; raises SchemaRefused where the provider does not accept `ask.schema`."""
+        """Return the reply to `ask.prompt`; raises UnsupportedSchema if the provider does not accept `ask.schema`."""
         ...
 
     async def answer_format(self, spec: Spec) -> Format:
@@ -129,7 +129,7 @@ class LiteLLM:
             raise to_problem(error, ask.spec) from None
 
     async def _call_without_refused(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
-        """Make the call, and repeat it without each parameter that the provider refuses; raises SchemaRefused."""
+        """Make the call, and repeat it without each parameter that the provider refuses; raises UnsupportedSchema."""
         omitted = self._refused.names(ask.spec) | _unsupported_parameters(ask)
         if FORMAT in omitted:
             raise schema_refused(ask.spec)

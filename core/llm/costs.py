@@ -100,7 +100,7 @@ def estimate_run(
 ) -> CostEstimate:
     """Run the real flow on up to SAMPLED_ITEMS items with simulated replies, and scale to `count` (default: all).
 
-    Raises the Problem that the run itself would raise: an item it cannot judge, a template with a wrong blank.
+    Raises the TiebreakError that the run itself would raise: an item it cannot judge, a template with a wrong blank.
     """
     count = len(items) if count is None else count
     sampled = _sample_evenly(items)

@@ -14,8 +14,8 @@ from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import Any
 
+from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm.litellm_loader import load_litellm
-from core.problems import PermanentFailure, Problem, TemporaryFailure
 from core.trace import Spec
 
 _TEMPORARY_STATUSES = {408, 409, 425, 429}
@@ -52,9 +52,9 @@ class ServerError:
     """The provider's error codes and types, such as "insufficient_quota"."""
 
 
-def to_problem(error: Exception, spec: Spec) -> Problem:
+def to_problem(error: Exception, spec: Spec) -> TiebreakError:
     """Return the problem to raise in place of `error`."""
-    if isinstance(error, Problem):
+    if isinstance(error, TiebreakError):
         return error
     import openai  # litellm's classes derive from openai's, and it is loaded with litellm
 
@@ -75,14 +75,14 @@ def to_problem(error: Exception, spec: Spec) -> Problem:
 
 
 def to_server_error(error: Exception) -> ServerError | None:
-    """Return the server's error response behind an exception of litellm; None where no server responded."""
+    """Return the server's error response behind an exception of litellm; None if no server responded."""
     status = getattr(error, "status_code", None)
     if not isinstance(status, int | str) or not str(status).isdigit():
         return None
     return ServerError(int(status), str(error), next(_body_fields(error, "param"), ""), _codes(error))
 
 
-def server_problem(error: ServerError, spec: Spec, retry_after: float | None) -> Problem:
+def server_problem(error: ServerError, spec: Spec, retry_after: float | None) -> TiebreakError:
     """Return the problem to raise for an error response; `retry_after` is the wait in seconds that it requests."""
     if error.codes & _NO_CREDIT_CODES:
         return _no_credit(spec)
@@ -171,7 +171,7 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 def _seconds_until(date: str) -> float:
-    """Return the seconds from now until a date; NaN where the text is not a date."""
+    """Return the seconds from now until a date; NaN if the text is not a date."""
     try:
         return (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError, OverflowError):

@@ -17,10 +17,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.answers import Format
+from core.errors import PermanentFailure, TiebreakError
 from core.items import Item
 from core.llm import costs, local_server
 from core.llm.client import Model, Reply, Sampler
-from core.problems import PermanentFailure, Problem
 from core.trace import Ask, Spec, model_specs
 
 FOLDER_VARIABLE = "TIEBREAK_MEDIA"
@@ -59,16 +59,18 @@ def is_url(image: str) -> bool:
 
 
 def validate_url(image: str) -> str:
-    """Return the URL; raises Problem unless it is a public web address.
+    """Return the URL; raises TiebreakError unless it is a public web address.
 
     A provider's server fetches it, so an address on a private network could expose what only that server can reach.
     """
     parts = urlsplit(image)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host:
-        raise Problem(f"The image {image[:80]!r} should be a path, or begin with https://.")
+        raise TiebreakError(f"The image {image[:80]!r} should be a path, or begin with https://.")
     if host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or _is_private(host):
-        raise Problem(f"The image {image[:80]!r} is on a private network; use a file in the media folder instead.")
+        raise TiebreakError(
+            f"The image {image[:80]!r} is on a private network; use a file in the media folder instead."
+        )
     return image
 
 
@@ -80,24 +82,24 @@ def _is_private(host: str) -> bool:
 
 
 def read_image(folder: Path, image: str) -> Image:
-    """Return the image at a path inside `folder`; raises Problem when it cannot be used."""
+    """Return the image at a path inside `folder`; raises TiebreakError when it cannot be used."""
     file = resolve_path(folder, image)
     if not file.is_file():
-        raise Problem(f"The image {image!r} is not in the study's media folder, {folder}.")
+        raise TiebreakError(f"The image {image!r} is not in the study's media folder, {folder}.")
     try:
         with file.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise Problem(f"The image {image!r} cannot be read: {error.strerror}.") from None
+        raise TiebreakError(f"The image {image!r} cannot be read: {error.strerror}.") from None
     if len(content) > MAX_BYTES:
-        raise Problem(f"The image {image!r} is larger than {MAX_BYTES // 2**20} MB.")
+        raise TiebreakError(f"The image {image!r} is larger than {MAX_BYTES // 2**20} MB.")
     return Image(detect_type(content, image), content)
 
 
 def resolve_path(folder: Path, image: str) -> Path:
-    """Return the file at a path; raises Problem for one that leaves the folder, by ".." or by a symbolic link."""
+    """Return the file at a path; raises TiebreakError for one that leaves the folder, by ".." or by a symbolic link."""
     root = folder.resolve()
-    refusal = Problem(f"The image {image!r} should be a path inside the study's media folder.")
+    refusal = TiebreakError(f"The image {image!r} should be a path inside the study's media folder.")
     if not image or "\0" in image or "\\" in image or image.startswith(("/", "~")):
         raise refusal
     file = (root / image).resolve()
@@ -107,14 +109,14 @@ def resolve_path(folder: Path, image: str) -> Path:
 
 
 def detect_type(content: bytes, image: str) -> str:
-    """Return the media type of an image's content; raises Problem for any format but ACCEPTED_FORMATS."""
+    """Return the media type of an image's content; raises TiebreakError for any format but ACCEPTED_FORMATS."""
     from PIL import Image as pillow  # imported here: most runs have no images
 
     try:
         with pillow.open(io.BytesIO(content), formats=ACCEPTED_FORMATS) as opened:
             return pillow.MIME[opened.format or ""]
     except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError):  # what its parsers raise for bad headers
-        raise Problem(f"The image {image!r} is not PNG, JPEG, GIF or WebP.") from None
+        raise TiebreakError(f"The image {image!r} is not PNG, JPEG, GIF or WebP.") from None
 
 
 def image_url(folder: Path, image: str) -> str:
@@ -146,8 +148,8 @@ class ModelWithImages:
             return ask
         try:
             images = await asyncio.to_thread(lambda: tuple(image_url(self.folder, image) for image in ask.images))
-        except Problem as problem:
-            raise PermanentFailure(str(problem)) from None
+        except TiebreakError as error:
+            raise PermanentFailure(str(error)) from None
         return replace(ask, images=images)
 
     async def close(self) -> None:
@@ -161,7 +163,7 @@ def item_images(item: Item) -> Iterator[str]:
 
 
 def supports_images(spec: Spec) -> bool | None:
-    """Whether a model accepts images, by litellm's list; None where unknown, as for a server at its own address."""
+    """Whether a model accepts images, by litellm's list; None if unknown, as for a server at its own address."""
     if local_server.is_local(spec):
         return False
     info = costs.model_info(spec)
@@ -169,17 +171,19 @@ def supports_images(spec: Spec) -> bool | None:
 
 
 def refuse_images(protocol: str, items: Iterable[Item]) -> None:
-    """Raise Problem for an item with an image, which a protocol that sends none would judge without seeing it."""
+    """Raise TiebreakError for an item with an image, which a protocol that sends none would judge without seeing it."""
     for item in items:
         if next(item_images(item), None):
-            raise Problem(f"Item {item.id} has an image, and {protocol} sends none.")
+            raise TiebreakError(f"Item {item.id} has an image, and {protocol} sends none.")
 
 
 def check_images(settings: Any, items: Iterable[Item], folder: Path) -> None:
-    """Raise Problem, before anything is paid for, when a model cannot see images or an image cannot be read."""
+    """Raise TiebreakError, before anything is paid for, when a model cannot see images or an image cannot be read."""
     text_only = [spec.model for _, spec in model_specs(settings) if supports_images(spec) is False]
     for item in items:
         for image in item_images(item):
             if text_only:
-                raise Problem(f"Item {item.id} has an image, and {text_only[0]} cannot see: choose models that can.")
+                raise TiebreakError(
+                    f"Item {item.id} has an image, and {text_only[0]} cannot see: choose models that can."
+                )
             validate_url(image) if is_url(image) else read_image(folder, image)

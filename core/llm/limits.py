@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from core.errors import RunStopped, TemporaryFailure
 from core.llm import local_server
-from core.problems import RunStopped, TemporaryFailure
 from core.trace import Ask, Spec
 
 

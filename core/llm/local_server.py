@@ -15,7 +15,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from core.answers.answer import REASONING
-from core.problems import PermanentFailure
+from core.errors import PermanentFailure
 from core.trace import Spec
 
 MODEL_NAME = "local"

@@ -18,6 +18,7 @@ import aiohttp
 from yarl import URL
 
 from core.answers import Format
+from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import addresses, chat_request, chat_response, local_server
 from core.llm.client import Reply
 from core.llm.errors import ServerError, has_policy_code, parse_retry_after, server_problem
@@ -25,7 +26,6 @@ from core.llm.local_server import is_local
 from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
 from core.llm.replies import MAX_BYTES, too_large
 from core.llm.secrets import api_key
-from core.problems import PermanentFailure, Problem, TemporaryFailure
 from core.trace import Ask, Spec, Usage
 
 MAX_ERROR_BYTES = 2**16
@@ -95,7 +95,7 @@ class OpenAICompatible:
             raise _connection_problem(error, spec) from None
 
     async def _call_without_refused(self, ask: Ask, route: Route, start: float) -> list[Reply]:
-        """Send the request, and repeat it without each parameter that the server refuses; raises SchemaRefused."""
+        """Send the request, and repeat it without each parameter that the server refuses; raises UnsupportedSchema."""
         omitted = self._refused.names(ask.spec)
         refused: set[str] = set()
         while True:
@@ -182,7 +182,7 @@ def _refusal(error: ServerError, response: Response, ask: Ask, start: float) -> 
     raise server_problem(error, ask.spec, response.retry_after)
 
 
-def _connection_problem(error: Exception, spec: Spec) -> Problem:
+def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:
     """Return the problem to raise in place of an error of aiohttp or of the operating system."""
     match error:
         case aiohttp.ClientConnectorCertificateError():

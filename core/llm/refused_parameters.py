@@ -1,17 +1,17 @@
 """Parameters that a server does not accept.
 
 A refused parameter is omitted and the request is repeated; the reply has a note about it. The limit on tokens is sent
-under its newer name instead. A refused JSON schema raises SchemaRefused, because the prompt has to change as well. A
-client remembers the parameters that a model refused, and omits them from later calls.
+under its newer name instead. A refused JSON schema raises UnsupportedSchema, because the prompt has to change as well.
+A client remembers the parameters that a model refused, and omits them from later calls.
 """
 
 import re
 from collections.abc import Mapping, Set
 from typing import Any
 
+from core.errors import UnsupportedSchema
 from core.llm.chat_request import FORMAT, LIMIT, OPTIONAL, optional_parameters
 from core.llm.errors import ServerError
-from core.problems import SchemaRefused
 from core.trace import Ask, Spec
 
 _UNSUPPORTED_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
@@ -42,7 +42,7 @@ class RefusedParameters:
 
 
 def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None:
-    """Return the optional parameter that a server refuses; None where the error is about something else."""
+    """Return the optional parameter that a server refuses; None if the error is about something else."""
     if error.status not in _REFUSING:
         return None
     if FORMAT in sent and _FORMAT.search(f"{error.param} {error.message}"):
@@ -61,6 +61,8 @@ def describe_omissions(ask: Ask, omitted: Set[str]) -> tuple[str, ...]:
     return tuple(f"{ask.spec.model} does not accept {name}: the parameter was omitted." for name in names)
 
 
-def schema_refused(spec: Spec) -> SchemaRefused:
+def schema_refused(spec: Spec) -> UnsupportedSchema:
     """Return the problem to raise where a server does not accept structured output."""
-    return SchemaRefused(f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead.")
+    return UnsupportedSchema(
+        f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead."
+    )

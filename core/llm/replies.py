@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from core.problems import PermanentFailure
+from core.errors import PermanentFailure
 from core.trace import MAX_USAGE, Spec, Usage
 
 Finish = Literal["stop", "cut off", "refused"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from core.errors import PermanentFailure
 from core.frozen import Frozen
 from core.llm import key_addresses
-from core.problems import PermanentFailure
 from core.trace import Spec, model_specs
 
 KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")

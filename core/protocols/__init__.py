@@ -34,7 +34,7 @@ class Judge(Frozen):
 
 
 def check_unique_names(names: Iterable[str], role: str) -> None:
-    """Raise ValueError where a name occurs twice: turns are attributed by name. `role` is a plural such as "judges"."""
+    """Raise ValueError if a name occurs twice: turns are attributed by name. `role` is a plural such as "judges"."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -100,7 +100,7 @@ class Protocol:
         return load_templates(self.folder / self.prompt_folder)
 
     def prompts_with(self, replacements: Mapping[str, str]) -> dict[str, str]:
-        """Return its prompt templates with a study's own texts in place; raises Problem for an unknown name."""
+        """Return its prompt templates with a study's own texts in place; raises TiebreakError for an unknown name."""
         return replace_templates(self.name, self.prompts, replacements)
 
     def is_current(self, templates: Templates) -> bool:

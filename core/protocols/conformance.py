@@ -161,7 +161,7 @@ def _check_unreadable_replies(
 def _run(
     protocol: Protocol, item: Item, settings: Any, reply: Script, seed: int, stored: Sequence[Event] = ()
 ) -> ScriptedTrace:
-    """Run or resume a trace with scripted replies; raises ConformanceError where it fails."""
+    """Run or resume a trace with scripted replies; raises ConformanceError if it fails."""
     model, events = ScriptedModel(reply), list(stored)
 
     async def record(event: Event) -> None:

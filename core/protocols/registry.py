@@ -10,7 +10,7 @@ from functools import cache
 from importlib import metadata
 from pkgutil import resolve_name
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.protocols import Artifact, Protocol
 
 GROUP = "tiebreak.protocols"
@@ -36,7 +36,9 @@ class Registry(Mapping[str, Protocol]):
     def __getitem__(self, name: str) -> Protocol:
         protocol = _load(_locations()[name])
         if protocol.name != name:
-            raise Problem(f"The entry point {name!r} provides the protocol {protocol.name!r}; the names must be equal.")
+            raise TiebreakError(
+                f"The entry point {name!r} provides the protocol {protocol.name!r}; the names must be equal."
+            )
         return protocol
 
     def __contains__(self, name: object) -> bool:
@@ -54,9 +56,11 @@ PROTOCOLS = Registry()
 
 
 def get(name: str) -> Protocol:
-    """Return the protocol called `name`; raises Problem where it is not installed."""
+    """Return the protocol called `name`; raises TiebreakError if it is not installed."""
     if name not in PROTOCOLS:
-        raise Problem(f"The protocol {name!r} is not installed here. Installed protocols: {', '.join(PROTOCOLS)}.")
+        raise TiebreakError(
+            f"The protocol {name!r} is not installed here. Installed protocols: {', '.join(PROTOCOLS)}."
+        )
     return PROTOCOLS[name]
 
 
@@ -71,17 +75,17 @@ def usable() -> dict[str, Protocol]:
     for name in PROTOCOLS:
         try:
             protocols[name] = PROTOCOLS[name]
-        except Problem as problem:
-            logging.getLogger("tiebreak").warning("%s", problem)
+        except TiebreakError as error:
+            logging.getLogger("tiebreak").warning("%s", error)
     return protocols
 
 
 def _locations() -> dict[str, str]:
-    """Return name -> location of every protocol; raises Problem where two have the same name."""
+    """Return name -> location of every protocol; raises TiebreakError if two have the same name."""
     locations = dict(BUILT_IN)
     for entry in _entry_points():
         if entry.name in locations:
-            raise Problem(f"Two protocols are called {entry.name!r}: {locations[entry.name]} and {entry.value}.")
+            raise TiebreakError(f"Two protocols are called {entry.name!r}: {locations[entry.name]} and {entry.value}.")
         locations[entry.name] = entry.value
     return locations
 
@@ -96,7 +100,7 @@ def _load(location: str) -> Protocol:
     try:
         loaded = resolve_name(location)
     except Exception as error:  # an external package can raise any exception on import
-        raise Problem(f"The protocol at {location} cannot be loaded: {type(error).__name__}: {error}.") from error
+        raise TiebreakError(f"The protocol at {location} cannot be loaded: {type(error).__name__}: {error}.") from error
     if not isinstance(loaded, Protocol):
-        raise Problem(f"{location} is not a Protocol.")
+        raise TiebreakError(f"{location} is not a Protocol.")
     return loaded

@@ -16,10 +16,10 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError
 
+from core.errors import FileFormatError, TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion
 from core.llm.secrets import find_problems
-from core.problems import FileRefused, Problem
 from core.protocols import Protocol
 from core.templates import blanks, check_template
 from core.trace import Spec
@@ -44,11 +44,11 @@ class _RunFields(Frozen):
 
 
 def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return what a settings file says; `criteria` are the study's. Raises FileRefused."""
+    """Return what a settings file says; `criteria` are the study's. Raises FileFormatError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise FileRefused(f"{path} cannot be read as a text file.") from None
+        raise FileFormatError(f"{path} cannot be read as a text file.") from None
     return parse_run_file(text, protocol, criteria)
 
 
@@ -63,7 +63,7 @@ def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion])
 
 
 def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return what a YAML or JSON text says about a run; raises FileRefused.
+    """Return what a YAML or JSON text says about a run; raises FileFormatError.
 
     A text that contains an API key is refused, because settings are stored and shown.
     """
@@ -71,35 +71,35 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise FileRefused("this is not YAML.", line=mark.line + 1 if mark else None) from None
+        raise FileFormatError("this is not YAML.", line=mark.line + 1 if mark else None) from None
     if not isinstance(fields, Mapping):
-        raise FileRefused("the settings should be a list of names and values, such as `rounds: 3`.")
+        raise FileFormatError("the settings should be a list of names and values, such as `rounds: 3`.")
     of_run = _RunFields.model_fields.keys() - protocol.settings.model_fields.keys()
     own = _validate({name: value for name, value in fields.items() if name in of_run}, _RunFields)
     others = {name: value for name, value in fields.items() if name not in of_run}
     settings = validate_settings(_expand_short_forms(others, protocol.settings, criteria), protocol)
     for checked in (settings, own):
         for name, problem in find_problems(checked):
-            raise FileRefused(problem, field=name)
+            raise FileFormatError(problem, field=name)
     check_prompts(protocol, own.prompts)
     return RunFile(settings, own.prompts, own.extractor)
 
 
 def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:
-    """Raise FileRefused for a prompt that the protocol does not have, or that cannot be filled."""
+    """Raise FileFormatError for a prompt that the protocol does not have, or that cannot be filled."""
     try:
         protocol.prompts_with(prompts)
         for name, text in prompts.items():
             allowed = blanks(protocol.prompts[name])
             check_template(name, text, [*allowed, *(protocol.optional_blanks if "question" in allowed else ())])
-    except FileRefused:
+    except FileFormatError:
         raise
-    except Problem as problem:
-        raise FileRefused(str(problem), field="prompts") from None
+    except TiebreakError as error:
+        raise FileFormatError(str(error), field="prompts") from None
 
 
 def validate_settings(fields: Mapping[str, Any], protocol: Protocol) -> Frozen:
-    """Return the settings as a value; raises FileRefused about the first invalid field."""
+    """Return the settings as a value; raises FileFormatError about the first invalid field."""
     return _validate(fields, protocol.settings)
 
 
@@ -113,7 +113,7 @@ def _validate(fields: Mapping[str, Any], model: type[Fields]) -> Fields:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "the settings"
         reason = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
-        raise FileRefused(f"{reason[0].lower()}{reason[1:]}.".replace("..", "."), field=name) from None
+        raise FileFormatError(f"{reason[0].lower()}{reason[1:]}.".replace("..", "."), field=name) from None
 
 
 def _expand_short_forms(

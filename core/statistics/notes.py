@@ -36,7 +36,7 @@ class LabelSummary:
     overlapping_pairs: int
     """Rater pairs that share an item."""
     only_value: Category | None
-    """The value that every label has; None where labels differ."""
+    """The value that every label has; None if labels differ."""
     is_unanimous: bool
     """Whether all labels of each item with at least two labels are equal."""
     constant_raters: tuple[str, ...]

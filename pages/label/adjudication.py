@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from pages.label.parts import adjudication_panel, adjudication_texts
 from pages.parts import numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
@@ -149,7 +149,7 @@ def requested_case(study: Study, annotator: str) -> Case | None:
         case = adjudication.find_case(session, study, annotator, case_id)
     if case is None:
         st.query_params.pop("case")
-        raise Problem("There is no such case in this study. It may have been opened from another study.")
+        raise TiebreakError("There is no such case in this study. It may have been opened from another study.")
     return case
 
 

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from core.errors import TiebreakError
 from core.llm import images
-from core.problems import Problem
 from pages.label.parts import queues
 from pages.label.parts.request_checks import (
     Failed,
@@ -188,7 +188,7 @@ def image(call: Call) -> Response:
         raise Failed(404, "unknown", "There is no such image.")
     try:
         found = images.read_image(images.media_folder(call.work.study.name), path)
-    except (Problem, OSError):  # the sentence would name the path
+    except (TiebreakError, OSError):  # the sentence would name the path
         raise Failed(404, "unknown", "There is no such image.") from None
     return Response(found.content, media_type=found.type, headers=HEADERS)
 
@@ -214,10 +214,10 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             return _error(failed.status, failed.code, str(failed))
         except Unknown as unknown:
             return _error(404, "unknown", str(unknown))
-        except DatabaseUnavailable as problem:  # the browser sends the request again
-            return _error(503, "unavailable", str(problem))
-        except Problem as problem:
-            return _error(400, "invalid", str(problem))
+        except DatabaseUnavailable as error:  # the browser sends the request again
+            return _error(503, "unavailable", str(error))
+        except TiebreakError as error:
+            return _error(400, "invalid", str(error))
         except Exception:
             logging.getLogger("tiebreak").exception("A request of the workbench raised an exception.")
             return _error(500, "unavailable", "An unexpected error occurred; its details are in the server's log.")

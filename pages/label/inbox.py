@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from pages.label.parts import evidence
 from pages.parts import paging, resources, shell
 from pages.parts.text import escape_markdown, truncate
@@ -108,7 +108,7 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
         return None
     found = next((one for one in threads if one.target_id == target_id and one.annotator == annotator), None)
     if found is None:
-        raise Problem("There is no such flag or note in this study any more.")
+        raise TiebreakError("There is no such flag or note in this study any more.")
     return found
 
 

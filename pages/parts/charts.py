@@ -54,7 +54,7 @@ def draw(figure: "go.Figure", key: str, alt: str, on_select: Any = "ignore") -> 
 
 
 def clicked_point(key: str) -> Any:
-    """Return the custom data of the clicked point; None where no point is clicked."""
+    """Return the custom data of the clicked point; None if no point is clicked."""
     points = st.session_state[key].selection.points
     return points[0]["customdata"] if points else None
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.items import Criterion, Item
 from core.llm import images
-from core.problems import Problem
 from pages.parts.text import escape_markdown, sanitize_markdown
 
 IMAGE_WIDTH = 480
@@ -62,8 +62,8 @@ def draw_image(image: str, media_folder: Path | None) -> None:
             st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")
         elif media_folder is not None:
             st.image(images.read_image(media_folder, image).content, width=IMAGE_WIDTH)
-    except Problem as problem:
-        st.caption(f":material/broken_image: {escape_markdown(str(problem))}")
+    except TiebreakError as error:
+        st.caption(f":material/broken_image: {escape_markdown(str(error))}")
     except (OSError, ValueError):
         st.caption(f":material/broken_image: The image {escape_markdown(image)} is damaged.")
 

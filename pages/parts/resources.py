@@ -1,9 +1,9 @@
 """What all visits share: the database engine, the run worker and the model client."""
 
+from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from core.problems import Problem
 from storage import database, database_errors, studies
 from storage.database import Engine
 from storage.database_errors import DBAPIError
@@ -46,8 +46,8 @@ def database_problem() -> str:
     try:
         with database.reading(engine()) as session:
             studies.names(session)
-    except Problem as problem:
-        return str(problem)
+    except TiebreakError as error:
+        return str(error)
     except DBAPIError as error:
         return database_errors.describe(error)
     return ""

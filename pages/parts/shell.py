@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.labels import Target
-from core.problems import Problem
 from pages.parts import assets, resources
 from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
 from pages.parts.text import escape_markdown
@@ -57,7 +57,7 @@ def current_annotator() -> str | None:
         return None
     try:
         return annotators.normalize_name(unquote(name))
-    except Problem:
+    except TiebreakError:
         return None
 
 
@@ -157,7 +157,7 @@ def apply_study_from_address(names: Sequence[str]) -> None:
     requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
     if requested is not None and requested != drawn:
         if requested not in names:
-            raise Problem(f"There is no study named {requested[:80]!r}.")
+            raise TiebreakError(f"There is no study named {requested[:80]!r}.")
         st.session_state["study"] = requested
     elif st.session_state.get("study") not in names:
         st.session_state["study"] = names[0]
@@ -177,10 +177,10 @@ def page_path(script: str) -> str:
 
 
 def number_parameter(parameter: str) -> int | None:
-    """Return a number from the address; None where the parameter is missing."""
+    """Return a number from the address; None if the parameter is missing."""
     text = st.query_params.get(parameter)
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise Problem(f"The parameter {parameter} in the address should be a number, not {text[:20]!r}.")
+        raise TiebreakError(f"The parameter {parameter} in the address should be a number, not {text[:20]!r}.")
     return int(text)

@@ -79,7 +79,7 @@ def choose_group() -> RaterGroup:
 
 
 def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
-    """Draw the choices of kind, criterion and judges; returns None where nothing was judged."""
+    """Draw the choices of kind, criterion and judges; returns None if nothing was judged."""
     rows = [row for panel in report.panels for row in panel.overall]
     if not rows:
         return None

@@ -96,7 +96,7 @@ def draw_page(study: Study) -> None:
 
 
 def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tuple[str, str, str], bool, bool] | None:
-    """Draw the choices, which are in the address; None where nothing can be drawn.
+    """Draw the choices, which are in the address; None if nothing can be drawn.
 
     Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
     """

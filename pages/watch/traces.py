@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Target
 from core.llm import images
-from core.problems import Problem
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
@@ -191,7 +191,7 @@ def requested_trace() -> Trace | None:
             return None
         with database.reading(resources.engine()) as session:
             return traces.get(session, trace_id)
-    except Problem:
+    except TiebreakError:
         draw_back_button()
         raise
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.replay import NeedsCalls
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
@@ -176,8 +176,8 @@ def draw_control(reply: UnreadReply) -> None:
     try:
         with database.reading(resources.engine()) as session:
             ask = stored_readings.find_ask(session, reply.trace_id, reply.ask)
-    except Problem as problem:
-        st.caption(f":material/block: No value can be stated: {escape_markdown(str(problem))}")
+    except TiebreakError as error:
+        st.caption(f":material/block: No value can be stated: {escape_markdown(str(error))}")
         return
     if ask.answer is None:
         st.caption(":material/block: This protocol does not declare what its replies contain.")
@@ -194,10 +194,8 @@ def save(reply: UnreadReply, value: object, text: str, annotator: str) -> None:
     try:
         with database.writing(resources.engine()) as session:
             stored_readings.state(session, reply.trace_id, reply.ask, value, annotator)
-    except NeedsCalls as problem:
-        st.warning(
-            f"The value was not saved, since the verdict would need new calls. {problem}", icon=":material/block:"
-        )
+    except NeedsCalls as error:
+        st.warning(f"The value was not saved, since the verdict would need new calls. {error}", icon=":material/block:")
         return
     st.session_state["stated"] = (reply, text)
     st.rerun()

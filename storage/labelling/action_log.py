@@ -19,7 +19,7 @@ def save_result(session: Session, work: Work, client: str, seq: int, result: Jso
 
 
 def stored_result(session: Session, work: Work, client: str, seq: int) -> Json | None:
-    """Return the stored result of an action; None where it was not carried out."""
+    """Return the stored result of an action; None if it was not carried out."""
     query = select(col(ActionRow.result)).where(*_of_client(work, client), col(ActionRow.seq) == seq)
     return session.scalars(query).first()
 

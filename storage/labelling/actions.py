@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage.database import Engine, reading, writing
 from storage.json_columns import sanitize
 from storage.labelling import action_log, panels, tasks
@@ -34,7 +34,7 @@ def perform(
 ) -> list[Json]:
     """Carry out the actions of a request in order, and return their results.
 
-    Raises OutOfSequence where the client has sent actions that are not stored here.
+    Raises OutOfSequence if the client has sent actions that are not stored here.
     """
     with reading(engine) as session:
         last = action_log.last_seq(session, work, client)
@@ -72,8 +72,8 @@ def _result(session: Session, work: Work, client: str, fields: Mapping[str, Any]
             return {"status": "accepted", **CARRY_OUT[action.type](transaction)}
     except Refused as refused:
         return {"status": refused.status, "message": str(refused), **standing_now(transaction)}
-    except Problem as problem:
-        return {"status": "rejected", "message": str(problem), **standing_now(transaction)}
+    except TiebreakError as error:
+        return {"status": "rejected", "message": str(error), **standing_now(transaction)}
 
 
 def _lock_annotator(session: Session, work: Work) -> None:

@@ -120,7 +120,7 @@ def cases(session: Session, study: Study, adjudicator: str) -> list[Case]:
 
 
 def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
-    """Return one target, whether it is contested or not; None where it has no label and no decision."""
+    """Return one target, whether it is contested or not; None if it has no label and no decision."""
     found = _read(session, study, adjudicator, col(TargetRow.id) == target_id)
     return next(iter(found), None)
 

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from core import aiu_spans, critique_ratings
 from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Reword, Split
 from core.critiques import Aiu, Critique, hypothesis_critiques, precision_target, recall_target, reference_critique
+from core.errors import TiebreakError
 from core.items import Criterion, Item
 from core.labels import Target
-from core.problems import Problem
 from storage import aius
 from storage.labelling.blocks import above, block, target_json
 from storage.labelling.levels import level_options
@@ -105,7 +105,7 @@ def _load(session: Session, work: Work, task: Task) -> CritiqueState:
     state = aius.current_state(session, work.study.id, task.target.item)
     critique = next((one for one in hypothesis_critiques(state.critiques) if one.id == task.target.part), None)
     if critique is None:
-        raise Problem("This critique is not in the study any more.")
+        raise TiebreakError("This critique is not in the study any more.")
     return CritiqueState(state, critique, reference_critique(state.critiques))
 
 
@@ -171,7 +171,7 @@ def _aiu_name(work: Work, task: Task, aiu: str) -> str:
 
 
 def _parse(session: Session, work: Work, task: Task, body: Mapping[str, Any]) -> Change:
-    """Return the change that a browser describes; raises Problem where it is not valid."""
+    """Return the change that a browser describes; raises TiebreakError if it is not valid."""
     if body.get("type") == "adopt":
         return _adoption(session, work, task)
     loaded = _load(session, work, task)
@@ -180,10 +180,10 @@ def _parse(session: Session, work: Work, task: Task, body: Mapping[str, Any]) ->
     try:
         names = [body["aiu"]] if "aiu" in body else body.get("aius") or []
         if any(name not in ids for name in names):
-            raise Problem("This AIU was changed in the meantime. Review it again.")
+            raise TiebreakError("This AIU was changed in the meantime. Review it again.")
         return _change(body, ids, {name: critique.id for name, critique in critiques.items()})
     except (ValidationError, KeyError, TypeError):
-        raise Problem(WRONG_TEXT) from None
+        raise TiebreakError(WRONG_TEXT) from None
 
 
 def _change(body: Mapping[str, Any], aiu_ids: Mapping[str, str], critiques: Mapping[str, str]) -> Change:

@@ -38,7 +38,7 @@ def response_blocks(work: Work, task: Task, item: Item) -> list[Json]:
 
 
 def image_path(item: Item, block: str) -> str | None:
-    """Return the path or URL of the image of a block; None where it has none."""
+    """Return the path or URL of the image of a block; None if it has none."""
     images = {"question": item.image} | {f"response-{n}": one.image for n, one in enumerate(item.responses, 1)}
     return images.get(block)
 

@@ -7,9 +7,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Opinion, Target
-from core.problems import Problem
 from core.protocols import registry
 from core.protocols.critique_baselines.protocol import CritiqueAsk, pair_name
 from core.protocols.metacritique.evaluation import AiuJudgement, collect_judgements
@@ -83,7 +83,7 @@ def _judgements(item: Item, settings: object, events: list[Event]) -> list[AiuJu
         valid = Settings.model_validate(settings)
         turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
         return collect_judgements(replay_turns(item, valid, turns).evaluation)
-    except (ValidationError, Problem):
+    except (ValidationError, TiebreakError):
         return []
 
 

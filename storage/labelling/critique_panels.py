@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from core import critique_ratings
 from core.critiques import Critique, hypothesis_critiques
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Target
-from core.problems import Problem
 from core.protocols.critique_baselines.protocol import QUALITY, CritiqueAsk, list_asks, pair_name
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
@@ -78,11 +78,11 @@ def shown_order(work: Work, task: Task) -> tuple[int, int]:
 
 
 def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Critique]:
-    """Return the critiques of a pair by the part of its target; raises Problem where one is missing."""
+    """Return the critiques of a pair by the part of its target; raises TiebreakError if one is missing."""
     for first, second in permutations(hypothesis_critiques(critiques), 2):
         if pair_name(first, second) == part:
             return first, second
-    raise Problem("A critique of this pair is not in the study any more.")
+    raise TiebreakError("A critique of this pair is not in the study any more.")
 
 
 def refined_answers(session: Session, work: Work, task: Task, item: Item) -> dict[str, str]:
@@ -100,7 +100,7 @@ def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
     try:
         settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(runs.get(session, trace.run_id).settings)
         return list_asks(item, settings, turns)
-    except (KeyError, AttributeError, ValidationError, Problem):
+    except (KeyError, AttributeError, ValidationError, TiebreakError):
         return []
 
 
@@ -130,7 +130,7 @@ def _comparison(work: Work, task: Task, noun: str, texts: Sequence[str]) -> Json
 def _rating(work: Work, task: Task, item: Item, critiques: Sequence[Critique]) -> Json:
     critique = next((one for one in hypothesis_critiques(critiques) if one.id == task.target.part), None)
     if critique is None:
-        raise Problem("This critique is not in the study any more.")
+        raise TiebreakError("This critique is not in the study any more.")
     criterion = critique_ratings.CRITIQUE
     options = level_options(critique_ratings.SEVEN_POINT_SCALE, criterion)
     return {

@@ -1,4 +1,5 @@
-"""What each type of action of the workbench does. An action raises Refused or Problem where it is not carried out."""
+"""What each type of action of the workbench does. An action raises Refused or TiebreakError if it is not carried
+out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import Undo
+from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import Evidence, Target
-from core.problems import Problem
 from storage import aius, guidelines, labels, targets
 from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, undo
 from storage.labelling.entered import Standing
@@ -80,7 +81,7 @@ def standing_now(transaction: Transaction) -> Json:
         standing = _place(transaction).standing
     except Unknown:
         return {}
-    except (Refused, Problem):
+    except (Refused, TiebreakError):
         return {"changed": True} if transaction.work.name == "aius" else {}
     return {"version": str(standing.version), "standing": standing.json}
 
@@ -254,9 +255,9 @@ def _reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, *, un
     number = row.after["edit"] if undoing else row.before["undo"]
     try:
         edit = aius.save_edit(session, work.study.id, task.target.item, work.annotator, Undo(edit=number))
-    except Problem as problem:
+    except TiebreakError as error:
         session.delete(row)
-        return {"status": "rejected", "message": str(problem), "changed": True}
+        return {"status": "rejected", "message": str(error), "changed": True}
     if undoing:
         row.before = {"undo": edit.number}
         return {"changed": True}
@@ -281,7 +282,7 @@ CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
 
 
 def _place(transaction: Transaction) -> Place:
-    """Return the target that an action names; raises Unknown or Refused where there is no such target."""
+    """Return the target that an action names; raises Unknown or Refused if there is no such target."""
     session, work, action = transaction.session, transaction.work, transaction.action
     task = find_task(session, work, action.task)
     return _place_of(session, work, task, panels.find_target(session, work, task, action.target))
@@ -295,14 +296,14 @@ def _place_of(session: Session, work: Work, task: Task, target: Target, target_i
 
 
 def _check_base(transaction: Transaction, standing: Standing) -> None:
-    """Raise Refused where the target was labelled since the annotator saw it."""
+    """Raise Refused if the target was labelled since the annotator saw it."""
     base = _own_result(transaction, transaction.action.base).get("version")
     if base != str(standing.version):
         raise Refused("stale", ANSWERED_ELSEWHERE)
 
 
 def _check_assignment(transaction: Transaction, place: Place) -> None:
-    """Raise Refused where the target is assigned to others; an own label can be changed."""
+    """Raise Refused if the target is assigned to others; an own label can be changed."""
     is_new = place.standing.version == 0
     if is_new and not assignment.may_label(transaction.session, transaction.work, place.task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)

@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.labels import Target
-from core.problems import Problem
 from storage import annotators, targets
 from storage.database import insert_all
 from storage.json_columns import sanitize
@@ -119,15 +119,15 @@ def _replies(session: Session, study_id: int) -> dict[tuple[int, str], list[Repl
 def reply(
     session: Session, study_id: int, target_id: int, annotator: str, author: str, text: str, *, closed: bool
 ) -> None:
-    """Reply to an annotator's flag or note; `closed` closes it. Raises Problem where there is neither."""
+    """Reply to an annotator's flag or note; `closed` closes it. Raises TiebreakError if there is neither."""
     text = text.strip()
     if not text and not closed:
-        raise Problem("A reply needs a text.")
+        raise TiebreakError("A reply needs a text.")
     if len(text) > LONGEST_REPLY:
-        raise Problem(f"A reply has at most {LONGEST_REPLY:,} characters.")
+        raise TiebreakError(f"A reply has at most {LONGEST_REPLY:,} characters.")
     known = {(thread.target_id, thread.annotator) for thread in threads(session, study_id, annotator)}
     if (target_id, annotators.normalize_name(annotator)) not in known:
-        raise Problem("There is no such flag or note in this study any more.")
+        raise TiebreakError("There is no such flag or note in this study any more.")
     row = {
         "target_id": target_id,
         "annotator_id": annotators.get_or_create_id(session, annotator),

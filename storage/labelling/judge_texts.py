@@ -48,7 +48,7 @@ def find_quotations(text: str, item: Item) -> Iterator[Json]:
 
 
 def _locate(quotation: str, number: int, text: str) -> tuple[float, Json] | None:
-    """Return the similarity and the place of a quotation in a response; None where it does not occur."""
+    """Return the similarity and the place of a quotation in a response; None if it does not occur."""
     exact = text.find(quotation)
     if exact >= 0:
         return 101.0, {"block": f"response-{number}", "start": exact, "end": exact + len(quotation)}

@@ -6,10 +6,10 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from core.critique_ratings import SEVEN_POINT_SCALE
+from core.errors import TiebreakError
 from core.formats.records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target, Value
-from core.problems import Problem
 from core.protocols.dna_eval.settings import QUALITIES
 from storage import aspects, studies
 from storage.labelling import aiu_panel, critique_panels
@@ -53,7 +53,7 @@ def targets_of(session: Session, work: Work, task: Task) -> list[Target]:
 
 
 def find_target(session: Session, work: Work, task: Task, name: str) -> Target:
-    """Return the target of a task that has an opaque id; raises Refused where there is none."""
+    """Return the target of a task that has an opaque id; raises Refused if there is none."""
     for target in targets_of(session, work, task):
         if target_name(work, target) == name:
             return target
@@ -68,7 +68,7 @@ def is_required(work: Work, task: Task, target: Target) -> bool:
 
 
 def checked_value(session: Session, work: Work, target: Target, value: Any) -> Value:
-    """Return a value as it is stored; raises Refused or Problem for one that is not on the scale."""
+    """Return a value as it is stored; raises Refused or TiebreakError for one that is not on the scale."""
     if value is None:
         raise Refused("rejected", "Choose an answer first.")
     if target.kind == "aspect_weights":
@@ -84,7 +84,7 @@ def checked_value(session: Session, work: Work, target: Target, value: Any) -> V
 
 
 def _checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
-    wrong = Problem("Weights are percentages of all aspects that sum to 100.")
+    wrong = TiebreakError("Weights are percentages of all aspects that sum to 100.")
     if not isinstance(value, Mapping) or set(value) != set(names):
         raise wrong
     if any(isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0 for weight in value.values()):

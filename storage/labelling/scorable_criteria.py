@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from core.errors import TiebreakError
 from core.formats.records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target
-from core.problems import Problem
 from core.protocols.registry import PROTOCOLS
 from storage import items, runs, studies, targets
 from storage.runs import Run
@@ -34,7 +34,7 @@ def _run_scales(run: Run) -> dict[ScaleKey, Scale]:
     try:
         protocol = PROTOCOLS[run.protocol]
         return dict(protocol.scales(protocol.settings.model_validate(run.settings)))
-    except (KeyError, Problem, ValidationError):
+    except (KeyError, TiebreakError, ValidationError):
         return _criterion_scale(run)
 
 

@@ -33,7 +33,7 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
 
 
 def take(session: Session, work: Work, name: str | None, *, undo: bool) -> UndoEntryRow:
-    """Move the top entry of one stack to the other; raises Refused where it is not the one called `name`."""
+    """Move the top entry of one stack to the other; raises Refused if it is not the one called `name`."""
     row = session.scalars(_top(work, undone=not undo)).first()
     if row is None or _name(row) != name:
         raise Refused("stale", "This was undone or changed in another window.")

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.critique_ratings import AIU_EXTRACTION
+from core.errors import TiebreakError
 from core.labels import Kind, Target
-from core.problems import Problem
 from core.protocols.critique_baselines.protocol import QUALITY, REFINED
 from storage import annotators, studies, targets
 from storage.labelling.opaque_ids import OpaqueIds
@@ -52,7 +52,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Unknown(Problem):
+class Unknown(TiebreakError):
     """There is no such study, queue or task."""
 
 
@@ -160,7 +160,7 @@ def find_tasks(session: Session, work: Work, task_ids: list[int]) -> list[Task]:
 
 
 def find_task(session: Session, work: Work, text: str) -> Task:
-    """Return the task with an opaque id; raises Unknown where there is none."""
+    """Return the task with an opaque id; raises Unknown if there is none."""
     number = work.ids.decode("t", text)
     found = find_tasks(session, work, [number]) if number is not None else []
     if not found:
@@ -174,7 +174,7 @@ def task_name(work: Work, task_id: int) -> str:
 
 
 def link_name(session: Session, study_id: int, target: Target) -> str | None:
-    """Return the opaque id of the task of a target; None where there is no such target."""
+    """Return the opaque id of the task of a target; None if there is no such target."""
     target_id = targets.find_id(session, study_id, target)
     return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
 

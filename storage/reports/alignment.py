@@ -53,7 +53,7 @@ def rows(
 ) -> list[AlignmentRow]:
     """Return every statistic of every judge, one a row; `reference` is written as in `references.FORMS`.
 
-    Raises Problem for a reference that the study does not have.
+    Raises TiebreakError for a reference that the study does not have.
     """
     data = load_data(engine, study, reference)
     statistics = [row for part in _split_averages(data) for row in _rows(part, by, resamples)]

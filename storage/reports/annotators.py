@@ -57,7 +57,7 @@ class Share:
 
     @property
     def interval(self) -> tuple[float | None, float | None, float | None]:
-        """Value, low and high; None where n is 0."""
+        """Value, low and high; None if n is 0."""
         return wilson_proportion(self.hits, self.n)
 
 
@@ -94,7 +94,7 @@ class Pace:
 
     @property
     def per_hour(self) -> float | None:
-        """Labels per hour of active time; None where it is not known."""
+        """Labels per hour of active time; None if it is not known."""
         return 3600 * self.timed / self.seconds if self.seconds > 0 else None
 
 

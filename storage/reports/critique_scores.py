@@ -63,9 +63,9 @@ class CritiqueData:
 
     critiques: CritiquesByItem
     people: AiuValues
-    """Gold labels; None where there is no majority."""
+    """Gold labels; None if there is no majority."""
     judges: Mapping[str, AiuValues]
-    """None where a reply could not be read."""
+    """None if a reply could not be read."""
 
     def scored(self) -> dict[str, list[ScoredCritique]]:
         """Return source -> its critiques with at least one value: "people", then each judge."""

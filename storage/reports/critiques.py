@@ -44,7 +44,7 @@ TASKS: Mapping[Task, str] = {"precision": "aiu_precision", "recall": "aiu_recall
 
 @dataclass(frozen=True)
 class Row:
-    """The scores of an author's critiques, 0 to 1; None where undefined."""
+    """The scores of an author's critiques, 0 to 1; None if undefined."""
 
     author: str
     source: str
@@ -64,7 +64,7 @@ class Row:
     coverage: float | None = None
     """The share of the judgements that have a value; None without a judgement."""
     precision_range: Range = None
-    """The least and the most that the value can be, every unread judgement false or true; None where it is certain."""
+    """The least and the most that the value can be, every unread judgement false or true; None if it is certain."""
     recall_range: Range = None
     f1_range: Range = None
     precision_interval: Range = None
@@ -89,7 +89,7 @@ class Accuracy:
     """AIUs with a gold label and an unreadable reply."""
     reason: str
     range: Range = None
-    """What the accuracy can be, with all unreadable replies right or wrong; None where all could be read."""
+    """What the accuracy can be, with all unreadable replies right or wrong; None if all could be read."""
 
 
 @dataclass(frozen=True)

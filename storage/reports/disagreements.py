@@ -53,7 +53,7 @@ class Pair:
     trace: int
     judge: Value | None
     majority: Value | None
-    """The value of more than half of the annotators; None where there is none."""
+    """The value of more than half of the annotators; None if there is none."""
     labels: Mapping[str, Value]
     sides: Mapping[Bias, int] = field(default_factory=dict)
     """The number of the response that was shown first, and of the longer one, where they are known."""

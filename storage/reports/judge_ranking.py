@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.labels import Scale, Value
-from core.problems import Problem
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.frames import ALL, By
 from core.statistics.measures.comparison import Comparison
@@ -77,7 +77,7 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
-    """Rank the judges of a query and compare them; None where nothing can be ranked."""
+    """Rank the judges of a query and compare them; None if nothing can be ranked."""
     dataset = _find(data, query)
     if dataset is None:
         return None
@@ -94,15 +94,15 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
 def of_study(
     engine: Engine, study: Study, selection: Selection, *, reference: str | None = None, resamples: int = 1000
 ) -> JudgeReport:
-    """Rank the judges of a study; raises Problem where nothing can be ranked."""
+    """Rank the judges of a study; raises TiebreakError if nothing can be ranked."""
     data = load_data(engine, study, reference)
     keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
     if not keys:
-        raise Problem("No judge can be ranked: no target has both a value of the reference and a verdict.")
+        raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
     query = RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
     ranked = report(data, query, resamples=resamples)
     if ranked is None:
-        raise Problem(f"No judge can be ranked in the scenario {selection.scenario!r}.")
+        raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
     return ranked
 
 

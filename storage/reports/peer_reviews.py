@@ -11,8 +11,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError, UnreadableReply
 from core.labels import Label, Target, Value
-from core.problems import Problem, Unreadable
 from core.protocols import registry
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import expected_answer
@@ -48,7 +48,7 @@ def find_runs(session: Session, study_id: int) -> list[Run]:
 
 
 def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerErrors:
-    """Return the input of `core.statistics.reports.peer_errors`; raises Problem for settings of another protocol.
+    """Return the input of `core.statistics.reports.peer_errors`; raises TiebreakError for settings of another protocol.
 
     The true value of an item is its adjudication, else the annotators' mean score or majority answer, else its
     reference answer.
@@ -56,7 +56,7 @@ def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerEr
     try:
         settings = Settings.model_validate(run.settings)
     except ValidationError:
-        raise Problem(f"The settings of run {run.name!r} are not those of a peer review.") from None
+        raise TiebreakError(f"The settings of run {run.name!r} are not those of a peer review.") from None
     opinions = _opinions_by_trace(session, run.id)
     values = _current_labels(session, run.study_id, settings.kind, settings.criterion.name)
     truths = _true_values(session, run, settings, values)
@@ -78,7 +78,7 @@ def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerEr
 
 
 def visible_labels(session: Session, study_id: int, target: Target, viewer: str | None) -> list[Label] | None:
-    """Return all current labels of a target; None where the viewer has not labelled it. No viewer sees all."""
+    """Return all current labels of a target; None if the viewer has not labelled it. No viewer sees all."""
     newest = {label.annotator: label for label in labels.history(session, study_id, target)}
     current = [label for label in newest.values() if label.value is not None]
     if viewer is not None and all(label.annotator != viewer for label in current):
@@ -172,6 +172,6 @@ def _references(session: Session, study_id: int, settings: Settings) -> dict[str
         text = f"Answer: {item.reference.rpartition('####')[2].strip()}"
         try:
             answers[item.id] = expected_answer(settings).parse(text).value
-        except Unreadable:
+        except UnreadableReply:
             continue
     return answers

@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.labels import Adjudication, Scale, Target, Value, majority_value, mean_value
-from core.problems import Problem
 from storage import labels, runs, targets
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 
@@ -31,7 +31,7 @@ COLUMNS = ["item", "kind", "criterion", "part", "value", "number", "source", "di
 FORMS = "gold, majority, mean, annotator:NAME or debate:RUN"
 Scales = Mapping[tuple[str, str], Scale]
 Verdicts = Mapping[Target, Value | None]
-"""Target -> the verdict of a run; None where it is disputed or there is none."""
+"""Target -> the verdict of a run; None if it is disputed or there is none."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Reference:
 
 
 def parse(text: str) -> Reference:
-    """Return the reference that `text` names; raises Problem for any other text."""
+    """Return the reference that `text` names; raises TiebreakError for any other text."""
     form, separator, name = text.partition(":")
     if form not in TYPES or bool(separator) != (form in NAMED) or (form in NAMED and not name.strip()):
-        raise Problem(f"There is no reference {text!r}; write {FORMS}.")
+        raise TiebreakError(f"There is no reference {text!r}; write {FORMS}.")
     return Reference(form, name.strip())
 
 
@@ -88,7 +88,7 @@ def _judging_runs(session: Session, study_id: int) -> int:
 def resolve(session: Session, study_id: int, text: str | None) -> Reference:
     """Return the reference that `text` names, else the default: gold, or without people's decisions the newest debate.
 
-    Raises Problem for a reference that the study does not have.
+    Raises TiebreakError for a reference that the study does not have.
     """
     known = choices(session, study_id)
     if not text:
@@ -97,7 +97,7 @@ def resolve(session: Session, study_id: int, text: str | None) -> Reference:
     if reference not in known:
         names = [other.name for other in known if other.type == reference.type]
         noun = "annotator with labels" if reference.type == "annotator" else "debate with verdicts"
-        raise Problem(f"There is no {noun} called {reference.name!r}; there are {', '.join(names) or 'none'}.")
+        raise TiebreakError(f"There is no {noun} called {reference.name!r}; there are {', '.join(names) or 'none'}.")
     return reference
 
 
@@ -158,7 +158,7 @@ def _decide(
     verdict: Value | None,
     scale: Scale | None,
 ) -> Decision | None:
-    """Return the decision of a reference on a target; None where it has none."""
+    """Return the decision of a reference on a target; None if it has none."""
     if reference.type in ("gold", "debate") and adjudication is not None:
         return adjudication.value, _mean_number([adjudication.value], scale), ADJUDICATED
     if verdict is not None:
@@ -175,7 +175,7 @@ def _decide(
 
 
 def _mean_number(values: Sequence[Value], scale: Scale | None) -> float | None:
-    """Return the mean of numbers, or of the places of words on an ordered scale; None where there is none."""
+    """Return the mean of numbers, or of the places of words on an ordered scale; None if there is none."""
     # Imported here: it imports numpy and pandas, which commands that compute nothing do without.
     from core.statistics.data.ratings import category_numbers
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.items import Item
-from core.problems import Problem
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
 from storage import database, items
@@ -70,16 +70,18 @@ def report(
     reference: str | None = None,
     resamples: int = 1000,
 ) -> SystemReport:
-    """Rate the systems of a study; raises Problem for a kind, criterion or judge that it does not have."""
+    """Rate the systems of a study; raises TiebreakError for a kind, criterion or judge that it does not have."""
     data = load_data(engine, study, reference)
     offered = [
         choice for choice in choices(data) if kind in (None, choice.kind) and criterion in (None, choice.criterion)
     ]
     if not offered:
-        raise Problem("No systems can be compared: there are no labels and no verdicts of that kind and criterion.")
+        raise TiebreakError(
+            "No systems can be compared: there are no labels and no verdicts of that kind and criterion."
+        )
     choice = offered[0]
     if judge and judge not in choice.judges:
-        raise Problem(f"There is no judge called {judge!r} here; there are {', '.join(choice.judges) or 'none'}.")
+        raise TiebreakError(f"There is no judge called {judge!r} here; there are {', '.join(choice.judges) or 'none'}.")
     return rate(engine, study, data, choice, judge if judge is not None else next(iter(choice.judges), ""), resamples)
 
 

@@ -12,10 +12,10 @@ from sqlmodel import col
 from core.aius import apply_edits
 from core.contention import contention
 from core.critiques import RECALL_SEPARATOR
+from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item
 from core.labels import Adjudication, Gold, Label, Scale, Target, Value, judges_gold
-from core.problems import Problem
 from storage import aius, items, labels, runs, studies, targets
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.studies import Study
@@ -48,12 +48,17 @@ def verdict_runs(session: Session, study: Study) -> list[str]:
 
 
 def gold_rows(session: Session, study: Study, options: GoldOptions | None = None) -> Iterator[GoldRow]:
-    """Yield the gold of a study, in the order of its items. Raises Problem for a run that the study does not have."""
+    """Yield the gold of a study, in the order of its items.
+
+    Raises TiebreakError for a run that the study does not have.
+    """
     options = options or GoldOptions()
     known = {run.name for run in runs.of_study(session, study.id)}
     unknown = [name for name in options.judges if name not in known]
     if unknown:
-        raise Problem(f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}.")
+        raise TiebreakError(
+            f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}."
+        )
     export = _GoldExport(session, study)
     rename = _pseudonyms(session, study.id) if options.pseudonyms else str
     verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DataError
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.formats.records import (
     AdjudicationRecord,
     AiuEditRecord,
@@ -31,7 +32,6 @@ from core.formats.records import (
 )
 from core.items import Item
 from core.labels import Label, Target
-from core.problems import Problem
 from storage import aius, annotators, items, studies, targets
 from storage.database import batches, insert_all, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
@@ -69,7 +69,7 @@ class ImportCounts:
 def import_records(
     engine: Engine, study: str, records: Iterable[Record], progress: Progress | None = None
 ) -> ImportCounts:
-    """Import records into the study called `study`, which is created if new. Raises Problem for invalid ones.
+    """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 
     The records are read to their end before the transaction begins, so that others can write while a file is read.
     """
@@ -82,7 +82,7 @@ def import_records(
                 return _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
-            raise Problem(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
+            raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
 
 
 @contextmanager
@@ -153,7 +153,7 @@ class _Import:
             studies.declare_scale(self.session, self.study_id, scale)
 
     def check_values(self) -> None:
-        """Raise Problem for a value in the file that is not on its scale."""
+        """Raise TiebreakError for a value in the file that is not on its scale."""
         scales = studies.scales(self.session, self.study_id)
         for label in self.records.of(Label):
             studies.check_value(scales, label.target.kind, label.target.criterion, label.value)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.formats.instruction_tuning import Example, trace_examples
-from core.problems import Problem
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
 from storage import items, runs, traces
@@ -22,7 +22,7 @@ BATCH = 200
 def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:
     """Yield the final comment of each trace, or `every` sample: oldest run first, in the order of the items.
 
-    Raises Problem where the study has no peer review.
+    Raises TiebreakError if the study has no peer review.
     """
     with reading(engine) as session:
         reviews = peer_reviews.find_runs(session, study.id)
@@ -31,7 +31,7 @@ def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -
                 "This study has no peer review: only ReFeR's area chair gives examples for instruction tuning.",
                 *runs.uninstalled_protocol_notes(session, study.id),
             ]
-            raise Problem(" ".join(notes))
+            raise TiebreakError(" ".join(notes))
         for run in reversed(reviews):
             try:
                 settings = Settings.model_validate(run.settings)

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.contention import verdict_contention
+from core.errors import TiebreakError
 from core.formats.records import RunRecord, TraceRecord
 from core.labels import Opinion, Target
-from core.problems import Problem
 from core.trace import TraceFailed, VerdictReached, current_events
 from core.uncertainty import uncertainty
 from storage import items, unread
@@ -44,7 +44,7 @@ def trace_opinions(record: TraceRecord) -> Iterator[Opinion]:
 def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> int:
     """Add the runs that the study does not have, and return their number.
 
-    Raises Problem where the study has a run of the same name with other settings.
+    Raises TiebreakError if the study has a run of the same name with other settings.
     """
     query = select(RunRow).where(col(RunRow.study_id) == study_id)
     rows = {row.name: row for row in session.scalars(query)}
@@ -52,7 +52,7 @@ def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> i
     for record in records:
         row = rows.setdefault(record.name, _run_row(study_id, record))
         if (row.protocol, row.settings) != (record.protocol, record.settings):
-            raise Problem(f"The study has a run {record.name!r} with other settings; rename one of them.")
+            raise TiebreakError(f"The study has a run {record.name!r} with other settings; rename one of them.")
         session.add(row)
     session.flush()
     return len(rows) - before
@@ -121,7 +121,8 @@ def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: 
 def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord]) -> dict[TraceKey, TraceRecord]:
     """Return the traces that the study does not have.
 
-    Raises Problem for a trace that has fewer events in the study, and for two different traces of one item and run.
+    Raises TiebreakError for a trace that has fewer events in the study, and for two different traces of one item and
+    run.
     """
     if not records:
         return {}
@@ -134,18 +135,18 @@ def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord])
     for record in records:
         key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"))
         if len(record.events) > stored.get(key, len(record.events)):
-            raise Problem(
+            raise TiebreakError(
                 f"The trace of item {record.item!r} in run {record.run!r} is in this study already, and shorter; "
                 "import the file into a new study."
             )
         if key not in stored and new.setdefault(key, record) != record:
-            raise Problem(f"The trace of item {record.item!r} in run {record.run!r} is in the file twice.")
+            raise TiebreakError(f"The trace of item {record.item!r} in run {record.run!r} is in the file twice.")
     return new
 
 
 def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
     if name not in ids:
-        raise Problem(f"A trace refers to the {noun} {name!r}, which is neither in the file nor in the study.")
+        raise TiebreakError(f"A trace refers to the {noun} {name!r}, which is neither in the file nor in the study.")
     return ids[name]
 
 

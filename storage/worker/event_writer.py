@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from core.problems import Problem, RunStopped
+from core.errors import RunStopped, TiebreakError
 from storage import events, runs, traces
 from storage.database import Session, write
 from storage.database_errors import DatabaseUnavailable
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 Waiter = asyncio.Future[None]
 
 
-class EventNotStored(Problem):
+class EventNotStored(TiebreakError):
     """An event that the database does not accept; other events are stored."""
 
 
@@ -53,7 +53,7 @@ class EventWriter:
     async def append(self, event: NewEvent) -> None:
         """Store an event; return when it is committed.
 
-        Raises EventNotStored for this event only, and RunStopped where the claim is lost or an outage lasts too long.
+        Raises EventNotStored for this event only, and RunStopped if the claim is lost or an outage lasts too long.
         """
         committed: Waiter = asyncio.get_running_loop().create_future()
         self._queue.put_nowait((event, committed))
@@ -73,7 +73,7 @@ class EventWriter:
             await self._store([event for event, _ in batch])
         except DatabaseUnavailable as error:
             _resolve(batch, RunStopped(str(error)))
-        except (Problem, OperationalError) as error:
+        except (TiebreakError, OperationalError) as error:
             _resolve(batch, error)
         except Exception as error:
             if len(batch) > 1:  # one of them is the cause, and the others can be stored

@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
 from core.llm import costs, images, receivers
 from core.llm.client import Model
 from core.llm.costs import CostEstimate
 from core.llm.router import Router
-from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
 from core.templates import replace_templates
 from core.trace import Spec, model_specs
@@ -65,11 +65,11 @@ def request_from_file(
 ) -> RunRequest:
     """Return the request for a run with the settings in a file; its default name is the file's.
 
-    Raises Problem where the protocol is not installed, and where the settings are missing or wrong.
+    Raises TiebreakError if the protocol is not installed, and where the settings are missing or wrong.
     """
     installed = registry.get(protocol)
     if file is None:
-        raise Problem(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
+        raise TiebreakError(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)
     run = settings_file.load_run_file(file, installed, criteria)
@@ -106,8 +106,8 @@ def receivers_sentence(request: RunRequest) -> str:
 def create_run(engine: Engine, request: RunRequest) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
-    Raises Problem for images that cannot be read, for models that do not accept images, and for items with an image
-    where the protocol sends none.
+    Raises TiebreakError for images that cannot be read, for models that do not accept images, and for items with an
+    image where the protocol sends none.
     """
     count, _ = _sample_items(engine, request, 1)
     _, every_item = _sample_items(engine, request, count)
@@ -151,14 +151,14 @@ def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:
 
 
 def find_run(engine: Engine, study: Study, name: str) -> Run:
-    """Return the study's run called `name`; raises Problem where there is none."""
+    """Return the study's run called `name`; raises TiebreakError if there is none."""
     with reading(engine) as session:
         of_study = runs.of_study(session, study.id)
     for run in of_study:
         if run.name == name:
             return run
     existing = ", ".join(repr(run.name) for run in of_study) or "none"
-    raise Problem(f"The study has no run called {name!r}; its runs: {existing}.")
+    raise TiebreakError(f"The study has no run called {name!r}; its runs: {existing}.")
 
 
 async def execute_here(
@@ -194,5 +194,5 @@ async def _claim(engine: Engine, run_id: int, worker: str) -> None:
             if runs.claim_run(session, run_id, worker):
                 return
         if time.monotonic() > deadline:
-            raise Problem("Another process executes this run; watch it there, or cancel it first.")
+            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
         await asyncio.sleep(1.0)

@@ -9,8 +9,8 @@ from functools import partial
 
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.llm.client import Model
-from core.problems import Problem
 from storage import runs
 from storage.database import reading, write
 from storage.worker.worker import execute_run, worker_name
@@ -91,7 +91,9 @@ class RunWorker:
 
     def _report(self, error: Exception) -> None:
         problem = (
-            str(error) if isinstance(error, Problem) else f"An unexpected error occurred ({type(error).__name__})."
+            str(error)
+            if isinstance(error, TiebreakError)
+            else f"An unexpected error occurred ({type(error).__name__})."
         )
         if problem != self._problem:  # an outage is logged once
             log.error("Requested runs cannot be executed: %s", problem, exc_info=error)

@@ -19,13 +19,13 @@ from functools import partial
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from core.errors import RunStopped, TiebreakError
 from core.frozen import Frozen
 from core.items import Item
 from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
-from core.problems import Problem, RunStopped
 from core.protocols import Protocol, registry, trace_rng
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
@@ -83,7 +83,7 @@ class _RunExecution:
     async def execute(self, at_once: int) -> None:
         """Claim and execute traces, `at_once` of them, until none is waiting or the run is stopped.
 
-        Raises Problem where the protocol is not installed or the settings are not valid.
+        Raises TiebreakError if the protocol is not installed or the settings are not valid.
         """
         self.protocol = registry.get(self.run.protocol)
         self.settings = validate_settings(self.run.settings, self.protocol)
@@ -189,12 +189,12 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
 
 
 async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tuple[str | None, str]:
-    """Execute a run; return its state, or None where that follows from the traces, and the reason."""
+    """Execute a run; return its state, or None if that follows from the traces, and the reason."""
     try:
         # Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
         await execution.execute(at_once=max(4, 2 * execution.run.parallel))
-    except Problem as problem:
-        return "stopped", str(problem)
+    except TiebreakError as error:
+        return "stopped", str(error)
     except SQLAlchemyError as error:
         log.error("An event could not be stored.", exc_info=error)
         return "stopped", f"An event could not be stored: {error.__class__.__name__}."
@@ -207,7 +207,7 @@ async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tupl
 
 def _describe(error: Exception) -> str:
     """Return a sentence about an error; the details of an unexpected one go to the log."""
-    if isinstance(error, Problem):
+    if isinstance(error, TiebreakError):
         return str(error)
     log.error("A run met an unexpected error.", exc_info=error)
     return f"An unexpected error occurred ({type(error).__name__}); its details are in the server's log."

@@ -126,7 +126,7 @@ def _start(url: str, names: list[str], killed: list[str]) -> list[BaseProcess]:
 
 
 def _wait(started: list[BaseProcess]) -> None:
-    """Wait for processes; raises RuntimeError where one failed in another way than by its own signal."""
+    """Wait for processes; raises RuntimeError if one failed in another way than by its own signal."""
     for process in started:
         process.join(TIMEOUT)
     codes = {process.exitcode for process in started}

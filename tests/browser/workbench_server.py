@@ -135,7 +135,7 @@ class Store:
     # ---- actions -------------------------------------------------------------------------------------------------
 
     def carry_out(self, who: str, study: int, kind: str, body: Json) -> list[Json]:
-        """The results of a request; raises KeyError where an earlier action is missing."""
+        """The results of a request; raises KeyError if an earlier action is missing."""
         known = self.answered.get((who, body["client"]))
         last = max(known, default=0) if known is not None else 0
         if body["after"] > last and (known is not None or not body.get("first")):

@@ -20,8 +20,8 @@ from core.aius import (
     validate_change,
 )
 from core.critiques import Critique, aius_with_numbers
+from core.errors import TiebreakError
 from core.items import Item, Response
-from core.problems import Problem
 
 ITEM = Item(
     id="i",
@@ -115,14 +115,14 @@ def test_no_id_ever_has_two_texts() -> None:
     ],
 )
 def test_an_impossible_change_is_refused(change: Change, message: str) -> None:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(TiebreakError) as problem:
         validate_change(ITEM, [], change)
     assert str(problem.value) == message
 
 
 def test_an_edit_that_a_later_edit_depends_on_cannot_be_undone() -> None:
     history = edits(SPLIT, Reword(aiu="c.e1a", piece=Piece(text="1.")))
-    with pytest.raises(Problem, match="A later edit builds on this one"):
+    with pytest.raises(TiebreakError, match="A later edit builds on this one"):
         validate_change(ITEM, history, Undo(edit=1))
     validate_change(ITEM, history, Undo(edit=2))
 
@@ -132,12 +132,12 @@ def test_an_undo_is_undone_any_number_of_times_unless_the_aius_changed_since() -
     validate_change(ITEM, undone, Undo(edit=2))
     redone = edits(SPLIT, Undo(edit=1), Undo(edit=2))
     for history, change in ((undone, Undo(edit=1)), (redone, Undo(edit=2))):
-        with pytest.raises(Problem):
+        with pytest.raises(TiebreakError):
             validate_change(ITEM, history, change)
     validate_change(ITEM, redone, Undo(edit=1))
     assert texts_after(SPLIT, Undo(edit=1), Undo(edit=2), Undo(edit=1), Undo(edit=4)) == texts_after(SPLIT)
     changed = edits(SPLIT, Undo(edit=1), Reword(aiu="c.1", piece=Piece(text="1 and 2.")))
-    with pytest.raises(Problem, match="The AIUs were changed since"):
+    with pytest.raises(TiebreakError, match="The AIUs were changed since"):
         validate_change(ITEM, changed, Undo(edit=2))
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from core.errors import PermanentFailure, RunStopped, TemporaryFailure
 from core.llm.client import Answer, Model, Reply, ScriptedModel
 from core.llm.limits import Budget, Limits
-from core.problems import PermanentFailure, RunStopped, TemporaryFailure
 from core.runner import run_flow
 from core.trace import (
     Ask,

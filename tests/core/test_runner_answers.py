@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answers import Choice, Format
+from core.errors import UnreadableReply, UnsupportedSchema
 from core.llm.client import Answer, LiteLLM, Reply, ScriptedModel
 from core.llm.limits import Limits
-from core.problems import SchemaRefused, Unreadable
 from core.runner import run_flow
 from core.templates import ANSWER
 from core.trace import (
@@ -91,7 +91,7 @@ def test_a_value_is_mapped_to_the_order_of_the_item() -> None:
 
 def test_a_value_that_cannot_be_mapped_is_unreadable() -> None:
     def refuse(value: int) -> int:
-        raise Unreadable("there is no such response")
+        raise UnreadableReply("there is no such response")
 
     turn = only_turn(run(lambda ask: "Final answer: 1", make_ask(value=refuse))[0])
     assert turn.reading is None and turn.problem == "there is no such response" and turn.reading_span is None
@@ -157,7 +157,7 @@ def test_a_refusal_is_not_requested_again() -> None:
 
 def refuse_schemas(ask: Ask) -> str:
     if ask.schema is not None:
-        raise SchemaRefused("m does not accept the JSON schema of the answer; it is asked for text instead.")
+        raise UnsupportedSchema("m does not accept the JSON schema of the answer; it is asked for text instead.")
     return "Final answer: 1"
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from core.errors import PermanentFailure, TemporaryFailure
 from core.llm import costs
 from core.llm.client import LiteLLM, Reply, ScriptedModel
 from core.llm.limits import Limits
-from core.problems import PermanentFailure, TemporaryFailure
 from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
 from tests.core.protocols.reviews import make_flow, make_settings

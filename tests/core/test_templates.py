@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.templates import ANSWER, Material, has_blank, render
 
 
 def test_an_unfilled_blank_is_refused() -> None:
-    with pytest.raises(Problem, match=re.escape('The prompt "opinion" has the blank $mood, and nothing fills it.')):
+    with pytest.raises(
+        TiebreakError, match=re.escape('The prompt "opinion" has the blank $mood, and nothing fills it.')
+    ):
         render({"opinion": "$question $mood"}, "opinion", question="why?")
 
 
@@ -24,12 +26,12 @@ def test_a_blank_may_be_left_out() -> None:
 def test_what_is_judged_cannot_be_left_out() -> None:
     response, context = Material("Response", "Yes."), Material("Context", "A talk.", required=False)
     assert render({"a": "$response"}, "a", response=response, context=context) == "<response>\nYes.\n</response>"
-    with pytest.raises(Problem, match=re.escape('The prompt "a" leaves out $response, which it has to contain.')):
+    with pytest.raises(TiebreakError, match=re.escape('The prompt "a" leaves out $response, which it has to contain.')):
         render({"a": "$context"}, "a", response=response, context=context)
 
 
 def test_a_lone_dollar_sign_is_refused() -> None:
-    with pytest.raises(Problem, match="lone"):
+    with pytest.raises(TiebreakError, match="lone"):
         render({"opinion": "that is $ 5"}, "opinion")
 
 

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from core.aius import Add, Merge, NotAtomic, Piece, Undo
 from core.critiques import precision_target, recall_target
+from core.errors import TiebreakError
 from core.formats import tiebreak
-from core.problems import Problem
 from storage import aius, database, labels, views
 from storage.reports import critiques
 from storage.studies import Study
@@ -52,7 +52,7 @@ def test_an_undo_is_added_to_the_history(engine: Engine, study: Study) -> None:
 
 def test_an_edit_of_a_split_aiu_is_refused(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
-    with pytest.raises(Problem, match="changed in the meantime"):
+    with pytest.raises(TiebreakError, match="changed in the meantime"):
         save_edit(engine, study, SPLIT, "bob")
 
 
@@ -86,10 +86,10 @@ def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engin
     with database.reading(engine) as session:
         (record,) = aius.records(session, study.id)
     other_change = record.model_copy(update={"edit": record.edit.model_copy(update={"change": NotAtomic(aiu="c1.2")})})
-    with pytest.raises(Problem, match="edited differently"):
+    with pytest.raises(TiebreakError, match="edited differently"):
         imports.import_records(engine, "s", [other_change])
     gap = record.model_copy(update={"edit": record.edit.model_copy(update={"number": 5})})
-    with pytest.raises(Problem, match="not numbered"):
+    with pytest.raises(TiebreakError, match="not numbered"):
         imports.import_records(engine, "s", [gap])
 
 

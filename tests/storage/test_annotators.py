@@ -1,6 +1,6 @@
 import pytest
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage import annotators
 from storage.database import reading, writing
 
@@ -16,7 +16,7 @@ def test_a_name_is_stored_on_one_line(engine):
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 81, "a\x00b", "\ud83d", "bell\x07"])
 def test_an_invalid_name_is_refused(name):
-    with pytest.raises(Problem, match=r"name"):
+    with pytest.raises(TiebreakError, match=r"name"):
         annotators.normalize_name(name)
 
 

@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import Engine
 
 from core.aspects import aspect_set_id
+from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from core.problems import Problem
 from storage import aspects, labels, studies
 from storage.database import reading, writing
 from storage.labelling import queue
@@ -52,7 +52,7 @@ def test_aspects_without_a_run_are_read_from_a_label(engine: Engine) -> None:
     with reading(engine) as session:
         bare = studies.get(session, "bare")
         assert aspects.of_target(session, bare.id, target) == ("y", "x")
-        with pytest.raises(Problem, match="aspects of item 'i' are not known"):
+        with pytest.raises(TiebreakError, match="aspects of item 'i' are not known"):
             aspects.of_target(session, bare.id, target.model_copy(update={"part": "other"}))
 
 
@@ -84,7 +84,7 @@ def test_weights_are_saved_in_the_order_of_the_aspects(engine: Engine, study: St
     ],
 )
 def test_invalid_weights_are_refused(engine: Engine, study: Study, values: dict[str, float]) -> None:
-    with pytest.raises(Problem, match="sum to 100"):
+    with pytest.raises(TiebreakError, match="sum to 100"):
         save_weights(engine, study, values)
 
 
@@ -95,9 +95,9 @@ def test_ratings_are_on_their_scale_and_an_unchanged_rating_adds_no_label(engine
     with reading(engine) as session:
         assert aspects.annotator_ratings(session, study.id, NOTE, "zoe") == {"clarity": 4, "relevance": 5}
         assert len(labels.history(session, study.id, aspects.quality_target(NOTE, "clarity"), "zoe")) == 1
-    with pytest.raises(Problem, match="not on the scale"), writing(engine) as session:
+    with pytest.raises(TiebreakError, match="not on the scale"), writing(engine) as session:
         aspects.save_ratings(session, study.id, NOTE, "zoe", {"clarity": 6})
-    with pytest.raises(Problem, match="not on 'charm'"), writing(engine) as session:
+    with pytest.raises(TiebreakError, match="not on 'charm'"), writing(engine) as session:
         aspects.save_ratings(session, study.id, NOTE, "zoe", {"charm": 3})
 
 

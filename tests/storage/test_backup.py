@@ -13,7 +13,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage import backup, labels, studies
 from storage.backup import FOLDER_VARIABLE, back_up
 from storage.database import alembic_config, connect, reading, upgrade, writing
@@ -113,13 +113,13 @@ def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
 def test_an_existing_file_is_never_overwritten(engine, tmp_path):
     file = tmp_path / "notes.db"
     file.write_text("notes")
-    with pytest.raises(Problem, match=r"notes\.db exists already"):
+    with pytest.raises(TiebreakError, match=r"notes\.db exists already"):
         back_up(engine, file)
     assert file.read_text() == "notes"
 
 
 def test_a_backup_into_a_missing_folder_is_one_sentence(engine, tmp_path):
-    with pytest.raises(Problem, match=r"cannot be written|pg_dump"):
+    with pytest.raises(TiebreakError, match=r"cannot be written|pg_dump"):
         back_up(engine, tmp_path / "missing" / "copy.db")
     assert list(tmp_path.glob("**/*.partial")) == []
 
@@ -128,7 +128,7 @@ def test_a_missing_pg_dump_is_one_sentence(engine, tmp_path, monkeypatch):
     if engine.dialect.name != "postgresql":
         pytest.skip("this is about pg_dump")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Problem, match="pg_dump is not installed"):
+    with pytest.raises(TiebreakError, match="pg_dump is not installed"):
         back_up(engine, tmp_path / "copy")
 
 
@@ -189,7 +189,7 @@ def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp
     require_sqlite(old_engine)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(Problem, match="cannot be written"):
+    with pytest.raises(TiebreakError, match="cannot be written"):
         upgrade(old_engine)
     with old_engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == OLDEST

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage import database, labels, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.tables import AnnotatorRow, LabelRow
@@ -34,12 +34,12 @@ def test_the_url_is_passed_or_from_the_environment_or_the_default(monkeypatch):
     [("nonsense", "cannot be read"), ("mysql://u@h/d", "SQLite or PostgreSQL, not in 'mysql'"), ("", "cannot be read")],
 )
 def test_an_invalid_url_is_refused_in_one_sentence(address, sentence):
-    with pytest.raises(Problem, match=sentence):
+    with pytest.raises(TiebreakError, match=sentence):
         connect(address)
 
 
 def test_a_connection_error_does_not_contain_the_password(monkeypatch):
-    with pytest.raises(Problem, match="cannot be opened") as caught:
+    with pytest.raises(TiebreakError, match="cannot be opened") as caught:
         upgrade(connect("postgresql://user:secret@127.0.0.1:1/tiebreak"))
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -48,13 +48,13 @@ def test_a_connection_error_does_not_contain_the_password(monkeypatch):
 def test_a_file_that_is_not_a_database_is_a_problem(tmp_path):
     path = tmp_path / "notes.db"
     path.write_text("Not a database. " * 200)
-    with pytest.raises(Problem, match="not a database"):
+    with pytest.raises(TiebreakError, match="not a database"):
         upgrade(connect(f"sqlite:///{path}"))
 
 
 def test_a_folder_that_cannot_be_created_is_a_problem(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(Problem, match="cannot be created"):
+    with pytest.raises(TiebreakError, match="cannot be created"):
         connect(f"sqlite:///{tmp_path}/file/sub/tiebreak.db")
 
 
@@ -72,7 +72,7 @@ def test_an_exception_rolls_the_operation_back(engine):
             studies.create(session, "s")
             studies.create(session, "s")
 
-    with pytest.raises(Problem):
+    with pytest.raises(TiebreakError):
         create_twice()
     with reading(engine) as session:
         assert studies.names(session) == []

@@ -1,8 +1,8 @@
 import pytest
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Item, Response
-from core.problems import Problem
 from storage import items
 from storage.database import reading
 from storage.transfer import imports
@@ -27,7 +27,7 @@ def test_an_item_is_read_back_unchanged(engine, a_study):
     with reading(engine) as session:
         assert items.get(session, a_study.id, whole.id) == whole
         assert items.scenarios(session, a_study.id) == ["coding", "math"]
-        with pytest.raises(Problem, match="no item 'item 9'"):
+        with pytest.raises(TiebreakError, match="no item 'item 9'"):
             items.get(session, a_study.id, "item 9")
 
 
@@ -39,9 +39,9 @@ def test_items_have_the_order_of_their_files(engine, a_study):
 
 
 def test_a_known_item_with_different_content_is_refused(engine, a_study):
-    with pytest.raises(Problem, match="Item 'item 1' is in this study already, with different content"):
+    with pytest.raises(TiebreakError, match="Item 'item 1' is in this study already, with different content"):
         load(engine, make_item("new"), make_item("item 1", prompt="another"))
-    with pytest.raises(Problem, match="twice, with different content"):
+    with pytest.raises(TiebreakError, match="twice, with different content"):
         load(engine, make_item("new"), make_item("new", prompt="another"))
     with reading(engine) as session:
         assert len(items.of_study(session, a_study.id)) == 3

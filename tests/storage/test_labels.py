@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Evidence, Scale
-from core.problems import Problem
 from storage import labels, studies
 from storage.database import reading, writing
 from storage.labelling import queue
@@ -95,13 +95,15 @@ def test_a_label_after_an_imported_label_that_was_not_blind_is_not_blind(engine,
 
 
 def test_a_value_that_is_not_on_the_scale_is_refused(engine, a_study):
-    with pytest.raises(Problem, match=r"3 is not on the scale of preference on 'helpfulness': expected 1 or 2 or 0"):
+    with pytest.raises(
+        TiebreakError, match=r"3 is not on the scale of preference on 'helpfulness': expected 1 or 2 or 0"
+    ):
         save(engine, a_study, "ann", 3)
-    with pytest.raises(Problem, match="True is not on the scale"):
+    with pytest.raises(TiebreakError, match="True is not on the scale"):
         save(engine, a_study, "ann", True)
     scale = ScaleRecord(kind="score", criterion="depth", scale=Scale(level="interval", low=1, high=5))
     imports.import_records(engine, "s", [CriterionRecord(criterion=Criterion(name="depth")), scale])
-    with pytest.raises(Problem, match=r"expected a number from 1\.0 to 5\.0"):
+    with pytest.raises(TiebreakError, match=r"expected a number from 1\.0 to 5\.0"):
         save(engine, a_study, "ann", 6, make_target(kind="score", criterion="depth"))
     assert save(engine, a_study, "ann", 4.5, make_target(kind="score", criterion="depth")).value == 4.5
 
@@ -109,12 +111,12 @@ def test_a_value_that_is_not_on_the_scale_is_refused(engine, a_study):
 def test_a_scale_that_excludes_existing_labels_is_refused(engine, a_study):
     save(engine, a_study, "ann", 7, make_target(kind="score"))
     narrow = ScaleRecord(kind="score", criterion="helpfulness", scale=Scale(level="ordinal", categories=(1, 2, 3)))
-    with writing(engine) as session, pytest.raises(Problem, match="7 is not on the scale"):
+    with writing(engine) as session, pytest.raises(TiebreakError, match="7 is not on the scale"):
         studies.declare_scale(session, a_study.id, narrow)
 
 
 def test_a_missing_item_cannot_be_labelled(engine, a_study):
-    with pytest.raises(Problem, match="no item 'item 9'"):
+    with pytest.raises(TiebreakError, match="no item 'item 9'"):
         save(engine, a_study, "ann", 1, make_target("item 9"))
 
 
@@ -166,9 +168,9 @@ def test_gold_without_people_is_empty(engine, a_study):
 
 def test_an_adjudication_needs_a_reason_and_a_value_on_the_scale(engine, a_study):
     with writing(engine) as session:
-        with pytest.raises(Problem, match="needs a reason"):
+        with pytest.raises(TiebreakError, match="needs a reason"):
             labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason=" ", adjudicator="dee")
-        with pytest.raises(Problem, match="not on the scale"):
+        with pytest.raises(TiebreakError, match="not on the scale"):
             labels.adjudicate(session, a_study.id, make_target(), 9, rule="expert", reason="so", adjudicator="dee")
 
 

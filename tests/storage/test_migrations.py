@@ -7,10 +7,10 @@ from sqlalchemy import UniqueConstraint, inspect, text
 
 from core.aius import Add, Piece
 from core.critiques import Aiu, Critique
+from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
-from core.problems import Problem
 from core.trace import TraceRestarted
 from storage import aius, labels, runs, studies
 from storage.database import alembic_config, connect, reading, upgrade, writing
@@ -63,7 +63,7 @@ def test_a_database_of_a_newer_version_is_refused_in_one_sentence(fresh):
     upgrade(fresh)
     with fresh.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(Problem, match="newer version of Tiebreak"):
+    with pytest.raises(TiebreakError, match="newer version of Tiebreak"):
         upgrade(fresh)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from core.errors import UnreadableReply
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.formats.registry import detect_format, read_records
-from core.problems import Unreadable
 from core.protocols.scaleeval.protocol import CHOICE
 from storage import database, studies
 from storage.reports import agreement, alignment, critiques, weights
@@ -130,7 +130,7 @@ def test_scaleeval_replies_read_as_their_recorded_scores() -> None:
     for speech in speeches:
         try:
             assert str(CHOICE.parse(speech["reasoning"]).value) == speech["score"]
-        except Unreadable:
+        except UnreadableReply:
             assert speech["score"] is None
 
 

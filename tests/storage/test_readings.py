@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
@@ -107,25 +107,25 @@ def test_a_stated_value_can_be_withdrawn(engine, a_study, a_single_trace):
     assert get(engine, a_single_trace).status == "no_verdict"
     assert verdict_opinions(engine, a_study, a_single_trace) == [None]
     assert [reply.ask for reply in listed(engine, a_study)] == [0]
-    with writing(engine) as session, pytest.raises(Problem, match="no later reading"):
+    with writing(engine) as session, pytest.raises(TiebreakError, match="no later reading"):
         readings.withdraw(session, a_single_trace, 0, "ann")
 
 
 @pytest.mark.parametrize("value", [3, -1, 1.5, "x", None, {"a": 1}])
 def test_a_value_that_does_not_fit_is_refused(engine, a_single_trace, value):
-    with writing(engine) as session, pytest.raises(Problem, match="does not fit"):
+    with writing(engine) as session, pytest.raises(TiebreakError, match="does not fit"):
         readings.state(session, a_single_trace, 0, value, "ann")
 
 
 def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_study, a_single_trace):
-    with writing(engine) as session, pytest.raises(Problem, match="no ask 7"):
+    with writing(engine) as session, pytest.raises(TiebreakError, match="no ask 7"):
         readings.state(session, a_single_trace, 7, 1, "ann")
     settings = PairSettings(judge=judge("b"), criterion=Criterion(name="helpfulness"))
     request = RunRequest(a_study, PROTOCOLS["single-judge"], settings, "waiting")
     run_id = launch.create_run(engine, request)
     with writing(engine) as session:
         waiting = traces.find(session, Filter(a_study.id, run_id))[0].id
-        with pytest.raises(Problem, match="no verdict yet"):
+        with pytest.raises(TiebreakError, match="no verdict yet"):
             readings.state(session, waiting, 0, 1, "ann")
 
 

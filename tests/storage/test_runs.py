@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text, update
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.problems import Problem
 from core.trace import TraceFailed
 from storage import events, runs, studies, traces
 from storage.database import reading, writing
@@ -49,7 +49,7 @@ def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study,
         few = create(session, a_study, limit=2)
         assert [run.name for run in runs.of_study(session, a_study.id)] == ["r 2", "r"]
         assert (runs.progress(session, a_run).traces, runs.progress(session, few).traces) == (3, 2)
-        with pytest.raises(Problem, match="no items to run over"):
+        with pytest.raises(TiebreakError, match="no items to run over"):
             create(session, a_study, scenario="cooking")
 
 
@@ -65,7 +65,7 @@ def test_a_run_is_read_back_as_created(engine, a_study):
         3,
     )
     assert (run.state, run.source, run.active) == ("requested", "live", False)
-    with pytest.raises(Problem, match="no run 0"):
+    with pytest.raises(TiebreakError, match="no run 0"):
         get(engine, 0)
 
 
@@ -164,7 +164,7 @@ def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run)
 
 def test_an_imported_run_cannot_be_resumed(engine, a_study):
     imports.import_records(engine, "s", [RUN, a_trace("item 0")])
-    with writing(engine) as session, pytest.raises(Problem, match="this one was imported"):
+    with writing(engine) as session, pytest.raises(TiebreakError, match="this one was imported"):
         runs.resume(session, runs.of_study(session, a_study.id)[0].id)
 
 

@@ -1,9 +1,9 @@
 import pytest
 
+from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.problems import Problem
 from storage import labels, studies
 from storage.database import reading, writing
 from storage.transfer import imports
@@ -23,12 +23,12 @@ def test_a_study_is_read_by_its_name(engine):
 
 def test_a_name_that_is_in_use_or_empty_is_refused(engine, a_study):
     for name, sentence in (("s", "'s' already"), (" ", "needs a name"), ("x" * 121, "at most 120")):
-        with writing(engine) as session, pytest.raises(Problem, match=sentence):
+        with writing(engine) as session, pytest.raises(TiebreakError, match=sentence):
             studies.create(session, name)
 
 
 def test_a_missing_study_is_reported_with_the_existing_ones(engine, a_study):
-    with reading(engine) as session, pytest.raises(Problem, match=r"no study called 'x'; studies here: 's'\."):
+    with reading(engine) as session, pytest.raises(TiebreakError, match=r"no study called 'x'; studies here: 's'\."):
         studies.get(session, "x")
 
 
@@ -39,7 +39,7 @@ def test_a_file_cannot_change_a_criterion(engine, a_study):
         studies.save_criterion(session, a_study.id, CriterionRecord(criterion=depth))
         studies.add_criterion(session, a_study.id, CriterionRecord(criterion=Criterion(name="depth")))
         assert studies.criteria(session, a_study.id) == [depth]
-        with pytest.raises(Problem, match="'depth' is in this study already, with a different definition"):
+        with pytest.raises(TiebreakError, match="'depth' is in this study already, with a different definition"):
             studies.add_criterion(session, a_study.id, CriterionRecord(criterion=other))
         studies.save_criterion(session, a_study.id, CriterionRecord(criterion=other))
         assert studies.criteria(session, a_study.id) == [other]
@@ -50,7 +50,7 @@ def test_a_scale_is_declared_once(engine, a_study):
     with writing(engine) as session:
         for _ in range(2):
             studies.declare_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=scale))
-        with pytest.raises(Problem, match="declared differently"):
+        with pytest.raises(TiebreakError, match="declared differently"):
             studies.declare_scale(session, a_study.id, ScaleRecord(kind="score", criterion="depth", scale=TRUTH))
         assert studies.scales(session, a_study.id) == {("score", "depth"): scale}
         assert studies.scale(session, a_study.id, "score", "depth") == scale
@@ -83,9 +83,9 @@ def test_a_mean_is_valid_as_a_verdict_and_not_as_a_label():
     declared = {("score", "engaging"): Scale(level="ordinal", categories=(1, 2, 3))}
     studies.check_verdict(declared, "score", "engaging", 2.35)
     for outside in (0.5, 3.5):
-        with pytest.raises(Problem, match="is not on the scale"):
+        with pytest.raises(TiebreakError, match="is not on the scale"):
             studies.check_verdict(declared, "score", "engaging", outside)
-    with pytest.raises(Problem):
+    with pytest.raises(TiebreakError):
         studies.check_value(declared, "score", "engaging", 2.35)
-    with pytest.raises(Problem):
+    with pytest.raises(TiebreakError):
         studies.check_verdict({}, "preference", "", 0.5)

@@ -1,9 +1,9 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
-from core.problems import Problem
 from core.trace import CallFailed, TraceFailed, Verdict, VerdictReached
 from storage import labels, runs, studies, traces
 from storage.database import reading, writing
@@ -165,7 +165,7 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
 
 
 def test_a_missing_trace_is_a_problem(engine):
-    with reading(engine) as session, pytest.raises(Problem, match="no trace 7"):
+    with reading(engine) as session, pytest.raises(TiebreakError, match="no trace 7"):
         traces.get(session, 7)
 
 

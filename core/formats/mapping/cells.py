@@ -8,10 +8,10 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.fields import Missing
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
-from core.problems import FileRefused
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -27,9 +27,9 @@ def parse_text(cell: Any, line: int, field: str) -> str | None:
     if isinstance(cell, bool | int | float | Decimal | datetime | date | time):
         return format_value(cell)
     if not isinstance(cell, str):
-        raise FileRefused(f"expected text or a number, not {_describe(cell)}", line=line, field=field)
+        raise FileFormatError(f"expected text or a number, not {_describe(cell)}", line=line, field=field)
     if content := find_unstorable(cell):
-        raise FileRefused(f"expected text without {content}", line=line, field=field)
+        raise FileFormatError(f"expected text without {content}", line=line, field=field)
     return cell
 
 
@@ -43,10 +43,10 @@ def find_unstorable(text: str) -> str:
 
 
 def parse_name(cell: Any, line: int, field: str) -> str:
-    """Return text without surrounding blanks; raises FileRefused for an empty cell."""
+    """Return text without surrounding blanks; raises FileFormatError for an empty cell."""
     text = (parse_text(cell, line, field) or "").strip()
     if not text:
-        raise FileRefused("expected a name or a number, and it is empty", line=line, field=field)
+        raise FileFormatError("expected a name or a number, and it is empty", line=line, field=field)
     return text
 
 
@@ -67,7 +67,10 @@ def is_empty(cell: Any) -> bool:
 
 
 def parse_number(cell: Any, line: int, field: str) -> int | float | None:
-    """Return the cell's number, also from text; None where it is not a number. Raises FileRefused beyond MAX_NUMBER."""
+    """Return the cell's number, also from text, or None if it is not a number.
+
+    Raises FileFormatError beyond MAX_NUMBER.
+    """
     if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
         digits = cell.strip()
         # Long texts become floats first: converting thousands of digits to int takes quadratic time.
@@ -79,7 +82,7 @@ def parse_number(cell: Any, line: int, field: str) -> int | float | None:
         return None
     if not abs(cell) <= MAX_NUMBER:
         message = f"expected a number of at most {MAX_DIGITS} digits, not {quote_value(cell)}"
-        raise FileRefused(message, line=line, field=field)
+        raise FileFormatError(message, line=line, field=field)
     return cell
 
 
@@ -90,14 +93,14 @@ def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -
     if isinstance(cell, str):
         cell = _parse_list_text(cell, separator)
     if not isinstance(cell, list):
-        raise FileRefused(f"expected a list, not {_describe(cell)}", line=line, field=field)
+        raise FileFormatError(f"expected a list, not {_describe(cell)}", line=line, field=field)
     return cell
 
 
 def parse_label(
     cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str
 ) -> Value | None:
-    """Return a label's value, translated or on the scale as written; None where the cell contains no label."""
+    """Return a label's value, translated or on the scale as written; None if the cell contains no label."""
     if is_empty(cell):
         return None
     text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
@@ -106,7 +109,7 @@ def parse_label(
     value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
     if value is None or not scale.contains(value):
         message = f"expected {_describe_scale(scale, translations)}, not {quote_value(cell)}"
-        raise FileRefused(message, line=line, field=field)
+        raise FileFormatError(message, line=line, field=field)
     return value
 
 

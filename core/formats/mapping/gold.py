@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_label
 from core.formats.mapping.labels import declarations
 from core.formats.mapping.mapping import GoldBlock, Labels
 from core.formats.mapping.scope import Scope
 from core.formats.records import AdjudicationRecord, Record
 from core.labels import Adjudication, Target, Value
-from core.problems import FileRefused
 
 
 class GoldReader:
@@ -32,7 +32,7 @@ class GoldReader:
         if item in self.values:
             if self.values[item] != value:
                 message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"
-                raise FileRefused(message, line=scope.line, field=block.value)
+                raise FileFormatError(message, line=scope.line, field=block.value)
             return
         self.values[item] = value
         yield AdjudicationRecord(

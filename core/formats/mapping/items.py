@@ -5,6 +5,7 @@ import hashlib
 from pydantic import ValidationError
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
+from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_list, parse_name
 from core.formats.mapping.fields import MISSING, quote_key
 from core.formats.mapping.mapping import CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
@@ -12,7 +13,6 @@ from core.formats.mapping.scope import Constant, Scope, Source
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_refused
 from core.items import Item, Response
-from core.problems import FileRefused
 
 MAX_GROUP_LENGTH = 80
 """Characters. Longer group names, such as a whole question, are cut and made unique by a digest of the full text."""
@@ -44,10 +44,10 @@ class ItemReader:
         first_line, first_hash = self.first_seen[item_id]
         if not self.repeats:
             message = f"item {item_id!r} is already on line {first_line}"
-            raise FileRefused(message, line=line, field=str(self.mapping.id))
+            raise FileFormatError(message, line=line, field=str(self.mapping.id))
         if item_hash != first_hash:
             message = f"expected item {item_id!r} to be the same as on line {first_line}, and it differs"
-            raise FileRefused(message, line=line)
+            raise FileFormatError(message, line=line)
 
 
 def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
@@ -76,7 +76,7 @@ def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
             responses.append(_read_response(fields, text, scope))
     if mapping.responses and not any(response.text.strip() or response.image for response in responses):
         field = mapping.responses[0].text or mapping.responses[0].image
-        raise FileRefused("expected at least one response", line=scope.line, field=field)
+        raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return tuple(responses)
 
 
@@ -85,15 +85,15 @@ def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:
     return "" if fields.image and scope.text(fields.image) else None
 
 
-def _missing_text(fields: ResponseFields, scope: Scope) -> FileRefused:
+def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     """Return the error of a response without a text, which names the next step."""
     field = fields.text or fields.image
     lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
     if scope.get(field or "") is MISSING and lists:
-        return FileRefused(
+        return FileFormatError(
             f"the record holds a list {lists[0]!r}: add `explode: {quote_key(lists[0])}`", line=scope.line, field=field
         )
-    return FileRefused("expected the text of a response", line=scope.line, field=field)
+    return FileFormatError("expected the text of a response", line=scope.line, field=field)
 
 
 def _read_response(fields: ResponseFields, text: str, scope: Scope) -> Response:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.contention import scale_length
+from core.errors import FileFormatError
 from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
 from core.formats.mapping.labels import declarations
 from core.formats.mapping.mapping import JudgeBlock
@@ -12,7 +13,6 @@ from core.formats.mapping.scope import Scope
 from core.formats.records import Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Opinion, Scale, Value
-from core.problems import FileRefused
 from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
@@ -67,7 +67,7 @@ class JudgeReader:
                 yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
 
     def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], protocol: str, line: int) -> None:
-        """Add an opinion with the turns behind it; raises FileRefused for a second one of the same judge."""
+        """Add an opinion with the turns behind it; raises FileFormatError for a second one of the same judge."""
         recorded = self.recorded.setdefault(run, RecordedRun(protocol, opinion.criterion))
         if recorded.criterion != opinion.criterion:
             recorded.criterion = ""
@@ -76,7 +76,7 @@ class JudgeReader:
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
         if key in own:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
-            raise FileRefused(message, line=line)
+            raise FileFormatError(message, line=line)
         own[key] = opinion
         recorded.turns.setdefault(item, []).extend(turns)
 
@@ -137,7 +137,7 @@ def _shown_order(block: JudgeBlock, scope: Scope) -> tuple[int, ...]:
     text = parse_name(scope.get(block.order), scope.line, block.order)
     if text not in block.order_values:
         message = f"expected one of {join_names(list(block.order_values))}, not {quote_value(text)}; see `order_values`"
-        raise FileRefused(message, line=scope.line, field=block.order)
+        raise FileFormatError(message, line=scope.line, field=block.order)
     return block.order_values[text]
 
 
@@ -152,7 +152,7 @@ def _dollars(path: str | None, scope: Scope) -> float | None:
         return None
     dollars = parse_number(cell, scope.line, path)
     if dollars is None or dollars < 0:
-        raise FileRefused(f"expected dollars, not {quote_value(cell)}", line=scope.line, field=path)
+        raise FileFormatError(f"expected dollars, not {quote_value(cell)}", line=scope.line, field=path)
     return float(dollars)
 
 

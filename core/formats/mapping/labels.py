@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import is_empty, parse_label, parse_list, parse_name, parse_number
 from core.formats.mapping.mapping import Block, Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.scope import Scope
@@ -10,7 +11,6 @@ from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleReco
 from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Label, Target, Value
-from core.problems import FileRefused
 
 
 class LabelReader:
@@ -75,7 +75,7 @@ class LabelReader:
             annotators = [block.annotator_at(place) for place in range(1, len(cells) + 1)]
         if cells and len(cells) != len(annotators):
             message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
-            raise FileRefused(message, line=scope.line, field=block.value)
+            raise FileFormatError(message, line=scope.line, field=block.value)
         for cell, annotator in zip(cells, annotators, strict=False):
             yield self._label(scope, item, block.criterion, annotator, cell, block.value)
 
@@ -93,7 +93,7 @@ class LabelReader:
         key = (item, self.block.kind, criterion, annotator)
         if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
-            raise FileRefused(message, line=scope.line, field=field)
+            raise FileFormatError(message, line=scope.line, field=field)
         self.labelled.add(key)
         return Label(
             target=Target(item=item, kind=self.block.kind, criterion=criterion), annotator=annotator, value=value
@@ -124,5 +124,5 @@ def _parse_seconds(field: str | None, scope: Scope) -> float | None:
         return None
     seconds = parse_number(cell, scope.line, field)
     if seconds is None or seconds < 0:
-        raise FileRefused(f"expected seconds, not {quote_value(cell)}", line=scope.line, field=field)
+        raise FileFormatError(f"expected seconds, not {quote_value(cell)}", line=scope.line, field=field)
     return float(seconds)

@@ -348,7 +348,7 @@ def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
 
 
 def load_mapping(path: Path) -> Mapping:
-    """Return the mapping in a YAML or JSON file; raises FileRefused with the line or the field."""
+    """Return the mapping in a YAML or JSON file; raises FileFormatError with the line or the field."""
     # Imported here and below: reading a table with an existing mapping does not need YAML.
     from core.formats.plain_yaml import parse_fields
 
@@ -356,7 +356,7 @@ def load_mapping(path: Path) -> Mapping:
 
 
 def build_mapping(draft: Any) -> Mapping:
-    """Return the mapping described by a draft, from a form or a file; raises FileRefused with the field."""
+    """Return the mapping described by a draft, from a form or a file; raises FileFormatError with the field."""
     try:
         return Mapping.model_validate(draft)
     except ValidationError as error:

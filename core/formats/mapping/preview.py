@@ -7,11 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import format_value, parse_list
 from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
 from core.formats.mapping.rows import read_rows
 from core.formats.mapping.scope import iter_scopes
-from core.problems import FileRefused
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,10 @@ class Preview:
 
 
 def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None) -> Preview:
-    """Return the first rows, or the first elements of their exploded lists; raises FileRefused for an invalid one."""
+    """Return the first rows, or the first elements of their exploded lists.
+
+    Raises FileFormatError for an invalid one.
+    """
     columns: dict[str, None] = {}
     lists: dict[str, None] = {}
     rows = []
@@ -66,7 +69,7 @@ def _is_record_list(cell: Any) -> bool:
 def _parse_list_or_none(cell: str) -> list[Any] | None:
     try:
         return parse_list(cell, 0, "")
-    except FileRefused:
+    except FileFormatError:
         return None
 
 

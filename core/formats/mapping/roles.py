@@ -21,7 +21,7 @@ MAX_CATEGORIES = 11
 
 
 def guess_block(cells: Iterable[str]) -> Draft | None:
-    """Return kind, scale and values of a column's cells; None where they are neither preferences nor scores."""
+    """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores."""
     distinct = sorted({cell.strip() for cell in cells} - {""})
     if not distinct:
         return None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
 from core.formats.text import open_text, read_head, read_lines, read_text, record_read, refuse_read_errors
-from core.problems import FileRefused
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
@@ -22,17 +22,17 @@ MAX_CELL_LENGTH = 2**26
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield (line, row) for every record; in a Parquet file the line is the number of the row.
 
-    Raises FileRefused, possibly after some rows: callers must not store any of them before the last.
+    Raises FileFormatError, possibly after some rows: callers must not store any of them before the last.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise FileRefused(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
+        raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
     for pair in _reader(path, suffix):
         is_empty = False
         yield pair
     if is_empty:
-        raise FileRefused(f"{path.name} has no rows")
+        raise FileFormatError(f"{path.name} has no rows")
 
 
 def has_header(path: Path) -> bool:
@@ -65,24 +65,24 @@ def _separated(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
                     yield line, _row(header, cells, line)
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise FileRefused(f"expected CSV: {error}", line=line) from None
+            raise FileFormatError(f"expected CSV: {error}", line=line) from None
 
 
 def _header(cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) > MAX_COLUMNS:
-        raise FileRefused(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=1)
+        raise FileFormatError(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=1)
     seen: set[str] = set()
     for name in names:
         if name and name in seen:
-            raise FileRefused("two columns have this name", line=1, field=name)
+            raise FileFormatError("two columns have this name", line=1, field=name)
         seen.add(name)
     return names
 
 
 def _row(header: list[str], cells: list[str], line: int) -> Row:
     if len(cells) != len(header):
-        raise FileRefused(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
+        raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
     return dict(zip(header, cells, strict=True))
 
 
@@ -107,7 +107,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Row]]:
     for number, text in read_lines(path):
         value, end = _value(text, WHITESPACE.match(text).end(), number)  # type: ignore[union-attr]
         if text[end:].strip():
-            raise FileRefused("expected one JSON value on this line", line=number)
+            raise FileFormatError("expected one JSON value on this line", line=number)
         yield number, _fields(value, number)
 
 
@@ -116,7 +116,7 @@ def _object(path: Path) -> Iterator[tuple[int, Row]]:
     start = _skip(text, 0)
     value, end = _value(text, start, 1 + text.count("\n", 0, start))
     if _skip(text, end) != len(text):
-        raise FileRefused("expected nothing after the first JSON value", line=1 + text.count("\n", 0, end))
+        raise FileFormatError("expected nothing after the first JSON value", line=1 + text.count("\n", 0, end))
     yield 1, _fields(value, 1)
 
 
@@ -142,13 +142,15 @@ def _skip_comma(text: str, at: int) -> int:
         return at
     following = _skip(text, at + 1)
     if text[at : at + 1] != "," or text[following : following + 1] in ("]", ""):
-        raise FileRefused("expected JSON: a comma and another record, or ]", line=1 + text.count("\n", 0, at))
+        raise FileFormatError("expected JSON: a comma and another record, or ]", line=1 + text.count("\n", 0, at))
     return following
 
 
 def _check_end(text: str, at: int) -> None:
     if text[at:].strip():
-        raise FileRefused("expected nothing after the list of records", line=1 + text.count("\n", 0, _skip(text, at)))
+        raise FileFormatError(
+            "expected nothing after the list of records", line=1 + text.count("\n", 0, _skip(text, at))
+        )
 
 
 def _skip(text: str, at: int) -> int:
@@ -161,13 +163,13 @@ def _value(text: str, at: int, line: int) -> tuple[Any, int]:
     try:
         return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise FileRefused(f"expected JSON: {error.msg}", line=line + text.count("\n", at, error.pos)) from None
+        raise FileFormatError(f"expected JSON: {error.msg}", line=line + text.count("\n", at, error.pos)) from None
     except RecursionError:
-        raise FileRefused("expected JSON that is not nested so deep", line=line) from None
+        raise FileFormatError("expected JSON that is not nested so deep", line=line) from None
     except NotANumber as error:
-        raise FileRefused(f"expected JSON: {error} is not a number in JSON", line=line) from None
+        raise FileFormatError(f"expected JSON: {error} is not a number in JSON", line=line) from None
     except ValueError:
-        raise FileRefused("expected a number of at most 15 digits", line=line) from None
+        raise FileFormatError("expected a number of at most 15 digits", line=line) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -183,7 +185,7 @@ DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 def _fields(value: Any, line: int) -> Row:
     if not isinstance(value, dict):
-        raise FileRefused(f"expected a record with named fields, not {_describe(value)}", line=line)
+        raise FileFormatError(f"expected a record with named fields, not {_describe(value)}", line=line)
     return value
 
 
@@ -204,4 +206,4 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
                     number += 1
                     yield number, row
     except pa.ArrowException as error:
-        raise FileRefused(f"expected a Parquet file: {str(error).splitlines()[0]}") from None
+        raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None

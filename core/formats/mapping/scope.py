@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_list, parse_text
 from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, parse_path
 from core.formats.validation_errors import join_names
 from core.frozen import Frozen
-from core.problems import FileRefused
 
 EVERY_KEY = "*"
 """Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
@@ -46,7 +46,7 @@ class Scope:
     def resolve(self, source: Source) -> str | None:
         """Return a constant, or the text of a field path or of a template.
 
-        Raises FileRefused for an empty field in a template.
+        Raises FileFormatError for an empty field in a template.
         """
         if isinstance(source, Constant):
             return source.constant
@@ -55,7 +55,7 @@ class Scope:
         return BLANK.sub(lambda blank: self._fill(blank[1]), source)
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
-        """Return several texts, separated by a blank line; None where all of them are missing."""
+        """Return several texts, separated by a blank line; None if all of them are missing."""
         texts = [text for source in sources if (text := self._text_of(source)) is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
 
@@ -67,7 +67,7 @@ class Scope:
             return str(self.number if name == "row" else self.element)
         text = self.text(name)
         if text is None or not text.strip():
-            raise FileRefused("expected a name or a number, and it is empty", line=self.line, field=name)
+            raise FileFormatError("expected a name or a number, and it is empty", line=self.line, field=name)
         return text.strip()
 
 
@@ -82,7 +82,7 @@ def iter_scopes(row: Row, line: int, number: int, explode: str | None) -> Iterat
     cell = row if explode == EVERY_KEY else get_value(row, explode)
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_names(list(row))}"
-        raise FileRefused(message, line=line, field=explode)
+        raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode == EVERY_KEY else parse_path(explode)[-1]
     outer = {} if explode == EVERY_KEY else {"parent": row, **row}
     for key, element in _elements(cell, line, explode):

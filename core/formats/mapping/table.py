@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from core.errors import FileFormatError
 from core.formats.mapping.fields import MISSING, Row, get_value
 from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
@@ -17,7 +18,6 @@ from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
 from core.formats.validation_errors import join_names
 from core.labels import Scale
-from core.problems import FileRefused
 
 
 class BlockReader(Protocol):
@@ -35,8 +35,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, mapping: Mapping) -> Records:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
-    Raises FileRefused for the first invalid row, and at the end for a mapped field that no row has. Rows are read one
-    at a time; only a few numbers for each item and label stay in memory.
+    Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
+    one at a time; only a few numbers for each item and label stay in memory.
     """
     labelled: set[tuple[str, str, str, str]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
@@ -60,10 +60,10 @@ def read(path: Path, mapping: Mapping) -> Records:
             yield from reader.read(scope, item)
     yield from judges.runs()
     if not items.first_seen:
-        raise FileRefused("every list is empty, so there is no item", field=mapping.explode)
+        raise FileFormatError("every list is empty, so there is no item", field=mapping.explode)
     if unseen:
         message = f"no record of the file has this field; there are {join_names(sorted(names))}"
-        raise FileRefused(message, field=min(unseen))
+        raise FileFormatError(message, field=min(unseen))
 
 
 def _required_fields(mapping: Mapping) -> set[str]:
@@ -81,8 +81,8 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:
-    """Raise FileRefused for a missing column, with the names of the existing ones."""
+    """Raise FileFormatError for a missing column, with the names of the existing ones."""
     required = [mapping.explode] if mapping.explode and mapping.explode != EVERY_KEY else field_paths(mapping)
     for field in required:
         if get_value(row, field) is MISSING:
-            raise FileRefused(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)
+            raise FileFormatError(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from core.aspects import aspect_set_id, normalize_weights
+from core.errors import FileFormatError
 from core.formats.mapping.cells import is_empty, parse_name, parse_number
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.mapping import WeightsBlock
@@ -10,7 +11,6 @@ from core.formats.mapping.scope import Scope
 from core.formats.records import LabelRecord, Record
 from core.formats.validation_errors import quote_value
 from core.labels import Label, Opinion, Target
-from core.problems import FileRefused
 from core.trace import Turn
 
 KIND = "aspect_weights"
@@ -39,7 +39,7 @@ class WeightsReader:
             return
         if (item, rater) in self.labelled:
             message = f"expected one set of weights, and {rater!r} already has one on item {item!r}"
-            raise FileRefused(message, line=scope.line)
+            raise FileFormatError(message, line=scope.line)
         self.labelled.add((item, rater))
         target = Target(item=item, kind=KIND, part=self.part)
         yield LabelRecord(label=Label(target=target, annotator=rater, value=weights))
@@ -51,7 +51,7 @@ class WeightsReader:
         try:
             return dict(zip(self.block.aspects, normalize_weights(raw), strict=True))
         except ValueError as error:
-            raise FileRefused(f"expected weights: {error}", line=scope.line) from None
+            raise FileFormatError(f"expected weights: {error}", line=scope.line) from None
 
     def _weight(self, scope: Scope, path: str) -> float:
         cell = scope.get(path)
@@ -60,5 +60,5 @@ class WeightsReader:
         text = cell.strip().removesuffix("%") if isinstance(cell, str) else cell
         number = parse_number(text, scope.line, path)
         if number is None:
-            raise FileRefused(f"expected a weight, not {quote_value(cell)}", line=scope.line, field=path)
+            raise FileFormatError(f"expected a weight, not {quote_value(cell)}", line=scope.line, field=path)
         return float(number)

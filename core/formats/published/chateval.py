@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.answers import Choice
+from core.errors import FileFormatError, UnreadableReply
 from core.formats.published.chateval_files import (
     SYSTEMS,
     FinalMessage,
@@ -36,7 +37,6 @@ from core.formats.records import (
 )
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target, Value
-from core.problems import FileRefused, Unreadable
 from core.protocols.chateval.settings import Persona, Settings
 from core.protocols.chateval.verdicts import NAME, conclude
 from core.protocols.score_scales import rating_answer
@@ -92,7 +92,7 @@ def read(path: Path) -> Records:
     """Yield criteria, items, the majority's labels, and a run for each file of discussions (four for summaries)."""
     files = _files(path)
     if not files:
-        raise FileRefused(f"expected questions with human_results, or recorded evaluations, in {path.name}")
+        raise FileFormatError(f"expected questions with human_results, or recorded evaluations, in {path.name}")
     by_kind = {kind: [file for file, k in files.items() if k == kind] for kind in ("questions", "pairs", "nlg")}
     if by_kind["questions"] or by_kind["pairs"]:
         yield from _read_comparisons(by_kind["questions"], by_kind["pairs"])
@@ -154,7 +154,9 @@ def _read_pair_discussions(file: DiscussionFile, items: dict[str, Item], yielded
             yielded.add(item.id)
             yield ItemRecord(item=item)
         if [response.text for response in item.responses] != list(discussion.response.values()):
-            raise FileRefused(f"record {index + 1} compares other answers than the questions have", field="response")
+            raise FileFormatError(
+                f"record {index + 1} compares other answers than the questions have", field="response"
+            )
         turns = [
             _turn(name, settings, message, _read_vote(message), (1, 2)) for name, message in _messages(file, discussion)
         ]
@@ -258,7 +260,7 @@ def _read_vote(message: FinalMessage) -> tuple[int | None, str]:
     try:
         # The last line alone: a message that was cut off in its answer has none, whatever it says before.
         return VOTE.parse(answer).value, ""
-    except Unreadable as error:
+    except UnreadableReply as error:
         return None, str(error)
 
 
@@ -271,5 +273,5 @@ def _read_score(message: FinalMessage, criterion: str) -> tuple[Value | None, st
         return None, f'no "{criterion.capitalize()}: …" line'
     try:
         return rating_answer(FIVE_POINT_SCALE, criterion).parse("\n".join(lines)).value, ""
-    except Unreadable as error:
+    except UnreadableReply as error:
         return None, str(error)

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from core.errors import FileFormatError
 from core.formats.text import read_head, read_text
 from core.formats.validation_errors import to_file_refused
-from core.problems import FileRefused
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 SYSTEMS = ("gpt35", "vicuna")
@@ -69,16 +69,16 @@ def detect_kind(file: Path) -> str:
 
 
 def read_questions(file: Path) -> Iterator[Question]:
-    """Yield the questions of a file; raises FileRefused with the field."""
+    """Yield the questions of a file; raises FileFormatError with the field."""
     for index, question in enumerate(_parse(file, QUESTIONS)):
         for name in SYSTEMS:
             if name not in question.response:
-                raise FileRefused(f"expected an answer of {name}", field=f"{index}.response")
+                raise FileFormatError(f"expected an answer of {name}", field=f"{index}.response")
         yield question
 
 
 def read_discussions(file: Path) -> Iterator[Record]:
-    """Yield the discussions of a file; raises FileRefused with the field."""
+    """Yield the discussions of a file; raises FileFormatError with the field."""
     yield from _parse(file, DISCUSSIONS)
 
 
@@ -89,8 +89,8 @@ def _parse(file: Path, adapter: TypeAdapter[Any]) -> Any:
             records = records[0]  # the summaries' files have the array inside another
         return adapter.validate_python(records)
     except json.JSONDecodeError as error:
-        raise FileRefused(f"expected one JSON array: {error.msg}", line=error.lineno) from None
+        raise FileFormatError(f"expected one JSON array: {error.msg}", line=error.lineno) from None
     except RecursionError:
-        raise FileRefused("expected one JSON array, and it is nested too deeply") from None
+        raise FileFormatError("expected one JSON array, and it is nested too deeply") from None
     except ValidationError as error:
         raise to_file_refused(error) from None

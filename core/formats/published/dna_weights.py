@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.aspects import aspect_set_id, normalize_weights
+from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
 from core.formats.mapping.rows import read_rows
 from core.formats.records import ItemRecord, LabelRecord, Record, Records, RunRecord, TraceRecord
@@ -23,7 +24,6 @@ from core.formats.text import read_head
 from core.formats.validation_errors import quote_value
 from core.items import Item
 from core.labels import Label, Opinion, Target
-from core.problems import FileRefused
 from core.protocols import Judge
 from core.protocols.dna_eval.protocol import NAME
 from core.protocols.dna_eval.settings import Settings
@@ -83,11 +83,11 @@ def recognises(path: Path) -> bool:
 def read(path: Path) -> Records:
     """Yield each item once, and for each file a run with a label for each annotator and a trace for each row.
 
-    Raises FileRefused with file, line and field.
+    Raises FileFormatError with file, line and field.
     """
     files = weighting_files(path)
     if not files:
-        raise FileRefused(
+        raise FileFormatError(
             f"expected CSV files with the columns text, aspect1, ... and {', '.join(ANNOTATORS)}, in {path.name}"
         )
     seen = SeenRecords()
@@ -127,14 +127,14 @@ def _header(file: Path) -> list[str]:
 def _read_file(file: Path, seen: SeenRecords) -> Iterator[Record]:
     try:
         yield from _file_records(file, seen)
-    except FileRefused as refusal:
-        raise FileRefused(f"{file.name}: {refusal}") from None
+    except FileFormatError as refusal:
+        raise FileFormatError(f"{file.name}: {refusal}") from None
 
 
 def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
     columns = parse_columns(_header(file), file.stem)
     if columns is None:
-        raise FileRefused("the columns are not those of weightings")
+        raise FileFormatError("the columns are not those of weightings")
     rows = [_parse_row(number, line, row, columns) for number, (line, row) in enumerate(read_rows(file), start=1)]
     data_set = file.stem.partition(f"_{columns.model}")[0]
     # Aspects that are equal in all rows were fixed; otherwise the model proposed them for each question.
@@ -162,7 +162,7 @@ def _settings(model: str, fixed_aspects: tuple[str, ...], count: int) -> Setting
 def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingRow:
     aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in columns.aspects)
     if len(set(aspects)) < len(aspects):
-        raise FileRefused("expected different aspects", line=line, field=columns.aspects[0])
+        raise FileFormatError("expected different aspects", line=line, field=columns.aspects[0])
     written = {columns.model: " ".join(str(row[name]).strip() for name in columns.weights)}
     written |= {annotator: str(row[annotator]).strip() for annotator in ANNOTATORS}
     fields = {columns.model: columns.weights[0]} | {annotator: annotator for annotator in ANNOTATORS}
@@ -172,18 +172,18 @@ def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingR
 
 
 def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float] | None:
-    """Return the weights in percent; None where all of them are 0 or missing."""
+    """Return the weights in percent; None if all of them are 0 or missing."""
     raw = read_number_row(text)
     if not text.strip() or (raw is not None and not any(raw)):
         return None
     if raw is None or len(raw) != len(aspects):
-        raise FileRefused(
+        raise FileFormatError(
             f"expected {len(aspects)} weights in percent, not {quote_value(text)}", line=line, field=field
         )
     try:
         return dict(zip(aspects, normalize_weights(raw), strict=True))
     except ValueError as error:
-        raise FileRefused(f"expected weights in percent: {error}", line=line, field=field) from None
+        raise FileFormatError(f"expected weights in percent: {error}", line=line, field=field) from None
 
 
 def read_number_row(line: str) -> tuple[float, ...] | None:
@@ -197,7 +197,7 @@ def read_number_row(line: str) -> tuple[float, ...] | None:
 def _text(row: Row, name: str, line: int) -> str:
     text = str(row[name]).strip()
     if not text:
-        raise FileRefused("expected text, and it is empty", line=line, field=name)
+        raise FileFormatError("expected text, and it is empty", line=line, field=name)
     return text
 
 

@@ -19,12 +19,12 @@ from core.critiques import (
     hypothesis_critiques,
     reference_critique,
 )
+from core.errors import FileFormatError
 from core.formats.records import ItemRecord, LabelRecord, Records, ScaleRecord
 from core.formats.text import read_head, read_text
 from core.formats.validation_errors import to_file_refused
 from core.items import Item, Response
 from core.labels import TRUTH, Label
-from core.problems import FileRefused
 
 ANNOTATOR = "annotators (adjudicated)"
 HUMAN = "human"
@@ -78,7 +78,10 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path) -> Records:
-    """Yield scales, items with four critiques each, and a label for every AIU; raises FileRefused with the field."""
+    """Yield scales, items with four critiques each, and a label for every AIU.
+
+    Raises FileFormatError with the field.
+    """
     entries = _parse(read_text(path))
     yield ScaleRecord(kind="aiu_precision", scale=TRUTH)
     yield ScaleRecord(kind="aiu_recall", scale=TRUTH)
@@ -93,15 +96,15 @@ def _parse(text: str) -> list[Entry]:
     try:
         return ENTRIES.validate_python(json.loads(text))
     except json.JSONDecodeError as error:
-        raise FileRefused(f"expected one JSON array: {error.msg}", line=error.lineno) from None
+        raise FileFormatError(f"expected one JSON array: {error.msg}", line=error.lineno) from None
     except RecursionError:
-        raise FileRefused("expected one JSON array, and it is nested too deeply") from None
+        raise FileFormatError("expected one JSON array, and it is nested too deeply") from None
     except ValidationError as error:
         raise to_file_refused(error) from None
 
 
 def _check_label_counts(entry: Entry, index: int) -> None:
-    """Raise FileRefused unless every AIU has one label."""
+    """Raise FileFormatError unless every AIU has one label."""
     for field, critique in zip(FIELDS, entry.labelled_critiques().values(), strict=True):
         for labels, aius, source in (
             ("precision_labels", critique.aius, "the critique"),
@@ -110,7 +113,7 @@ def _check_label_counts(entry: Entry, index: int) -> None:
             count = len(getattr(critique, labels))
             if count != len(aius):
                 message = f"expected {len(aius)} labels, one for each AIU of {source}, and there are {count}"
-                raise FileRefused(message, field=f"{index}.{field}.{labels}")
+                raise FileFormatError(message, field=f"{index}.{field}.{labels}")
 
 
 def _item(entry: Entry) -> Item:

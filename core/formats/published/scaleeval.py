@@ -11,6 +11,7 @@ answer was "Submission 1", and which judge was "Speaker 1". Both are recovered b
 from collections.abc import Iterator
 from pathlib import Path
 
+from core.errors import FileFormatError
 from core.formats.published.scaleeval_files import (
     DEBATES,
     Debate,
@@ -25,7 +26,6 @@ from core.formats.published.scaleeval_judges import JUDGES, Speakers, identify_j
 from core.formats.records import CriterionRecord, ItemRecord, Records, RunRecord, ScaleRecord, TraceRecord
 from core.items import Criterion
 from core.labels import PREFERENCE, Value
-from core.problems import FileRefused
 from core.protocols import Judge
 from core.protocols.scaleeval.protocol import NAME, conclude
 from core.protocols.scaleeval.settings import Settings
@@ -52,11 +52,11 @@ def recognises(path: Path) -> bool:
 def read(path: Path) -> Records:
     """Yield criteria, each item once, a run for each comparison and criterion, and a trace for each debate.
 
-    Raises FileRefused with file, line and field.
+    Raises FileFormatError with file, line and field.
     """
     comparisons = comparison_folders(path)
     if not comparisons:
-        raise FileRefused(f"expected folders <comparison>/<criterion>/{DEBATES} in {path.name}, and there are none")
+        raise FileFormatError(f"expected folders <comparison>/<criterion>/{DEBATES} in {path.name}, and there are none")
     for name in sorted({folder.name for comparison in comparisons for folder in criterion_folders(comparison)}):
         yield CriterionRecord(criterion=_criterion(name))
         yield ScaleRecord(kind="preference", criterion=name, scale=PREFERENCE)

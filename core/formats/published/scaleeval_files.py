@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_text
 from core.formats.mapping.rows import read_rows
-from core.problems import FileRefused
 
 DEBATES = "multiagent_score"
 SPEECH = re.compile(r"Speaker (\d+) - (?:Initial Evaluation|Discussion Round (\d+))")
@@ -75,25 +75,25 @@ def name_file_in_errors(file: Path) -> Iterator[None]:
     """Add the path to errors: a release consists of many files of the same names."""
     try:
         yield
-    except FileRefused as error:
-        raise FileRefused(f"{'/'.join(file.parts[-3:])}: {error}") from None
+    except FileFormatError as error:
+        raise FileFormatError(f"{'/'.join(file.parts[-3:])}: {error}") from None
 
 
 def text_field(row: Mapping[str, Any], field: str, line: int) -> str:
-    """Return the text of a field; raises FileRefused where it is missing or not text."""
+    """Return the text of a field; raises FileFormatError if it is missing or not text."""
     value = row.get(field)
     if not isinstance(value, str):
-        raise FileRefused("expected text" if field in row else "this field is missing", line=line, field=field)
+        raise FileFormatError("expected text" if field in row else "this field is missing", line=line, field=field)
     return parse_text(value, line, field) or ""
 
 
 def _parse_debate(row: Mapping[str, Any], line: int) -> Debate:
     number = row.get("id")
     if not isinstance(number, int) or isinstance(number, bool):
-        raise FileRefused("expected a whole number", line=line, field="id")
+        raise FileFormatError("expected a whole number", line=line, field="id")
     speeches = [_parse_speech(row[name], name, match, line) for name in row if (match := SPEECH.fullmatch(name))]
     if not any(speech.round == 0 for speech in speeches):
-        raise FileRefused("this field is missing", line=line, field="Speaker 1 - Initial Evaluation")
+        raise FileFormatError("this field is missing", line=line, field="Speaker 1 - Initial Evaluation")
     return Debate(
         number=number,
         question=text_field(row, "Question", line),
@@ -104,7 +104,7 @@ def _parse_debate(row: Mapping[str, Any], line: int) -> Debate:
 
 def _parse_speech(value: Any, name: str, match: re.Match[str], line: int) -> Speech:
     if not isinstance(value, dict) or "score" not in value:
-        raise FileRefused("expected a reasoning and a score", line=line, field=name)
+        raise FileFormatError("expected a reasoning and a score", line=line, field=name)
     text = text_field(value, "reasoning", line) if value.get("reasoning") is not None else ""
     return Speech(speaker=int(match[1]), round=int(match[2] or 0), text=text, score=value["score"])
 

@@ -35,7 +35,7 @@ class ItemFinder:
 
     comparison: str
     responses: Path | None
-    """The folder with a folder of answers for each system; None where it is not available."""
+    """The folder with a folder of answers for each system; None if it is not available."""
     found: dict[str, Item] = field(default_factory=dict)
     """Item id -> item, of the debates so far."""
     _answers: dict[str, Sequence[Sequence[Answer]]] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class ItemFinder:
         return self.found[item_id]
 
     def _question_index(self, debate: Debate, scenario: str) -> int | None:
-        """Return the index of the question in the files of answers; None where it is not there.
+        """Return the index of the question in the files of answers; None if it is not there.
 
         The debate's own number is tried first: some questions occur twice.
         """

@@ -71,7 +71,7 @@ def _speaker_numbers(debate: Debate) -> list[int]:
 
 
 def _find_judge(text: str, number: int, opinions: FirstOpinions) -> str | None:
-    """Return the folder of the only judge with this first opinion; None where no judge or several have it."""
+    """Return the folder of the only judge with this first opinion; None if no judge or several have it."""
     folders = [name for name, texts in opinions.items() if text.strip() and texts.get(number) == text]
     return folders[0] if len(folders) == 1 else None
 

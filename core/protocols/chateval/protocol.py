@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 from core.answers import Answer, Choice, Scores
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Value
-from core.problems import Problem
 from core.protocols.chateval.settings import Persona, Settings, Strategy
 from core.protocols.chateval.verdicts import conclude
 from core.protocols.choices import in_item_order
@@ -152,7 +152,7 @@ def start_discussion(
     expected = len(shown) or 1
     if len(item.responses) != expected:
         purpose = "rates one" if settings.outcome == "rating" else "compares two"
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; this discussion {purpose}.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; this discussion {purpose}.")
     item, images = number_images(item, shown)
     if shown:
         texts = {f"answer_{place}": item.responses[number - 1].text for place, number in enumerate(shown, start=1)}
@@ -175,7 +175,7 @@ def criteria_text(settings: Settings, rng: Random, templates: Templates) -> str:
 def ask_contribution(
     discussion: Discussion, persona: Persona, number: int, history: Sequence[Material] | str | None
 ) -> Ask:
-    """Ask a persona for its contribution in turn `number` (Table 4); `history` is None where there is no discussion."""
+    """Ask a persona for its contribution in turn `number` (Table 4); `history` is None if there is no discussion."""
     settings, templates = discussion.settings, discussion.templates
     name = "rate" if settings.outcome == "rating" else "compare"
     values: dict[str, object] = {"persona": persona.name, "words": settings.words}

@@ -49,7 +49,7 @@ def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
 
 
 def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None:
-    """Return the contention of the last turns; None where none is readable.
+    """Return the contention of the last turns; None if none is readable.
 
     Ratings: their range, as a share of the scale. Votes: how they are divided. Scores: the larger of how the personas'
     preferences are divided and the range of a response's mean scores by persona, as a share of the scale. 1 for a
@@ -138,7 +138,7 @@ def turn_value(turn: Turn) -> Value | None:
 def mean_scores(turns: TurnsByPersona, settings: Settings) -> tuple[float, float] | None:
     """Return each response's mean score: over the readable turns of an order, then over the orders.
 
-    The orders are weighted equally, so that an unreadable reply in one of them does not shift the balance. None where
+    The orders are weighted equally, so that an unreadable reply in one of them does not shift the balance. None if
     an order has no readable turn.
     """
     by_order = []

@@ -15,9 +15,9 @@ from core.answers import Answer, Choice, Passage, Rating
 from core.contention import contention, is_disputed
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Value
-from core.problems import Problem
 from core.protocols.choices import in_item_order
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.metacritique.evaluation import criticised_answer
@@ -89,7 +89,7 @@ class Comparison:
 class Result:
     """A judge's turns about a part, which is a critique or a pair: one for each order that was asked.
 
-    A turn is a refinement where the answers could not be compared, and None where it was not asked.
+    A turn is a refinement where the answers could not be compared, and None if it was not asked.
     """
 
     judge: str
@@ -141,13 +141,13 @@ def _results(answered: Iterable[tuple[Comparison, Turn | None]]) -> list[Result]
 
 
 def critique_pairs(item: Item, settings: PairwiseSettings) -> list[CritiquePair]:
-    """Return the pairs of critiques to compare, in the item's own order; raises Problem where there is none."""
+    """Return the pairs of critiques to compare, in the item's own order; raises TiebreakError if there is none."""
     sources = {"models": {"llm"}, "people": {"people"}, "everybody": {"llm", "people"}}[settings.among]
     critiques = [one for one in _evaluable_critiques(item, settings.judges) if one.source in sources]
     if len(critiques) < 2:
         authors = "" if settings.among == "everybody" else f" by {settings.among}"
         count = f"{len(critiques)} critique{'' if len(critiques) == 1 else 's'}{authors}"
-        raise Problem(f"Item {item.id} has {count}; a comparison needs two.")
+        raise TiebreakError(f"Item {item.id} has {count}; a comparison needs two.")
     return list(combinations(critiques, 2))
 
 
@@ -191,7 +191,7 @@ def list_asks(item: Item, settings: SingleSettings | PairwiseSettings, turns: Ma
 
 
 def _evaluable_critiques(item: Item, judges: Sequence[CritiqueJudge]) -> tuple[Critique, ...]:
-    """Return the item's critiques; raises Problem where MetaCritique could not evaluate them."""
+    """Return the item's critiques; raises TiebreakError if MetaCritique could not evaluate them."""
     start_evaluation(item, MetaCritiqueSettings(judges=tuple(judges)))
     return hypothesis_critiques(item.critiques)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 
 from core.answers import Aspects, Scores, Weights
+from core.errors import TiebreakError
 from core.items import Item
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.protocols.dna_eval.verdicts import (
@@ -76,7 +76,7 @@ class ScoringTask:
 def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates: Templates) -> ScoringTask:
     """Draw the order of the responses."""
     if len(item.responses) < 2:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
     shown = list(range(1, len(item.responses) + 1))
     if settings.shuffle_responses:
         rng.shuffle(shown)

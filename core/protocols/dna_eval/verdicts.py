@@ -138,7 +138,7 @@ def _proposal(settings: Settings, turns: Sequence[Turn], judge: str) -> Turn | N
 
 
 def _majority(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the most frequent decision; None where two are equally frequent, and without decisions."""
+    """Return the most frequent decision; None if two are equally frequent, and without decisions."""
     ranked = Counter(decisions).most_common(2)
     return ranked[0][0] if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]) else None
 

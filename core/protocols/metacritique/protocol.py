@@ -11,9 +11,9 @@ from typing import Literal
 
 from core.contention import contention, is_disputed
 from core.critiques import CritiqueScore, hypothesis_critiques, score_bounds, score_critique
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Target
-from core.problems import Problem
 from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Evaluation, Job, collect_judgements
 from core.protocols.metacritique.settings import Settings
 from core.templates import Templates
@@ -35,14 +35,18 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 
 def start_evaluation(item: Item, settings: Settings) -> Evaluation:
-    """Return the evaluation before the first ask; raises Problem for an item without anything to evaluate."""
+    """Return the evaluation before the first ask; raises TiebreakError for an item without anything to evaluate."""
     if not hypothesis_critiques(item.critiques):
-        raise Problem(f"Item {item.id} has no critique; MetaCritique evaluates critiques.")
+        raise TiebreakError(f"Item {item.id} has no critique; MetaCritique evaluates critiques.")
     invalid = next((critique for critique in item.critiques if critique.of > len(item.responses)), None)
     if invalid:
-        raise Problem(f"Item {item.id} has no response {invalid.of}, which the critique {invalid.id!r} refers to.")
+        raise TiebreakError(
+            f"Item {item.id} has no response {invalid.of}, which the critique {invalid.id!r} refers to."
+        )
     if len({critique.of for critique in item.critiques}) > 1:
-        raise Problem(f"The critiques of item {item.id} refer to different responses; give each response its own item.")
+        raise TiebreakError(
+            f"The critiques of item {item.id} refer to different responses; give each response its own item."
+        )
     return Evaluation(item, settings)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.llm.client import Model
-from core.problems import Problem, Unreadable
 from core.protocols.refer.protocol import describe_criterion, schema_parts
 from core.protocols.refer.settings import Settings
 from core.protocols.score_scales import describe_scale, is_numeric
@@ -58,11 +58,11 @@ def prompt_structure(settings: Settings, templates: Templates) -> str:
 
 
 def draft_request(criterion: Criterion, structure: str, examples: Sequence[RatedItem], spec: Spec) -> Ask:
-    """Ask a model for guidelines; raises Problem where the criterion has no scale or the examples have one value."""
+    """Ask a model for guidelines; raises TiebreakError if the criterion has no scale or the examples have one value."""
     if criterion.scale is None or not is_numeric(criterion.scale):
-        raise Problem(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
+        raise TiebreakError(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
     if len({example.value for example in examples}) < 2:
-        raise Problem("At least two items with different scores are needed to learn from.")
+        raise TiebreakError("At least two items with different scores are needed to learn from.")
     prompt = render(
         load_templates(PROMPTS),
         "draft",
@@ -75,10 +75,10 @@ def draft_request(criterion: Criterion, structure: str, examples: Sequence[Rated
 
 
 async def draft_guidelines(model: Model, ask: Ask) -> Draft:
-    """Return the model's draft; raises Problem where it refuses or the reply is empty."""
+    """Return the model's draft; raises TiebreakError if it refuses or the reply is empty."""
     reply = await model.complete(ask)
     if reply.finish == "refused":
-        raise Problem(f"{ask.spec.model} refused: there is no draft.")
+        raise TiebreakError(f"{ask.spec.model} refused: there is no draft.")
     return Draft(read_guidelines(reply.text), complete=reply.finish == "stop")
 
 
@@ -88,7 +88,7 @@ def read_guidelines(reply: str) -> str:
     while lines and (not lines[0].strip() or _HEADING.match(lines[0])):
         lines.pop(0)
     if not "".join(lines).strip():
-        raise Unreadable("The reply is empty: there is no draft.")
+        raise UnreadableReply("The reply is empty: there is no draft.")
     return "\n".join(lines).strip()
 
 

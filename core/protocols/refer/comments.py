@@ -5,7 +5,7 @@ from typing import Any
 
 from core.answers import WORDS, Answer, Rating
 from core.answers.statements import spoken_text
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 
 _HEADING = re.compile(r"^\W*analysis\W*?:[\s*_]*", re.I)
 _SENTENCE = re.compile(r"[^\n]*?(?:[.!?][\"'”’)*_]*(?=\s)|(?=\n)|$)[^\S\n]*\n*", re.S)
@@ -21,7 +21,7 @@ def comment_text(reply: str, answer: Answer[Any]) -> str:
     while text:
         try:
             shorter = _without_span(text, answer.parse(text).span)
-        except Unreadable:
+        except UnreadableReply:
             break
         if shorter == text:
             return ""
@@ -49,6 +49,6 @@ def _mentions_rating(sentence: str, answer: Rating) -> bool:
         return True
     try:
         answer.parse(sentence)
-    except Unreadable:
+    except UnreadableReply:
         return False
     return True

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from core.answers import Answer, Number, Option
 from core.contention import contention, is_disputed
+from core.errors import TiebreakError
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
-from core.problems import Problem
 from core.protocols.prompt_parts import number_images, response_material
 from core.protocols.refer.comments import comment_text
 from core.protocols.refer.settings import Reviewer, Settings
@@ -47,7 +47,7 @@ class ReviewTask:
 def start_review(item: Item, settings: Settings, templates: Templates) -> ReviewTask:
     """Check the item and number its images."""
     if settings.verdict == "score" and len(item.responses) != 1:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; ReFeR scores one.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; ReFeR scores one.")
     if settings.verdict != "score":
         item = item.model_copy(update={"responses": ()})
     item, images = number_images(item)
@@ -135,7 +135,7 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
 
 
 def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:
-    """Return the index of the sample whose comment represents the verdict; None where no sample is readable.
+    """Return the index of the sample whose comment represents the verdict; None if no sample is readable.
 
     It is the first of the samples that are nearest to the verdict.
     """
@@ -177,7 +177,7 @@ def _mean(readings: Sequence[Value]) -> Value | None:
 
 
 def _most_frequent(readings: Sequence[Value]) -> Value | None:
-    """Return the reading that occurs more often than any other; None where two tie."""
+    """Return the reading that occurs more often than any other; None if two tie."""
     counts = Counter(readings).most_common(2)
     is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
     return counts[0][0] if is_unique else None

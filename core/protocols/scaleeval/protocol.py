@@ -12,9 +12,9 @@ from typing import Literal
 
 from core.answers import Choice
 from core.contention import contention
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Opinion, Value
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.choices import describe_choice, in_item_order
 from core.protocols.prompt_parts import criterion_text, item_material
@@ -59,7 +59,7 @@ class Debate:
 def start_debate(item: Item, settings: Settings, rng: Random, templates: Templates) -> Debate:
     """Draw the order of responses and speakers, and format the criterion."""
     if len(item.responses) != 2:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
     shown, speakers = [1, 2], list(settings.judges)
     if settings.shuffle_responses:
         rng.shuffle(shown)
@@ -107,7 +107,7 @@ def latest_turns(turns: Sequence[Turn]) -> dict[str, Turn]:
 
 
 def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: Stopping) -> Value | None:
-    """Return the choice that satisfies the stopping rule; None where none does.
+    """Return the choice that satisfies the stopping rule; None if none does.
 
     Unanimity needs a readable opinion of every judge, a majority more than half of at least two readable ones.
     """

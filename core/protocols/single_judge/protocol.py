@@ -13,9 +13,9 @@ from typing import Literal
 
 from core.answers import Choice
 from core.contention import contention, is_disputed
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Value
-from core.problems import Problem
 from core.protocols.choices import describe_choice, in_item_order
 from core.protocols.prompt_parts import (
     criterion_text,
@@ -34,7 +34,7 @@ PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templates) -> Flow:
     """E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
     if len(item.responses) != 2:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
     order = [1, 2]
     if settings.shuffle_responses and not settings.both_orders:
         rng.shuffle(order)
@@ -47,7 +47,7 @@ def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templa
 def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Flow:
     """n ratings of the same prompt, asked in parallel."""
     if len(item.responses) != 1:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; a judge that scores takes one.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge that scores takes one.")
     turns = yield [ask_rating(item, settings, rng, templates)] * settings.samples
     return conclude_score(turns, settings)
 

@@ -1,4 +1,4 @@
-"""Array types of the statistics, and division that yields nan where it is undefined."""
+"""Array types of the statistics, and division that yields nan if it is undefined."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ ZERO_TOLERANCE = 1e-12
 
 
 def ratio(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> Floats:
-    """Return numerator / denominator, elementwise, with nan where the denominator is zero."""
+    """Return numerator / denominator, elementwise, with nan if the denominator is zero."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     quotient = np.full(numerator.shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > ZERO_TOLERANCE)
@@ -23,7 +23,7 @@ def ratio(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> Floats:
 
 
 def clipped_correlation(product: npt.NDArray[Any], spread: npt.NDArray[Any]) -> Floats:
-    """Return product / spread limited to [-1, 1]; nan where the spread is zero.
+    """Return product / spread limited to [-1, 1]; nan if the spread is zero.
 
     The Cauchy-Schwarz inequality bounds every correlation, but rounding can exceed the bound by about 1e-16.
     """
@@ -47,6 +47,6 @@ def chance_corrected(observed: Floats, expected: Floats) -> Floats:
 
 
 def mean_of_defined(values: Floats) -> Floats:
-    """Return the mean over the last axis of the values that are not nan; nan where there are none."""
+    """Return the mean over the last axis of the values that are not nan; nan if there are none."""
     defined = ~np.isnan(values)
     return ratio(np.where(defined, values, 0).sum(axis=-1), defined.sum(axis=-1))

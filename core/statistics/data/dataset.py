@@ -58,9 +58,9 @@ class Dataset:
     """The annotators' labels; the items are the N targets."""
     judges: Mapping[str, JudgeOpinions]
     gold: Floats
-    """(N,): the reference as codes, or as numbers where the scale has no categories; nan where there is none."""
+    """(N,): the reference as codes, or as numbers where the scale has no categories; nan if there is none."""
     gold_scores: Floats
-    """(N,): the reference as numbers, which can be means between two categories; nan where there is none."""
+    """(N,): the reference as numbers, which can be means between two categories; nan if there is none."""
     sources: Strings
     """(N,): where the values of the reference come from, "" where there is none."""
     disputed: Bools
@@ -239,7 +239,7 @@ class TargetAttributes:
     frame: pd.DataFrame
 
     def column(self, name: str) -> Strings | None:
-        """Return the first value of each target in a column, (N,), "" for none; None where the column has no value."""
+        """Return the first value of each target in a column, (N,), "" for none; None if the column has no value."""
         if name not in self.frame.columns:
             return None
         values = self.frame[name].to_numpy(object)
@@ -252,7 +252,7 @@ class TargetAttributes:
         return attribute
 
     def groups(self) -> tuple[str, ...] | None:
-        """Return the document or dialogue of each target, else its item; None where targets are independent."""
+        """Return the document or dialogue of each target, else its item; None if targets are independent."""
         item, group = names_or_empty(self.column("item"), self.n_targets), self.column("group")
         if group is not None:
             return tuple(map(str, np.where(group == "", item, group)))
@@ -324,7 +324,7 @@ def opinion_origins(opinions: pd.DataFrame, mask: Bools) -> tuple[frozenset[str]
 
 
 def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:
-    """Return the value of each target, (N,), nan where there is none."""
+    """Return the value of each target, (N,), nan if there is none."""
     grid = np.full((n_targets, 1), np.nan)
     fill_grid(grid, targets, np.zeros(targets.size, np.int64), values, ~np.isnan(values))
     return grid[:, 0]
@@ -339,7 +339,7 @@ def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
 
 
 def consensus(ratings: Ratings | Scores) -> Floats:
-    """Return the annotators' majority category, or the mean of their scores, (N,); nan where there is none."""
+    """Return the annotators' majority category, or the mean of their scores, (N,); nan if there is none."""
     if isinstance(ratings, Scores):
         return mean_scores(ratings.values)
     codes = majority_category(category_counts(ratings.codes, len(ratings.categories)))

@@ -8,10 +8,10 @@ class Estimate:
     """A value with its 95 % interval, the data behind it, and the caveats of its interpretation."""
 
     value: float | None
-    """None where the statistic is undefined; `reason` then states why."""
+    """None if the statistic is undefined; `reason` then states why."""
     low: float | None
     high: float | None
-    """Ends of the 95 % interval; None where no interval can be given, and `reason` states why."""
+    """Ends of the 95 % interval; None if no interval can be given, and `reason` states why."""
     items: int
     """Items that the value uses."""
     items_total: int

@@ -151,7 +151,7 @@ def target_codes(labels: pd.DataFrame) -> Ints:
 
 
 def resampling_groups(labels: pd.DataFrame, targets: Ints) -> npt.NDArray[np.object_] | None:
-    """Return the group of each row: its document or dialogue, else its item; None where targets are independent.
+    """Return the group of each row: its document or dialogue, else its item; None if targets are independent.
 
     Targets of one item, such as its AIUs or its criteria, are no more independent than those of one document.
     """

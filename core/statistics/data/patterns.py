@@ -37,7 +37,7 @@ class Units:
     frequencies: Floats
     """(P,): the number of items with each pattern."""
     clusters: sparse.csr_array | None = None
-    """(G, P): the number of items of each cluster with each pattern; None where items are independent."""
+    """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
 
     @property
     def size(self) -> int:
@@ -220,7 +220,7 @@ def majority_category(counts: Floats) -> Codes:
 
 
 def cluster_table(groups: Sequence[str] | None, pattern_of_item: Ints, patterns: int) -> sparse.csr_array | None:
-    """Return how often each group has each pattern, (G, P); None where every group is a single item."""
+    """Return how often each group has each pattern, (G, P); None if every group is a single item."""
     indicator = group_indicator(None if groups is None else np.array(groups, object))
     if indicator is None:
         return None
@@ -237,7 +237,7 @@ def nonempty_rows(table: sparse.csr_array) -> sparse.csr_array:
 
 
 def group_indicator(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
-    """Return (G, N) with 1 where an item belongs to a group; None where every group is a single item."""
+    """Return (G, N) with 1 where an item belongs to a group; None if every group is a single item."""
     if groups is None:
         return None
     codes, names = pd.factorize(groups.astype(object), sort=True)

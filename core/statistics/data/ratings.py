@@ -25,7 +25,7 @@ class Ratings:
     categories: tuple[Category, ...]
     """The declared scale, in order: code k denotes categories[k]."""
     groups: tuple[str, ...] | None = None
-    """The document or dialogue of each item; None where items are independent."""
+    """The document or dialogue of each item; None if items are independent."""
 
     @classmethod
     def from_rows(
@@ -74,7 +74,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Scores:
-    """An items x raters array of numbers on a continuous scale, nan where missing."""
+    """An items x raters array of numbers on a continuous scale, nan if missing."""
 
     items: tuple[str, ...]
     raters: tuple[str, ...]
@@ -145,7 +145,7 @@ def category_numbers(categories: Sequence[Category]) -> Floats:
 
 
 def mean_scores(values: Floats) -> Floats:
-    """Return the mean score of each item, (N, R) -> (N,); nan where an item has no score."""
+    """Return the mean score of each item, (N, R) -> (N,); nan if an item has no score."""
     present = ~np.isnan(values)
     return ratio(np.where(present, values, 0).sum(axis=1), present.sum(axis=1))
 
@@ -175,7 +175,7 @@ def fill_grid(grid: npt.NDArray[Any], rows: Ints, columns: Ints, values: npt.NDA
 
 
 def item_groups(item_codes: Ints, n_items: int, groups: Column | None) -> tuple[str, ...] | None:
-    """Return the group of each item from the groups of the rows; None where no row has a group.
+    """Return the group of each item from the groups of the rows; None if no row has a group.
 
     An item without a group forms a group of its own.
     """

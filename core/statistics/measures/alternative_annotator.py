@@ -34,7 +34,7 @@ class AnnotatorTest:
     advantage_probability: float
     """rho_f: the share of items where the judge is at least as close to the other annotators."""
     p: float | None
-    """Of the t-test; None where the difference is the same on every item, so that the test has no variance."""
+    """Of the t-test; None if the difference is the same on every item, so that the test has no variance."""
     won: bool
 
 
@@ -52,7 +52,7 @@ class AlternativeAnnotatorTest:
 
     @property
     def winning_rate(self) -> float | None:
-        """omega; None where no annotator could be tested."""
+        """omega; None if no annotator could be tested."""
         if not self.tests:
             return None
         return sum(test.won for test in self.tests) / len(self.tests)

@@ -28,7 +28,7 @@ class SystemRating:
 
     system: str
     strength: float | None
-    """theta: mean 0 over the systems; None where no estimate exists."""
+    """theta: mean 0 over the systems; None if no estimate exists."""
     low: float | None
     high: float | None
     wins: float
@@ -101,7 +101,7 @@ def system_rating(name: str, result: Resampled, wins: Floats, number: int) -> Sy
 
 
 def fit_strengths(wins: Floats, start: Floats | None = None) -> Floats:
-    """Return theta (B, M) from win tables (B, M, M), wins[i, j] how often i beat j; nan where no estimate exists.
+    """Return theta (B, M) from win tables (B, M, M), wins[i, j] how often i beat j; nan if no estimate exists.
 
     Newton's method on the log-likelihood sum wins_ij (theta_i - ln(e^theta_i + e^theta_j)), centred at mean 0.
     """

@@ -30,7 +30,7 @@ class Ceiling:
 
 
 def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
-    """Return the leave-one-annotator-out test; None where no annotator can be left out."""
+    """Return the leave-one-annotator-out test; None if no annotator can be left out."""
     annotator_rates, judge_rates, comparisons = [], [], 0
     used = np.zeros(patterns.judge.size, bool)
     for rater in range(patterns.annotators.shape[1]):

@@ -42,7 +42,7 @@ def compare_scores(
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[Comparison]:
-    """Compare every two judges' scores on the same items, (N,) each, nan where a judge has none.
+    """Compare every two judges' scores on the same items, (N,) each, nan if a judge has none.
 
     A score is what is averaged: 1 where the verdict equals the gold label and 0 where not, or minus an error. Paired
     bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test.

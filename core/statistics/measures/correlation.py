@@ -72,7 +72,7 @@ def group_level_correlations(
 
 
 def correlate(function: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats) -> float:
-    """Return the correlation of two columns; nan where it is undefined."""
+    """Return the correlation of two columns; nan if it is undefined."""
     return float(function(x, y)(np.ones((1, x.size)))[0]) if x.size > 1 else np.nan
 
 
@@ -125,14 +125,14 @@ def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, resa
 
 
 def system_means(weights: Floats, system: Ints, scores: Floats) -> Floats:
-    """Return each system's weighted mean of both scores (2, N), (2, B, S); nan where its items have no weight."""
+    """Return each system's weighted mean of both scores (2, N), (2, B, S); nan if its items have no weight."""
     indicator = sparse.csr_array((np.ones(system.size), (np.arange(system.size), system)))
     n = np.asarray(weights @ indicator)
     return np.stack([ratio(np.asarray((weights * row) @ indicator), n) for row in scores])
 
 
 def row_correlations(means: Floats) -> Floats:
-    """Return Pearson's r, Spearman's rho and tau-b of each row, (2, B, S) -> (3, B); nan where undefined."""
+    """Return Pearson's r, Spearman's rho and tau-b of each row, (2, B, S) -> (3, B); nan if undefined."""
     x, y = means
     signs_x, signs_y = (np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y))
     spread = np.sqrt((signs_x**2).sum((1, 2)) * (signs_y**2).sum((1, 2)))

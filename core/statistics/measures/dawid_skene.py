@@ -27,7 +27,7 @@ class Fit:
     shares: Floats
     """(K,): p, the share of each true category."""
     confusion: Floats
-    """(R, K, K): pi[r, k, l], how often rater r answers l where k is true; nan where k never is."""
+    """(R, K, K): pi[r, k, l], how often rater r answers l where k is true; nan if k never is."""
     posterior: Floats
     """(P, K): the probability of each true category."""
     log_likelihood: float

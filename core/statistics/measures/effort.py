@@ -53,7 +53,7 @@ class LabelPlan:
     """Width of the 95 % interval now."""
     target_width: float
     items: int | None
-    """Further items; 0 where the interval is narrow enough, None where no plan can be made."""
+    """Further items; 0 where the interval is narrow enough, None if no plan can be made."""
     labels: int | None
     """Further labels, with as many for each item as now."""
     expected_width: float | None

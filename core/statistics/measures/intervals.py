@@ -22,7 +22,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Resampled:
-    """A value with its interval; None where undefined."""
+    """A value with its interval; None if undefined."""
 
     value: float | None
     low: float | None

@@ -48,7 +48,7 @@ class PairTables:
 
 
 TableStatistic = Callable[[PairTables], Floats]
-"""Tables -> (...) values, nan where undefined."""
+"""Tables -> (...) values, nan if undefined."""
 
 
 def cohen_kappa(tables: PairTables, agreement_weights: Floats | None = None) -> Floats:

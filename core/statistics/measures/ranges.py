@@ -7,7 +7,7 @@ Range = tuple[float, float]
 
 
 def possible_range(statistic: Callable[[bool], float | None]) -> Range | None:
-    """Return the lowest and the highest value that a figure can take; None where it is undefined.
+    """Return the lowest and the highest value that a figure can take; None if it is undefined.
 
     `statistic(value)` returns the figure with every unreadable reply counted as `value`: right or wrong, true or false,
     a win or a loss. Where the figure never falls when a single reply is changed from False to True, as a share, a mean

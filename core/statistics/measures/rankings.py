@@ -21,7 +21,7 @@ def descending_ranks(weights: Floats) -> Floats:
 
 
 def kendall_distance(x: Floats, y: Floats) -> float | None:
-    """(1 - tau_b) / 2: 0 for the same order, 1 for the opposite; None where x or y ties all elements.
+    """(1 - tau_b) / 2: 0 for the same order, 1 for the opposite; None if x or y ties all elements.
 
     This is the distance of DnA-Eval's published code, which however returns 0, "identical", where tau_b is undefined.
     """

@@ -1,6 +1,6 @@
 """Statistics as functions of pattern weights, and ways to combine them.
 
-A statistic maps weights (B, P), how often each of P patterns occurs in each of B samples, to B values, nan where it is
+A statistic maps weights (B, P), how often each of P patterns occurs in each of B samples, to B values, nan if it is
 undefined. One row of weights gives the value itself, the others its resamples, so that each formula is written once.
 """
 

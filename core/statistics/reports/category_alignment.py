@@ -221,7 +221,7 @@ def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimat
 
 
 def mode(values: Floats) -> float | None:
-    """Return the most frequent value; None where two are equally frequent."""
+    """Return the most frequent value; None if two are equally frequent."""
     distinct_values, frequencies = np.unique(values, return_counts=True)
     most_frequent = distinct_values[frequencies == frequencies.max()]
     return float(most_frequent[0]) if most_frequent.size == 1 else None

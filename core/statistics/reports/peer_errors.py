@@ -18,7 +18,7 @@ THRESHOLD = 0.25
 
 @dataclass(frozen=True)
 class ReviewedTrace:
-    """One trace: the true value and the values of peers and chair; None where a reply was unreadable."""
+    """One trace: the true value and the values of peers and chair; None if a reply was unreadable."""
 
     trace: int
     item: str

@@ -63,7 +63,7 @@ class JudgeEvaluation:
     less_ceiling: Estimate
     """Accuracy against the other annotators' majority, minus the annotators' own: negative is below the ceiling."""
     winning_rate: float | None
-    """omega; None where the test could not be made."""
+    """omega; None if the test could not be made."""
     decision: Decision
     reason: str
     """The decision in one sentence, with its numbers."""
@@ -98,7 +98,7 @@ def rank_judges(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Ranking:
-    """Evaluate every judge of a dataset with categories; raises ValueError where the scale has none."""
+    """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none."""
     if not dataset.scale.categories:
         raise ValueError("a scale without categories has no verdicts that are right or wrong")
     common = dataset.subset(dataset.group, common_targets(dataset))

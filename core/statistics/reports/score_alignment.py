@@ -95,7 +95,7 @@ class LeftOutTest:
 
 
 def leave_out(rows: Floats, rater: int, units: Units) -> LeftOutTest | None:
-    """Return the test of one annotator; None where fewer than three items can be tested."""
+    """Return the test of one annotator; None if fewer than three items can be tested."""
     others = mean_scores(np.delete(rows[:, :-1], rater, axis=1))
     tested = ~np.isnan(others) & ~np.isnan(rows[:, rater]) & ~np.isnan(rows[:, -1])
     if units.frequencies[tested].sum() < MIN_ITEMS_FOR_CORRELATION:

@@ -21,7 +21,7 @@ PEOPLE = "people"
 """The name of all annotators together, where there are several."""
 
 DistanceMeasure = Callable[[Weights, Weights], float | None]
-"""The distance of two weightings of the same aspects; None where it is undefined."""
+"""The distance of two weightings of the same aspects; None if it is undefined."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RaterDistance:
 
 @dataclass(frozen=True)
 class UnitDistance:
-    """One unit and the distance of two raters in it; None where it is undefined."""
+    """One unit and the distance of two raters in it; None if it is undefined."""
 
     unit: WeightUnit
     distance: float | None

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.labels import Scale, Value
-from core.problems import Problem
 from pages.parts import resources
 from pages.parts.text import escape_markdown, truncate
 from pages.parts.values import format_value
@@ -31,7 +31,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         st.caption(":material/priority_high: No annotator chose this value. Say why in your own words.")
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         if value is None:
-            raise Problem("Choose a value first.")
+            raise TiebreakError("Choose a value first.")
         with database.writing(resources.engine()) as session:
             labels.adjudicate(
                 session, study.id, case.target, value, rule=rule, reason=reason.strip(), adjudicator=annotator
@@ -117,7 +117,7 @@ def _draw_note(study: Study, annotator: str, case: Case) -> None:
         text = st.text_area("What should the guidelines say?", key=f"note_{case.id}", height=90)
         if st.button("Send to the study's owner", key=f"send_{case.id}"):
             if not text.strip():
-                raise Problem("Write what is unclear.")
+                raise TiebreakError("Write what is unclear.")
             with database.writing(resources.engine()) as session:
                 queue.set_mark(
                     session, study.id, case.target, annotator, "note", text=f"Guideline unclear: {text.strip()}"

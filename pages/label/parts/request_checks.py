@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from pages.parts.shell import COOKIE
 from storage import annotators
 from storage.labelling.work import Json, Work
@@ -40,7 +40,7 @@ def signed_in(request: Request) -> str:
     """Return the annotator of the session's cookie."""
     try:
         return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
-    except Problem:
+    except TiebreakError:
         raise Failed(401, "signed_out", "You are signed out; sign in to go on.") from None
 
 

@@ -5,10 +5,10 @@ import asyncio
 import streamlit as st
 from pydantic import ValidationError
 
+from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm import secrets
 from core.llm.client import available_models
-from core.problems import Problem
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.auto_prompt import RatedItem
@@ -63,8 +63,8 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
         try:
             with st.spinner("The model reads the examples …"):
                 draft = _draft(str(model), criterion, task, steps, examples)
-        except Problem as problem:
-            st.error(escape_markdown(str(problem)), icon=":material/error:")
+        except TiebreakError as error:
+            st.error(escape_markdown(str(error)), icon=":material/error:")
             return
         source = f"{model} from {numbers.format_count(len(examples), 'example')}"
         st.session_state[f"{field}_draft"] = (draft.text, source if draft.complete else f"{source} (cut off)")
@@ -79,9 +79,9 @@ def _load_ratings(criterion: str) -> list[RatedItem]:
 
 
 def _draft(model: str, criterion: Criterion, task: str, steps: str, examples: list[RatedItem]) -> auto_prompt.Draft:
-    """Return the draft that a model gives in one call; raises Problem."""
+    """Return the draft that a model gives in one call; raises TiebreakError."""
     if problem := secrets.describe_problem(model, "", ""):
-        raise Problem(f"{model}: {problem}")
+        raise TiebreakError(f"{model}: {problem}")
     with database.reading(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
     spec = Spec(model=model, max_tokens=800)
@@ -94,7 +94,7 @@ def _draft(model: str, criterion: Criterion, task: str, steps: str, examples: li
             steps=steps,
         )
     except ValidationError as error:
-        raise Problem(error.errors()[0]["msg"].removeprefix("Value error, ").capitalize() + ".") from None
+        raise TiebreakError(error.errors()[0]["msg"].removeprefix("Value error, ").capitalize() + ".") from None
     structure = auto_prompt.prompt_structure(settings, study.templates(refer.NAME))
     ask = auto_prompt.draft_request(criterion, structure, examples, spec)
     return asyncio.run(_request_draft(ask))

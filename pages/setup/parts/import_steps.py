@@ -6,13 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.formats.registry import READERS, detect_format, read_records
 from core.items import Item
 from core.labels import Label
-from core.problems import FileRefused, Problem
 from pages.parts import items, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
@@ -107,8 +107,8 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
         return None
     try:
         mapping = mappings.build_mapping(draft)
-    except FileRefused as problem:
-        st.info(f"Incomplete: {escape_markdown(str(problem))}", icon=":material/pending:")
+    except FileFormatError as error:
+        st.info(f"Incomplete: {escape_markdown(str(error))}", icon=":material/pending:")
         return None
     with actions:
         mapping_form.draw_download(mapping, Path(source.name).stem)
@@ -120,8 +120,8 @@ def _draw_first_item(plan: ImportPlan) -> bool:
     try:
         mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
         item, labels = _read_first_item(plan, plan.source.key, plan.format, mapping)
-    except Problem as problem:
-        st.error(f"The file cannot be imported: {escape_markdown(str(problem))}", icon=":material/error:")
+    except TiebreakError as error:
+        st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return False
     if item is None:
         return True
@@ -173,7 +173,7 @@ def _draw_target(plan: ImportPlan) -> None:
 def _validate_name(name: str, existing_names: list[str]) -> str:
     name = studies.normalize_name(name)
     if name in existing_names:
-        raise Problem(
+        raise TiebreakError(
             f'A study named "{name}" exists already. Choose "{EXISTING_STUDY}" to add to it, or enter another name.'
         )
     return name
@@ -194,9 +194,9 @@ def _run_import(plan: ImportPlan, study: str) -> None:
     try:
         with plan.source.on_disk() as path:
             added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
-    except Problem as problem:
+    except TiebreakError as error:
         bar.empty()
-        st.error(f"The import failed, nothing was changed: {escape_markdown(str(problem))}", icon=":material/error:")
+        st.error(f"The import failed, nothing was changed: {escape_markdown(str(error))}", icon=":material/error:")
         return
     st.session_state["imported"] = (study, added.summary())
     st.query_params.clear()

@@ -5,7 +5,7 @@ from string import Template
 
 import streamlit as st
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.protocols import registry
 from core.templates import check_template
 from pages.parts import resources
@@ -87,8 +87,8 @@ def _use_checked(protocol: str, name: str, text: str, blanks: Collection[str]) -
     """Use a valid template in this run; otherwise draw the problem and leave the text in the editor."""
     try:
         check_template(name, text, blanks)
-    except Problem as problem:
-        st.error(str(problem), icon=":material/error:")
+    except TiebreakError as error:
+        st.error(str(error), icon=":material/error:")
         return
     use_in_run(protocol, {**_own_prompts(protocol), name: text})
     st.rerun()
@@ -98,8 +98,8 @@ def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Col
     """Save a valid template; otherwise draw the problem and leave the text in the editor."""
     try:
         check_template(name, text, blanks)
-    except Problem as problem:
-        st.error(escape_markdown(str(problem)), icon=":material/error:")
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
         return
     _save(study, {**study.prompts, f"{protocol}/{name}": text})
 

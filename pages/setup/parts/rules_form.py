@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.formats.records import StudyRules
-from core.problems import Problem
 from storage import annotators
 
 ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
@@ -28,7 +28,7 @@ class RuleFields:
     own_statistics: bool
 
     def rules(self) -> dict[str, Any]:
-        """Return the fields of the rules; raises Problem for an entry that cannot be read."""
+        """Return the fields of the rules; raises TiebreakError for an entry that cannot be read."""
         return {
             "order": next(order for order, name in ORDERS.items() if name == self.order),
             "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, _lines(self.annotators)))),
@@ -81,5 +81,5 @@ def _group(line: str) -> tuple[str, tuple[str, ...]]:
     scenario, colon, names = line.partition(":")
     listed = [name for name in names.split(",") if name.strip()]
     if not colon or not scenario.strip() or not listed:
-        raise Problem(f"This should be a scenario, a colon and names: {line[:60]!r}.")
+        raise TiebreakError(f"This should be a scenario, a colon and names: {line[:60]!r}.")
     return scenario.strip(), tuple(dict.fromkeys(map(annotators.normalize_name, listed)))

@@ -6,9 +6,9 @@ import streamlit as st
 import yaml
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from core.errors import TiebreakError
 from core.formats.records import CriterionRecord
 from core.items import Criterion
-from core.problems import Problem
 from core.protocols import Protocol, registry, settings_file
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
@@ -94,8 +94,8 @@ def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
         except UnicodeDecodeError:
             st.error("The file is not text in UTF-8.", icon=":material/error:")
             return
-        except Problem as problem:
-            st.error(escape_markdown(str(problem)), icon=":material/error:")
+        except TiebreakError as error:
+            st.error(escape_markdown(str(error)), icon=":material/error:")
             return
     st.rerun()
 
@@ -176,11 +176,11 @@ def _build_request(
     """Return the requested run; draw the problem and return None while the settings are invalid."""
     try:
         if problems:
-            raise Problem(problems[0])
+            raise TiebreakError(problems[0])
         settings = settings_file.validate_settings(_check_complete(draft), protocol)
-    except Problem as problem:
+    except TiebreakError as error:
         st.warning(
-            escape_markdown(_capitalize(str(problem).removeprefix("field 'the settings': "))), icon=":material/pending:"
+            escape_markdown(_capitalize(str(error).removeprefix("field 'the settings': "))), icon=":material/pending:"
         )
         return None
     return RunRequest(
@@ -197,14 +197,14 @@ def _build_request(
 
 
 def _check_complete(draft: Draft) -> Draft:
-    """Raise Problem for what is missing in the form but would be reported less clearly by the settings class."""
+    """Raise TiebreakError for what is missing in the form but would be reported less clearly by the settings class."""
     for judge in panel_form.iter_models(draft):
         if not judge["name"]:
-            raise Problem("Every model needs a name.")
+            raise TiebreakError("Every model needs a name.")
         if not judge["spec"].get("model"):
-            raise Problem(f"Choose a model for {judge['name']}.")
+            raise TiebreakError(f"Choose a model for {judge['name']}.")
     if draft.get("criterion") is not None and not draft["criterion"].get("name"):
-        raise Problem("The criterion needs a name.")
+        raise TiebreakError("The criterion needs a name.")
     return draft
 
 
@@ -212,8 +212,8 @@ def _draw_estimate(request: RunRequest) -> bool:
     """Draw the estimated calls, tokens and cost; returns False where the run cannot start."""
     try:
         estimate = estimate_run(resources.engine(), request)
-    except Problem as problem:
-        st.warning(escape_markdown(_capitalize(str(problem))), icon=":material/error:")
+    except TiebreakError as error:
+        st.warning(escape_markdown(_capitalize(str(error))), icon=":material/error:")
         return False
     if not estimate.items:
         st.warning("There are no items. Import some first.", icon=":material/error:")

@@ -6,11 +6,11 @@ from typing import Any
 import streamlit as st
 from pydantic import ValidationError
 
+from core.errors import FileFormatError
 from core.formats.mapping.cells import format_value, parse_label, parse_list, parse_number
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.labels import PREFERENCE, Scale, Value
-from core.problems import FileRefused
 from pages.parts.values import RESPONSE_NAMES
 from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
 
@@ -59,7 +59,7 @@ def draw_scale(chooser: Chooser, start: Draft, kind: str) -> Draft | None:
 
 
 def draw_score_scale(prefix: str, current: Scale | None) -> Scale | None:
-    """Draw the scale of a criterion's scores; returns None where none is entered."""
+    """Draw the scale of a criterion's scores; returns None if none is entered."""
     st.caption("Scale of scores. It is not needed for comparisons of two responses.")
     start = current.model_dump(mode="json", exclude_defaults=True) if current else {}
     draft = draw_scale(Chooser((), prefix), {"scale": start}, "score") or {}
@@ -128,14 +128,14 @@ def distinct_values(preview: Preview, layout: str, columns_draft: Draft) -> list
 def _split_cell(cell: str, separator: str | None) -> list[Any]:
     try:
         return parse_list(cell, 0, "", separator or None)
-    except FileRefused:
+    except FileFormatError:
         return []
 
 
 def _is_on_scale(scale: Scale, text: str) -> bool:
     try:
         return parse_label(text, scale, {}, 0, "") is not None
-    except FileRefused:
+    except FileFormatError:
         return False
 
 

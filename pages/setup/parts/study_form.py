@@ -6,11 +6,11 @@ from typing import Literal, TextIO
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.formats import gold, instruction_tuning, tiebreak
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
-from core.problems import Problem
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts import rules_form, scale_form
@@ -113,7 +113,7 @@ def _save_criterion(
 ) -> None:
     name = " ".join(name.split())
     if not name:
-        raise Problem("A criterion needs a name.")
+        raise TiebreakError("A criterion needs a name.")
     fields = {
         "name": name,
         "definition": definition.strip(),
@@ -122,7 +122,7 @@ def _save_criterion(
     }
     with database.writing(resources.engine()) as session:
         if current is None and name in {criterion.name for criterion in studies.criteria(session, study.id)}:
-            raise Problem(f'A criterion named "{name}" exists already.')
+            raise TiebreakError(f'A criterion named "{name}" exists already.')
         updated = (current or Criterion(name=name)).model_copy(update=fields)
         studies.save_criterion(session, study.id, CriterionRecord(criterion=updated))
     st.rerun()

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
 from core.formats.plain_yaml import parse_fields
-from core.problems import FileRefused
 
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
 
@@ -74,7 +74,7 @@ def _draw_path(key: str) -> FileSource | None:
         return None
     path = Path(text).expanduser()
     if not path.exists():
-        raise FileRefused(f"file or folder not found: {text}")
+        raise FileFormatError(f"file or folder not found: {text}")
     modified = path.stat().st_mtime_ns
     return FileSource(name=path.name, key=f"{path}:{modified}", content=path)
 
@@ -88,5 +88,5 @@ def draw_yaml_upload(label: str, key: str) -> Row | None:
     try:
         text = upload.getvalue().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileRefused("expected text in UTF-8") from None
+        raise FileFormatError("expected text in UTF-8") from None
     return parse_fields(text)

@@ -88,7 +88,7 @@ def written_text(turn: Turn) -> str:
 
 
 def choose_critique(replay: Replay) -> Critique | None:
-    """Draw the choice of a critique, which is in the address; returns None where there is no critique."""
+    """Draw the choice of a critique, which is in the address; returns None if there is no critique."""
     critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
     if len(critiques) < 2:
         return next(iter(critiques.values()), None)

@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.items import Item
-from core.problems import Problem
 from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import Settings
 from core.protocols.registry import PROTOCOLS
@@ -33,7 +33,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     """Draw scores, chart and discussion; the default view where the settings are incomplete."""
     try:
         run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
-    except Problem:
+    except TiebreakError:
         return debate.render(trace, item, events, settings, live)
     if not isinstance(run_settings, Settings):
         raise TypeError("this view needs ChatEval's settings")

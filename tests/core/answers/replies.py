@@ -22,7 +22,7 @@ from core.answers import (
     Reading,
     Scores,
     Truth,
-    Unreadable,
+    UnreadableReply,
     Weights,
 )
 
@@ -76,7 +76,7 @@ ANSWERS: dict[str, dict[str, Answer[Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A reply, how it was asked for, and the value as the corpus writes it; None where it states none."""
+    """A reply, how it was asked for, and the value as the corpus writes it; None if it states none."""
 
     kind: str
     declaration: str
@@ -89,10 +89,10 @@ class Case:
         return ANSWERS[self.kind][self.declaration]
 
     def reading(self) -> Reading[Any] | None:
-        """What the parser reads; None where it refuses."""
+        """What the parser reads; None if it refuses."""
         try:
             return self.answer.parse(self.reply)
-        except Unreadable:
+        except UnreadableReply:
             return None
 
     def outcome(self) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answers import WORDS, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Unreadable, Weights
+from core.answers import WORDS, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, UnreadableReply, Weights
 
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
 
@@ -58,7 +58,7 @@ def test_an_instruction_ends_a_prompt(answer: Choice, text: str) -> None:
 
 @pytest.mark.parametrize(("answer", "reply", "reason"), REFUSED, ids=[reason for _, _, reason in REFUSED])
 def test_a_refusal_names_its_reason(answer: Choice, reply: str, reason: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableReply) as refused:
         answer.parse(reply)
     assert str(refused.value).startswith(reason)
 
@@ -78,7 +78,7 @@ def test_a_span_is_a_place_in_the_reply_as_it_was_written() -> None:
 
 
 def test_a_study_adds_its_own_words() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         Choice().parse("Azken erabakia: 2")
     assert Choice(words=WORDS.extended(answer=["erabakia"], final=["azken"])).parse("Azken erabakia: 2").value == 2
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answers import Passage, Unreadable
+from core.answers import Passage, UnreadableReply
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_text_is_read_with_its_place(reply: str, text: str) -> None:
     ],
 )
 def test_a_reply_without_a_text_is_unreadable(reply: str, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableReply, match=reason):
         Passage().parse(reply)
 
 

@@ -21,7 +21,7 @@ from core.answers import (
     Reading,
     Scores,
     Truth,
-    Unreadable,
+    UnreadableReply,
     Weights,
 )
 from tests.core.answers.replies import ANSWERS, SETS, cases
@@ -178,7 +178,7 @@ def seconds(answer: Answer[Any], text: str) -> float:
 def outcome(answer: Answer[Any], text: str) -> Reading[Any] | str:
     try:
         return answer.parse(text)
-    except Unreadable as reason:
+    except UnreadableReply as reason:
         return str(reason)
 
 

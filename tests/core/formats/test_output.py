@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import TiebreakError
 from core.formats.output import open_output
-from core.problems import Problem
 
 
 def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
@@ -61,5 +61,5 @@ def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing/gold.csv", "."])
 def test_a_place_that_cannot_be_written_is_a_problem(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Problem, match="cannot be written"), open_output(tmp_path / name):
+    with pytest.raises(TiebreakError, match="cannot be written"), open_output(tmp_path / name):
         pass

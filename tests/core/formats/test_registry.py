@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import FileFormatError, TiebreakError
 from core.formats.registry import READERS, FileReport, detect_format, read_records, report_files
 from core.formats.text import recording_reads
-from core.problems import FileRefused, Problem
 
 ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
 
@@ -24,11 +24,11 @@ def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_refused_before_the_first_record(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     path.write_text(ITEM)
-    with pytest.raises(Problem, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
+    with pytest.raises(TiebreakError, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
         read_records(path, format="xml")
-    with pytest.raises(FileRefused, match="there is no file or folder"):
+    with pytest.raises(FileFormatError, match="there is no file or folder"):
         read_records(tmp_path / "absent.csv")
-    with pytest.raises(Problem, match="it needs a mapping that assigns its fields"):
+    with pytest.raises(TiebreakError, match="it needs a mapping that assigns its fields"):
         read_records(path, format="table")
 
 

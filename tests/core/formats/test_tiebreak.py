@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import FileFormatError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from core.problems import FileRefused
 from tests.core.formats.strategies import records
 
 ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
@@ -25,7 +25,7 @@ def write_text(records: list) -> str:
 
 def read_error(path: Path, content: str | bytes) -> str:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         list(tiebreak.read(path))
     return str(caught.value)
 

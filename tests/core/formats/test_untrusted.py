@@ -1,4 +1,4 @@
-"""For any content of a file, a reader returns records or raises FileRefused, and nothing else."""
+"""For any content of a file, a reader returns records or raises FileFormatError, and nothing else."""
 
 import json
 import subprocess
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import FileFormatError
 from core.formats import tiebreak
 from core.formats.mapping.mapping import build_mapping, load_mapping
 from core.formats.mapping.preview import preview_table
 from core.formats.mapping.table import read
-from core.problems import FileRefused
 
 few_examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 json_values = st.recursive(
@@ -41,9 +41,9 @@ MAPPING = build_mapping(
 
 
 def read_or_refuse(path: Path) -> None:
-    with suppress(FileRefused):
+    with suppress(FileFormatError):
         list(read(path, MAPPING))
-    with suppress(FileRefused):
+    with suppress(FileFormatError):
         preview_table(path, explode="s")
 
 
@@ -52,7 +52,7 @@ def read_or_refuse(path: Path) -> None:
 def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(content)
     read_or_refuse(tmp_path / name)
-    with suppress(FileRefused):
+    with suppress(FileFormatError):
         list(tiebreak.read(tmp_path / name))
 
 
@@ -74,16 +74,16 @@ def test_any_csv_is_read_or_refused(tmp_path: Path, cells: list) -> None:
 @few_examples
 @given(draft=json_values, text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_any_mapping_is_built_or_refused(tmp_path: Path, draft: object, text: str) -> None:
-    with suppress(FileRefused):
+    with suppress(FileFormatError):
         build_mapping(draft)
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
-    with suppress(FileRefused):
+    with suppress(FileFormatError):
         load_mapping(tmp_path / "m.yaml")
 
 
 def test_a_deeply_nested_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("id: " + "[" * 20_000)
-    with pytest.raises(FileRefused, match="expected YAML"):
+    with pytest.raises(FileFormatError, match="expected YAML"):
         load_mapping(tmp_path / "m.yaml")
 
 

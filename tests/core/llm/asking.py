@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from core.answers import Choice
+from core.errors import TiebreakError
 from core.llm.client import Model, Reply
 from core.llm.router import Router
-from core.problems import Problem
 from core.trace import Ask, Spec
 
 
@@ -23,23 +23,23 @@ def make_json_ask(address: str | None, prompt: str = "Which is better?", **field
     return replace(make_ask(address, prompt, **fields), answer=Choice(), format="json")
 
 
-def complete_ask(ask: Ask, client: Callable[[], Model] = Router) -> Reply | Problem:
+def complete_ask(ask: Ask, client: Callable[[], Model] = Router) -> Reply | TiebreakError:
     """Return the reply, or the problem raised instead."""
     return complete_asks([ask], client)[0]
 
 
-def complete_asks(asks: list[Ask], client: Callable[[], Model] = Router) -> list[Reply | Problem]:
+def complete_asks(asks: list[Ask], client: Callable[[], Model] = Router) -> list[Reply | TiebreakError]:
     """Return the reply or the problem of each ask, in sequence through one client."""
 
-    async def run() -> list[Reply | Problem]:
+    async def run() -> list[Reply | TiebreakError]:
         model = client()
-        outcomes: list[Reply | Problem] = []
+        outcomes: list[Reply | TiebreakError] = []
         try:
             for ask in asks:
                 try:
                     outcomes.append(await model.complete(ask))
-                except Problem as problem:
-                    outcomes.append(problem)
+                except TiebreakError as error:
+                    outcomes.append(error)
             return outcomes
         finally:
             await model.close()

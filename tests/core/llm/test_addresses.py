@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from core.errors import PermanentFailure
 from core.llm import addresses
 from core.llm.openai_compatible import OpenAICompatible
-from core.problems import PermanentFailure
 from tests.core.llm.asking import complete_ask, make_ask
 
 REFUSED = "Requests to link-local addresses and to the metadata services of cloud machines are refused."

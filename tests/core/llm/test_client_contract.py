@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from core.errors import PermanentFailure, TemporaryFailure, UnsupportedSchema
 from core.llm.client import Model, Reply
 from core.llm.limits import Limits
-from core.problems import PermanentFailure, SchemaRefused, TemporaryFailure
 from core.protocols import Judge
 from core.runner import run_flow
 from core.trace import CallFailed, Event, Spec, Usage
@@ -251,7 +251,7 @@ def test_a_refused_schema_is_a_problem_of_its_own_and_the_request_is_not_repeate
 ) -> None:
     server.faults += [{"fault": "no parameter", "parameter": "response_format", "message": message, "status": status}]
     outcome = complete_ask(make_json_ask(server.address), client)
-    assert isinstance(outcome, SchemaRefused)
+    assert isinstance(outcome, UnsupportedSchema)
     assert str(outcome) == "judge-1 does not accept the JSON schema of the answer; it is asked for text instead."
     assert ["response_format" in body for body in server.bodies] == [True]
 
@@ -259,7 +259,7 @@ def test_a_refused_schema_is_a_problem_of_its_own_and_the_request_is_not_repeate
 def test_an_invalid_request_with_a_schema_is_not_repeated(server: Server, client: Client) -> None:
     server.faults.append({"fault": "400"})
     outcome = complete_ask(make_json_ask(server.address), client)
-    assert isinstance(outcome, PermanentFailure) and not isinstance(outcome, SchemaRefused)
+    assert isinstance(outcome, PermanentFailure) and not isinstance(outcome, UnsupportedSchema)
     assert len(server.bodies) == 1
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
+from core.errors import PermanentFailure, TiebreakError
 from core.items import Item, Response
 from core.llm import images
 from core.llm.client import ScriptedModel
-from core.problems import PermanentFailure, Problem
 from core.trace import Ask, Spec
 from tests.core.protocols.reviews import make_settings
 
@@ -50,25 +50,25 @@ def test_a_file_in_the_folder_is_read(folder: Path) -> None:
     "path", ["../secret.png", "deep/../../secret.png", "/etc/passwd", "~/x.png", "", ".", "deep\\..\\a.png", "a\0.png"]
 )
 def test_a_path_that_leaves_the_folder_is_refused(folder: Path, path: str) -> None:
-    with pytest.raises(Problem, match="should be a path inside"):
+    with pytest.raises(TiebreakError, match="should be a path inside"):
         images.read_image(folder, path)
 
 
 def test_a_link_that_leaves_the_folder_is_refused(folder: Path) -> None:
     os.symlink(folder.parent / "secret.png", folder / "link.png")
-    with pytest.raises(Problem, match="should be a path inside"):
+    with pytest.raises(TiebreakError, match="should be a path inside"):
         images.read_image(folder, "link.png")
 
 
 def test_a_missing_file_and_a_folder_are_refused(folder: Path) -> None:
     for path in ("c.png", "deep"):
-        with pytest.raises(Problem, match="is not in the study's media folder"):
+        with pytest.raises(TiebreakError, match="is not in the study's media folder"):
             images.read_image(folder, path)
 
 
 def test_a_large_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "MAX_BYTES", 10)
-    with pytest.raises(Problem, match="is larger than"):
+    with pytest.raises(TiebreakError, match="is larger than"):
         images.read_image(folder, "a.png")
 
 
@@ -87,7 +87,7 @@ def test_the_type_is_determined_by_the_content(format: str, media_type: str) -> 
 )
 def test_other_formats_are_refused_whatever_the_name(folder: Path, content: bytes) -> None:
     (folder / "x.png").write_bytes(content)
-    with pytest.raises(Problem, match="is not PNG, JPEG, GIF or WebP"):
+    with pytest.raises(TiebreakError, match="is not PNG, JPEG, GIF or WebP"):
         images.read_image(folder, "x.png")
 
 
@@ -106,7 +106,7 @@ def test_other_formats_are_refused_whatever_the_name(folder: Path, content: byte
     ],
 )
 def test_a_url_on_a_private_network_is_refused(url: str) -> None:
-    with pytest.raises(Problem, match="private network"):
+    with pytest.raises(TiebreakError, match="private network"):
         images.validate_url(url)
 
 
@@ -114,7 +114,7 @@ def test_a_url_on_a_private_network_is_refused(url: str) -> None:
     "url", ["file:///etc/passwd", "data:image/png;base64,AAAA", "ftp://example.org/x.png", "https:"]
 )
 def test_a_url_that_is_not_a_web_address_is_refused(folder: Path, url: str) -> None:
-    with pytest.raises(Problem, match="should be a path"):
+    with pytest.raises(TiebreakError, match="should be a path"):
         images.image_url(folder, url)
 
 
@@ -158,11 +158,11 @@ def test_a_run_with_images_and_a_text_only_model_is_refused(folder: Path) -> Non
     settings = make_settings()
     chair = settings.chair.model_copy(update={"spec": Spec(model="local")})
     settings = settings.model_copy(update={"chair": chair})
-    with pytest.raises(Problem, match="Item boat has an image, and local cannot see"):
+    with pytest.raises(TiebreakError, match="Item boat has an image, and local cannot see"):
         images.check_images(settings, [make_image_item()], folder)
     images.check_images(settings, [Item(id="x", prompt="no image")], folder)
 
 
 def test_a_run_with_an_unreadable_image_is_refused(folder: Path) -> None:
-    with pytest.raises(Problem, match=r"'gone\.png' is not in"):
+    with pytest.raises(TiebreakError, match=r"'gone\.png' is not in"):
         images.check_images(make_settings(), [make_image_item("gone.png")], folder)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.errors import PermanentFailure
 from core.llm import key_addresses
 from core.llm.key_addresses import is_allowed
-from core.problems import PermanentFailure
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server, run_server
 

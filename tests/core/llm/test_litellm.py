@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from core.errors import PermanentFailure, TemporaryFailure
 from core.llm.client import LiteLLM, Reply
-from core.problems import PermanentFailure, TemporaryFailure
 from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from core.answers import Claims
+from core.errors import PermanentFailure
 from core.llm import local_server
 from core.llm.client import Reply
-from core.problems import PermanentFailure
 from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.core.protocols.debates import make_flow, make_settings

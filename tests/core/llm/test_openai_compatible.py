@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import local_server
 from core.llm.client import Reply
 from core.llm.openai_compatible import OpenAICompatible
-from core.problems import PermanentFailure, Problem, TemporaryFailure
 from core.trace import Ask
 from tests.core.llm.asking import complete_ask, complete_asks, make_ask, make_json_ask
 from tests.openai_server import Server, run_server
 
 
-def direct(ask: Ask) -> Reply | Problem:
+def direct(ask: Ask) -> Reply | TiebreakError:
     return complete_ask(ask, OpenAICompatible)
 
 
@@ -284,9 +284,9 @@ def test_a_server_of_another_protocol_is_reported(scheme: str, problem: type, se
         writer.write(b"220 mail.example ESMTP\r\n" * 3)
         writer.close()
 
-    async def use(client: OpenAICompatible) -> Problem:
+    async def use(client: OpenAICompatible) -> TiebreakError:
         async with await asyncio.start_server(greet, "127.0.0.1", 0) as listening:
-            with pytest.raises(Problem) as outcome:
+            with pytest.raises(TiebreakError) as outcome:
                 await client.complete(make_ask(f"{scheme}://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"))
         return outcome.value
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.errors import PermanentFailure
 from core.llm.client import Reply
 from core.llm.secrets import find_problems
-from core.problems import PermanentFailure
 from core.protocols import Judge
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from core.errors import TiebreakError
 from core.llm.costs import estimate_run, maximum_cost, model_price
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Spec
@@ -72,7 +72,7 @@ def test_a_run_without_items_has_no_calls() -> None:
 
 
 def test_an_estimate_refuses_an_item_that_cannot_be_judged() -> None:
-    with pytest.raises(Problem, match="has 0 responses"):
+    with pytest.raises(TiebreakError, match="has 0 responses"):
         estimate_run(SCALEEVAL, [make_item(responses=())], make_settings())
 
 

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from core.protocols import registry
 from core.protocols.registry import PROTOCOLS, usable, with_artifact
 
@@ -67,7 +67,7 @@ def entry_points(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_package_that_cannot_be_imported_leaves_the_others_usable(entry_points, caplog) -> None:
     entry_points(broken="no_such_package:PROTOCOL")
-    with pytest.raises(Problem, match="cannot be loaded: ModuleNotFoundError"):
+    with pytest.raises(TiebreakError, match="cannot be loaded: ModuleNotFoundError"):
         registry.get("broken")
     assert set(usable()) == set(registry.BUILT_IN)
     assert "no_such_package" in caplog.text
@@ -75,5 +75,5 @@ def test_a_package_that_cannot_be_imported_leaves_the_others_usable(entry_points
 
 def test_an_entry_point_has_the_name_of_its_protocol(entry_points) -> None:
     entry_points(debate="core.protocols.scaleeval:PROTOCOL")
-    with pytest.raises(Problem, match="provides the protocol 'scaleeval'; the names must be equal"):
+    with pytest.raises(TiebreakError, match="provides the protocol 'scaleeval'; the names must be equal"):
         registry.get("debate")

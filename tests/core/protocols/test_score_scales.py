@@ -2,8 +2,8 @@
 
 import pytest
 
+from core.errors import UnreadableReply
 from core.labels import Scale
-from core.problems import Unreadable
 from core.protocols.score_scales import describe_scale, is_numeric, rating_answer
 
 THREE = Scale(level="ordinal", categories=(1, 2, 3))
@@ -29,7 +29,7 @@ def test_a_scale_is_described_by_its_values_or_its_ends() -> None:
 def test_a_rating_is_one_of_the_scales_values(scale: Scale, on: str, off: str) -> None:
     answer = rating_answer(scale, "engaging")
     assert scale.covers(answer.parse(on).value)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         answer.parse(off)
 
 

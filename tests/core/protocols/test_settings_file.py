@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.frozen import Frozen
 from core.items import Criterion
-from core.problems import FileRefused
 from core.protocols import Judge, Protocol
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import load_settings, parse_settings, validate_settings
@@ -80,13 +80,13 @@ def test_short_forms_are_expanded_by_the_types_of_the_fields() -> None:
     ],
 )
 def test_an_invalid_text_is_refused_with_one_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(FileFormatError) as refused:
         parse_settings(text, GRADING, [])
     assert str(refused.value).startswith(sentence) and "\n" not in str(refused.value)
 
 
 def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(FileRefused, match="cannot be read as a text file"):
+    with pytest.raises(FileFormatError, match="cannot be read as a text file"):
         load_settings(Path("missing.yaml"), GRADING, [])
 
 

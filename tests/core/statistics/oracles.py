@@ -26,7 +26,7 @@ def is_equal(value: float | None, expected: float) -> bool:
 
 
 def package_alpha(data: np.ndarray, level: str, **options) -> float:
-    """Return the krippendorff package's alpha, nan where it raises."""
+    """Return the krippendorff package's alpha, nan if it raises."""
     try:
         with np.errstate(all="ignore"):
             return float(krippendorff.alpha(data, level_of_measurement=level, **options))

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import event
 
+from core.errors import TiebreakError
 from core.formats.records import ScaleRecord
 from core.labels import Evidence, Scale
-from core.problems import Problem
 from storage import labels, studies
 from storage.database import reading, writing
 from storage.labelling import adjudication, adjudication_case, queue
@@ -108,10 +108,10 @@ def test_the_newest_decision_counts(engine):
 
 def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
     save(engine, "item 0", 1, 2)
-    with pytest.raises(Problem, match="labelled this item yourself"):
+    with pytest.raises(TiebreakError, match="labelled this item yourself"):
         decide(engine, "item 0", 1, adjudicator="ann")
     save(engine, "item 0", None)  # to withdraw the label does not help
-    with pytest.raises(Problem, match="labelled this item yourself"):
+    with pytest.raises(TiebreakError, match="labelled this item yourself"):
         decide(engine, "item 0", 1, adjudicator="ann")
     assert [case.own for case in cases(engine, "ann")] == []
     save(engine, "item 0", 1)
@@ -122,7 +122,7 @@ def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
 
 def test_a_reason_is_required_where_the_decision_overrules_everybody(engine):
     save(engine, "item 0", 1, 2)
-    with pytest.raises(Problem, match="needs a reason"):
+    with pytest.raises(TiebreakError, match="needs a reason"):
         decide(engine, "item 0", 0)
     assert decide(engine, "item 0", 0, reason="both are wrong").value == 0
     assert decide(engine, "item 0", 1).value == 1

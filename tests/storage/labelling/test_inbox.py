@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage import studies, targets
 from storage.database import reading, writing
 from storage.labelling import inbox, queue
@@ -74,11 +74,11 @@ def test_a_reply_after_the_closing_opens_the_thread(engine):
 
 def test_an_empty_reply_and_a_reply_to_nothing_are_refused(engine):
     mark(engine, "ann", "note", "why?")
-    with pytest.raises(Problem, match="needs a text"):
+    with pytest.raises(TiebreakError, match="needs a text"):
         reply(engine, "  ")
-    with pytest.raises(Problem, match="at most"):
+    with pytest.raises(TiebreakError, match="at most"):
         reply(engine, "x" * 5001)
-    with pytest.raises(Problem, match="no such flag"):
+    with pytest.raises(TiebreakError, match="no such flag"):
         reply(engine, "hello", annotator="bob")
 
 

@@ -25,7 +25,7 @@ def set_rules(engine: Engine, **rules: Any) -> None:
 
 
 def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> Target | None:
-    """Claim the next target that is open to an annotator, and return it; None where there is none."""
+    """Claim the next target that is open to an annotator, and return it; None if there is none."""
     work = open_work(session, "disagreements", "s", annotator)
     rules = work.study.rules.model_copy(update={"overlap": overlap})
     work = replace(work, queue=queue, study=replace(work.study, rules=rules))

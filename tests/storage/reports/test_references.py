@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import (
     AdjudicationRecord,
@@ -22,7 +23,6 @@ from core.formats.records import (
 )
 from core.formats.registry import read_records
 from core.labels import Adjudication, Label, Opinion, Scale, Target
-from core.problems import Problem
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Verdict, VerdictReached
 from storage import studies
@@ -152,15 +152,15 @@ def test_words_on_an_ordered_scale_have_places(engine: Engine) -> None:
 
 @pytest.mark.parametrize("text", ["", "golden", "annotator", "annotator:", "debate", "gold:x", "mean:"])
 def test_text_that_names_no_reference_is_refused_with_the_forms(text: str) -> None:
-    with pytest.raises(Problem, match="write gold, majority, mean, annotator:NAME or debate:RUN"):
+    with pytest.raises(TiebreakError, match="write gold, majority, mean, annotator:NAME or debate:RUN"):
         references.parse(text)
 
 
 def test_a_reference_that_the_study_does_not_have_is_refused_with_those_it_has(engine: Engine) -> None:
     study = import_study(engine, [*items(1), DEBATE, debate_trace("item 0", 1), make_label()])
-    with pytest.raises(Problem, match="no debate with verdicts called 'x'; there are debate"):
+    with pytest.raises(TiebreakError, match="no debate with verdicts called 'x'; there are debate"):
         alignment.rows(engine, study, reference="debate:x")
-    with pytest.raises(Problem, match="no annotator with labels called 'x'; there are ann"):
+    with pytest.raises(TiebreakError, match="no annotator with labels called 'x'; there are ann"):
         alignment.rows(engine, study, reference="annotator:x")
     with reading(engine) as session:
         names = [str(choice) for choice in references.choices(session, study.id)]

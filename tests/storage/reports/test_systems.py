@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord, Record
 from core.items import Item, Response
-from core.problems import Problem
 from storage.reports import systems
 from storage.studies import Study
 from tests.conftest import make_label
@@ -45,10 +45,10 @@ def test_people_alone(engine: Engine, study: Study) -> None:
 
 
 def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
-    with pytest.raises(Problem, match="There is no judge called 'nobody' here; there are judge"):
+    with pytest.raises(TiebreakError, match="There is no judge called 'nobody' here; there are judge"):
         systems.report(engine, study, judge="nobody")
 
 
 def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
-    with pytest.raises(Problem, match="No systems can be compared"):
+    with pytest.raises(TiebreakError, match="No systems can be compared"):
         systems.report(engine, study, kind="score")

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
-from core.problems import Problem
 from storage import labels, runs, studies, traces
 from storage.database import connect, upgrade, writing
 from storage.fingerprints import to_utc
@@ -96,7 +96,7 @@ def in_utc(record):
 def have_valid_times(records):
     try:
         return all(in_utc(record) for record in records)
-    except Problem:
+    except TiebreakError:
         return False
 
 

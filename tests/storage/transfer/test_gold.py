@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.critiques import Aiu, Critique
+from core.errors import TiebreakError
 from core.formats import gold as gold_csv
 from core.formats.records import ItemRecord, LabelRecord, RunRecord
 from core.items import Item, Response
 from core.labels import Label, Target
-from core.problems import Problem
 from storage import labels, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.transfer import GoldOptions, gold_rows, imports, verdict_runs
@@ -55,7 +55,7 @@ def test_a_tie_of_people_is_not_decided_by_judges(engine, a_study):
 
 
 def test_an_unknown_run_is_named(engine, a_study):
-    with pytest.raises(Problem, match="no run 'nobody' in this study; there are none"):
+    with pytest.raises(TiebreakError, match="no run 'nobody' in this study; there are none"):
         export(engine, a_study, judges=("nobody",))
 
 

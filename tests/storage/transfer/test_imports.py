@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from core.errors import FileFormatError, TiebreakError
 from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
@@ -18,7 +19,6 @@ from core.formats.records import (
 )
 from core.items import Criterion
 from core.labels import PREFERENCE, Adjudication, Scale
-from core.problems import FileRefused, Problem
 from storage import items, labels, studies, traces
 from storage.database import reading, writing
 from storage.transfer import exports, imports
@@ -153,10 +153,10 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
     imports.import_records(engine, "s", one_of_each_type())
     before = export(engine, "s")
     new = [ItemRecord(item=make_item("new")), make_label(1, "new", "new")]
-    with pytest.raises(Problem):
+    with pytest.raises(TiebreakError):
         imports.import_records(engine, "s", [*new, INVALID_RECORDS[reason], *new])
     assert export(engine, "s") == before
-    with pytest.raises(Problem):
+    with pytest.raises(TiebreakError):
         imports.import_records(engine, "t", [*one_of_each_type(), INVALID_RECORDS[reason]])
     with reading(engine) as session:
         assert studies.names(session) == ["s"]
@@ -165,9 +165,9 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
 def test_an_error_at_the_end_of_a_file_rolls_the_import_back(engine):
     def records():
         yield from one_of_each_type()
-        raise FileRefused("expected JSON", line=17)
+        raise FileFormatError("expected JSON", line=17)
 
-    with pytest.raises(FileRefused, match="line 17"):
+    with pytest.raises(FileFormatError, match="line 17"):
         imports.import_records(engine, "s", records())
     with reading(engine) as session:
         assert studies.names(session) == []

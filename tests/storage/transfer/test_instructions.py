@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
-from core.problems import Problem
 from storage import studies
 from storage.database import reading
 from storage.transfer import import_records, instruction_examples, samples
@@ -29,7 +29,7 @@ def test_a_trace_gives_one_example_or_one_for_every_sample(engine):
 
 
 def test_a_study_without_a_peer_review_has_no_examples(engine, a_study):
-    with pytest.raises(Problem, match="no peer review"):
+    with pytest.raises(TiebreakError, match="no peer review"):
         next(instruction_examples(engine, a_study))
 
 
@@ -42,5 +42,5 @@ def test_a_run_with_invalid_settings_is_skipped(engine):
 def test_a_run_whose_protocol_is_not_installed_is_named(engine):
     run = RunRecord(name="elsewhere", protocol="their-review")
     study = import_study(engine, [ItemRecord(item=make_item()), run])
-    with pytest.raises(Problem, match="'their-review' of run 'elsewhere' is not installed"):
+    with pytest.raises(TiebreakError, match="'their-review' of run 'elsewhere' is not installed"):
         next(instruction_examples(engine, study))

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from sqlalchemy import update
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord, RunRecord
 from core.items import Criterion, Response
 from core.llm.client import ScriptedModel
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
@@ -48,14 +48,14 @@ def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none(engine):
     study = study_with_an_image(engine)
     settings = PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x"))
     for start in (create_run, estimate_run):
-        with pytest.raises(Problem, match="has an image, and Single judge, pair sends none"):
+        with pytest.raises(TiebreakError, match="has an image, and Single judge, pair sends none"):
             start(engine, RunRequest(study, PROTOCOLS["single-judge"], settings, "run"))
 
 
 def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):
     study = study_with_an_image(engine)
     for start in (create_run, estimate_run):
-        with pytest.raises(Problem, match="local cannot see"):
+        with pytest.raises(TiebreakError, match="local cannot see"):
             start(engine, make_request(study, model="local"))
     assert create_run(engine, make_request(study, model="gpt-4o-mini"))
 
@@ -73,14 +73,14 @@ NOT_INSTALLED = r"The protocol 'their-method' is not installed here\. Installed 
 
 
 def test_a_run_with_a_protocol_that_is_not_installed_is_refused(engine, a_study, tmp_path):
-    with pytest.raises(Problem, match=NOT_INSTALLED):
+    with pytest.raises(TiebreakError, match=NOT_INSTALLED):
         request_from_file(engine, a_study, "their-method", tmp_path / "settings.yaml", None)
 
 
 def test_resuming_without_the_protocol_changes_nothing(engine, a_study, foreign_run):
     with writing(engine) as session:
         runs.cancel(session, foreign_run)
-    with pytest.raises(Problem, match=NOT_INSTALLED):
+    with pytest.raises(TiebreakError, match=NOT_INSTALLED):
         resume_run(engine, a_study, "run")
     run, _ = progress(engine, foreign_run)
     assert run.state == "cancelled"

@@ -10,9 +10,9 @@ from importlib import metadata
 
 import pytest
 
+from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm.client import ScriptedModel
-from core.problems import Problem
 from core.protocols import Protocol, registry
 from core.protocols.conformance import check_protocol
 from core.protocols.settings_file import load_settings
@@ -88,12 +88,14 @@ def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, a_stu
 def test_two_protocols_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "scaleeval")
     try:
-        with pytest.raises(Problem, match="Two protocols are called 'scaleeval'"):
+        with pytest.raises(TiebreakError, match="Two protocols are called 'scaleeval'"):
             registry.get("scaleeval")
     finally:
         registry._entry_points.cache_clear()
 
 
 def test_a_protocol_that_is_not_installed_is_one_sentence() -> None:
-    with pytest.raises(Problem, match=f"The protocol '{NAME}' is not installed here. Installed protocols: scaleeval, "):
+    with pytest.raises(
+        TiebreakError, match=f"The protocol '{NAME}' is not installed here. Installed protocols: scaleeval, "
+    ):
         registry.get(NAME)

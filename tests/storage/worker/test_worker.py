@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
+from core.errors import PermanentFailure
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
-from core.problems import PermanentFailure
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.plain_yaml import parse_fields
@@ -23,7 +24,6 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.problems import FileRefused, Problem
 from core.trace import TurnCompleted, Verdict, VerdictReached
 
 PAIR = """
@@ -165,7 +165,7 @@ gold: [{kind: preference, value: g}]
 """
     )
     rows = [pair(who="a", v=1, g=1), pair(who="b", v=1, g=2)]
-    with pytest.raises(FileRefused, match="gold of item '1' to be the same in all its rows"):
+    with pytest.raises(FileFormatError, match="gold of item '1' to be the same in all its rows"):
         read(tmp_path, rows, mapping)
 
 
@@ -293,7 +293,7 @@ def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) ->
 )
 def test_a_join_that_does_not_match_is_refused(tmp_path: Path, join: str, message: str) -> None:
     (tmp_path / "gold.csv").write_text("name,winner\n1,2\n2,1\n")
-    with pytest.raises(FileRefused, match=message):
+    with pytest.raises(FileFormatError, match=message):
         read(tmp_path, [pair()], PAIR + f"join: {join}")
 
 
@@ -309,7 +309,7 @@ def test_a_join_that_does_not_match_is_refused(tmp_path: Path, join: str, messag
     ],
 )
 def test_an_error_names_the_next_step(tmp_path: Path, rows: Any, mapping: str, message: str) -> None:
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(FileFormatError) as refused:
         read(tmp_path, rows, mapping)
     assert message in str(refused.value)
 
@@ -317,7 +317,7 @@ def test_an_error_names_the_next_step(tmp_path: Path, rows: Any, mapping: str, m
 def test_a_table_of_a_hundred_thousand_columns_is_refused_within_a_second(tmp_path: Path) -> None:
     names = ",".join(f"c{n}" for n in range(100_000))
     start = time.perf_counter()
-    with pytest.raises(FileRefused, match="at most 10,000 columns, not 100,000"):
+    with pytest.raises(FileFormatError, match="at most 10,000 columns, not 100,000"):
         read(tmp_path, f"{names}\n", PAIR, "table.csv")
     assert time.perf_counter() - start < 1
 
@@ -332,7 +332,7 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_within_a_second(tmp_pa
 )  # fmt: skip
 def test_odd_yaml_is_one_sentence(text: str) -> None:
     start = time.perf_counter()
-    with pytest.raises(FileRefused, match="expected YAML"):
+    with pytest.raises(FileFormatError, match="expected YAML"):
         parse_fields(text)
     assert time.perf_counter() - start < 1
 
@@ -400,8 +400,8 @@ def test_a_table_is_imported_whole_or_refused_in_a_sentence(
         path.write_text(json.dumps(rows))
         mapping = mappings.build_mapping(parse_fields(yaml.safe_dump(draft)))
         records = list(table.read(path, mapping))
-    except Problem as problem:
-        sentence = str(problem)
+    except TiebreakError as error:
+        sentence = str(error)
         assert sentence and "\n" not in sentence and len(sentence) < 600
         return
     items = {record.item.id for record in of(records, ItemRecord)}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.mapping import mapping
 from core.labels import PREFERENCE, Scale
-from core.problems import FileRefused
 from tests.core.formats.shared import MAPPINGS
 
 MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
@@ -120,7 +120,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
     ],
 )
 def test_an_invalid_draft_is_refused_with_its_field(draft: object, message: str) -> None:
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         mapping.build_mapping(draft)
     assert str(caught.value) == message
 
@@ -139,6 +139,6 @@ def test_an_invalid_draft_is_refused_with_its_field(draft: object, message: str)
 )  # fmt: skip
 def test_invalid_yaml_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.yaml").write_text(text)
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         mapping.load_mapping(tmp_path / "m.yaml")
     assert str(caught.value) == message

@@ -26,7 +26,7 @@ def imported(name: str, file: str) -> list[Record]:
 
 
 def matrix(records: list[Record], criterion: str) -> np.ndarray:
-    """Return annotators x items, NaN where there is no label."""
+    """Return annotators x items, NaN if there is no label."""
     labels = [r.label for r in records if isinstance(r, LabelRecord) and r.label.target.criterion == criterion]
     raters = {name: n for n, name in enumerate(sorted({label.annotator for label in labels}))}
     columns = {item: n for n, item in enumerate(dict.fromkeys(label.target.item for label in labels))}

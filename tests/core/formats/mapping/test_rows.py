@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.mapping.rows import SUFFIXES, read_rows
-from core.problems import FileRefused
 
 
 def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
@@ -50,7 +50,7 @@ def test_one_object_over_many_lines_is_one_record(tmp_path: Path) -> None:
 
 
 def test_an_empty_list_has_no_rows(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"^t\.json has no rows$"):
+    with pytest.raises(FileFormatError, match=r"^t\.json has no rows$"):
         read_content(tmp_path / "t.json", " [ ] ")
 
 
@@ -96,16 +96,16 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_refused(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         read_content(tmp_path / name, content)
     assert str(caught.value) == message
 
 
 def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"^expected a Parquet file: "):
+    with pytest.raises(FileFormatError, match=r"^expected a Parquet file: "):
         read_content(tmp_path / "t.parquet", "a,b\n1,2\n")
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"^t\.csv cannot be read: No such file or directory$"):
+    with pytest.raises(FileFormatError, match=r"^t\.csv cannot be read: No such file or directory$"):
         list(read_rows(tmp_path / "t.csv"))

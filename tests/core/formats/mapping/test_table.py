@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target
-from core.problems import FileRefused
 
 PAIR = {"id": "id", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"], "values": {"A": 1, "B": 2, "tie": 0}}
@@ -33,7 +33,7 @@ def read_content(path: Path, content: str | list, **mapping: Any) -> list[Record
 
 
 def read_error(path: Path, content: str | list, **mapping: Any) -> str:
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         read_content(path, content, **mapping)
     return str(caught.value)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.published.chateval import ANNOTATOR, OVERALL
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
-from core.problems import FileRefused
 from core.protocols.chateval.settings import Settings
 from core.trace import Verdict, completed_turns
 from tests.core.formats.shared import public_file
@@ -192,7 +192,7 @@ def test_discussions_of_summaries_are_one_run_per_criterion(tmp_path: Path) -> N
     ],
 )
 def test_an_invalid_question_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         read(write_json(tmp_path, "faireval.json", [question(0) | change]))
     assert str(caught.value) == message
 
@@ -201,14 +201,14 @@ def test_discussions_of_other_answers_are_refused(tmp_path: Path) -> None:
     write_json(tmp_path, "faireval.json", [question(0)])
     other = discussion(0, "Same") | {"response": {"gpt35": "Six.", "vicuna": "Five."}}
     write_discussions(tmp_path / "history_outputs", other)
-    with pytest.raises(FileRefused, match="record 1 compares other answers than the questions have"):
+    with pytest.raises(FileFormatError, match="record 1 compares other answers than the questions have"):
         read(tmp_path)
 
 
 def test_other_json_is_not_recognised(tmp_path: Path) -> None:
     write_json(tmp_path, "other.json", [{"question_id": 1, "evaluation": "good"}])
     assert detect_format(tmp_path / "other.json") == "table"
-    with pytest.raises(FileRefused, match="expected questions with human_results, or recorded evaluations"):
+    with pytest.raises(FileFormatError, match="expected questions with human_results, or recorded evaluations"):
         list(read_records(tmp_path, format="chateval"))
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.published.dna_weights import read, recognises
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import detect_format
-from core.problems import FileRefused
 from core.protocols.dna_eval.settings import Settings
 from core.statistics.reports.weight_distances import WeightUnit, rater_distances
 from core.trace import TurnCompleted, VerdictReached
@@ -124,13 +124,13 @@ def test_aspects_that_differ_between_rows_are_proposed_by_the_model(tmp_path: Pa
     ],
 )
 def test_an_invalid_file_is_refused_with_its_line_and_field(tmp_path: Path, row: str, message: str) -> None:
-    with pytest.raises(FileRefused) as refusal:
+    with pytest.raises(FileFormatError) as refusal:
         list(read(write_file(tmp_path, HEADER + row)))
     assert message in str(refusal.value) and "fair_gpt4_human.csv" in str(refusal.value)
 
 
 def test_a_folder_without_weightings_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match="expected CSV files with the columns"):
+    with pytest.raises(FileFormatError, match="expected CSV files with the columns"):
         list(read(tmp_path))
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.published.metacritique import ANNOTATOR
 from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
 from core.formats.registry import detect_format, read_records
 from core.items import Item
 from core.labels import TRUTH
-from core.problems import FileRefused
 from tests.core.formats.shared import public_file
 
 ENTRY: dict[str, Any] = {
@@ -127,7 +127,7 @@ def test_every_aiu_has_a_label_and_those_of_the_reference_one_per_critique(tmp_p
     ],
 )
 def test_an_invalid_record_is_refused_with_its_field(tmp_path: Path, fields: dict, message: str) -> None:
-    with pytest.raises(FileRefused) as refusal:
+    with pytest.raises(FileFormatError) as refusal:
         list(read_records(write_file(tmp_path, change_entry(**fields)), "metacritique"))
     assert str(refusal.value) == message
 
@@ -136,7 +136,7 @@ def test_an_invalid_record_is_refused_with_its_field(tmp_path: Path, fields: dic
 def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "annotation_data.json"
     path.write_text(text)
-    with pytest.raises(FileRefused):
+    with pytest.raises(FileFormatError):
         list(read_records(path, "metacritique"))
 
 

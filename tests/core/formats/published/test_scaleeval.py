@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
+from core.errors import FileFormatError
 from core.formats.published import scaleeval
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
 from core.items import SCENARIOS
-from core.problems import FileRefused
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Turn, Verdict, completed_turns
 from tests.core.formats.shared import public_file
@@ -154,15 +154,15 @@ def test_the_release_is_recognised_at_each_of_its_levels(tmp_path: Path, inside:
 )
 def test_an_invalid_debate_is_refused_with_its_file(tmp_path: Path, change: dict, message: str) -> None:
     root = write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "1", "1") | change]})
-    with pytest.raises(FileRefused) as caught:
+    with pytest.raises(FileFormatError) as caught:
         list(read_records(root))
     assert str(caught.value) == f"reasoning/multiagent_score/math.jsonl: {message}"
 
 
 def test_a_folder_without_debates_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match="no reader recognises"):
+    with pytest.raises(FileFormatError, match="no reader recognises"):
         detect_format(tmp_path)
-    with pytest.raises(FileRefused, match="expected folders <comparison>/<criterion>/multiagent_score in"):
+    with pytest.raises(FileFormatError, match="expected folders <comparison>/<criterion>/multiagent_score in"):
         list(read_records(tmp_path, format="scaleeval"))
 
 

@@ -5,10 +5,10 @@ import re
 import pytest
 from pydantic import ValidationError
 
+from core.errors import TiebreakError
 from core.items import Criterion, Response
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
-from core.problems import Problem
 from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import ROLES, Persona, Settings
 from core.protocols.registry import PROTOCOLS
@@ -394,7 +394,7 @@ def test_inconsistent_settings_are_refused(fields: dict, words: str) -> None:
 def test_an_item_with_another_number_of_responses_fails_the_trace() -> None:
     trace = run_scripted(marked_reply, make_settings(), make_single_response_item())
     assert trace.events == [TraceFailed(problem="Item tides has 1 responses; this discussion compares two.")]
-    with pytest.raises(Problem, match="has 2 responses; this discussion rates one"):
+    with pytest.raises(TiebreakError, match="has 2 responses; this discussion rates one"):
         next(make_flow(make_settings(outcome="rating", criterion=NATURAL)))
 
 

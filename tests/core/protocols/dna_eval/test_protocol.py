@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.aspects import aspect_set_id
+from core.errors import RunStopped
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
-from core.problems import RunStopped
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
 from core.protocols.dna_eval.protocol import short_names
 from core.protocols.registry import PROTOCOLS

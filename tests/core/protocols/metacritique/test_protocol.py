@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.critiques import Critique, aius_with_numbers
+from core.errors import TiebreakError
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.metacritique.evaluation import collect_judgements, split_rationale
 from core.protocols.metacritique.protocol import Replay, critique_scores, replay_turns
@@ -144,7 +144,7 @@ def test_the_wording_of_table_10_can_be_pasted() -> None:
 
 def test_a_template_that_calls_the_response_answer_is_refused() -> None:
     templates = PROTOCOLS["metacritique"].prompts_with({"precision": "$question $answer $reference_answer $claim"})
-    with pytest.raises(Problem, match=r'The prompt "precision" leaves out \$response, which it has to contain'):
+    with pytest.raises(TiebreakError, match=r'The prompt "precision" leaves out \$response, which it has to contain'):
         next(PROTOCOLS["metacritique"].flow(make_complete_item(), make_settings(), Random(0), templates))
 
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from core.errors import TiebreakError
 from core.items import Criterion, Response
 from core.llm.client import Reply, ScriptedModel
-from core.problems import Problem
 from core.protocols.refer.auto_prompt import (
     RatedItem,
     draft_guidelines,
@@ -43,12 +43,12 @@ def test_examples_are_selected_from_the_whole_range() -> None:
 
 
 def test_examples_with_a_single_score_are_refused() -> None:
-    with pytest.raises(Problem, match="different scores"):
+    with pytest.raises(TiebreakError, match="different scores"):
         draft_request(ENGAGING, "", [rated(2), rated(2)], SPEC)
 
 
 def test_a_criterion_without_a_scale_is_refused() -> None:
-    with pytest.raises(Problem, match="needs a scale of numbers"):
+    with pytest.raises(TiebreakError, match="needs a scale of numbers"):
         draft_request(Criterion(name="tone"), "", [rated(1), rated(2)], SPEC)
 
 
@@ -69,9 +69,9 @@ def test_a_draft_has_no_heading_and_no_fence(reply: str) -> None:
 
 def test_a_refusal_or_an_empty_reply_is_no_draft() -> None:
     request = draft_request(ENGAGING, "", [rated(1), rated(3)], SPEC)
-    with pytest.raises(Problem, match="refused"):
+    with pytest.raises(TiebreakError, match="refused"):
         asyncio.run(draft_guidelines(ScriptedModel([Reply(text="", finish="refused")]), request))
-    with pytest.raises(Problem, match="empty"):
+    with pytest.raises(TiebreakError, match="empty"):
         read_guidelines("Guidelines:\n")
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answers import Number, Option, Rating
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 from core.protocols.refer.comments import comment_text
 
 THREE = Rating(levels=(1, 2, 3), names=("engaging",))
@@ -38,5 +38,5 @@ def test_the_solution_of_a_problem_is_a_comment_without_its_answer() -> None:
 
 @given(st.text(max_size=200), st.sampled_from((1, 2, 3)))
 def test_no_rating_can_be_read_in_a_comment(text: str, value: int) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         THREE.parse(comment_text(f"{text}\nRating: {value}", THREE))

@@ -5,10 +5,10 @@ import re
 import pytest
 from pydantic import ValidationError
 
+from core.errors import TiebreakError
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply
-from core.problems import Problem
 from core.protocols.refer.protocol import representative_sample
 from core.protocols.refer.settings import Reviewer, Settings
 from core.trace import EVENT_ADAPTER, Ask, Spec, Turn, TurnCompleted
@@ -184,7 +184,7 @@ def test_images_go_to_peers_and_chair_and_are_numbered_in_the_text() -> None:
 
 
 def test_an_item_with_two_responses_is_refused() -> None:
-    with pytest.raises(Problem, match=re.escape("has 2 responses; ReFeR scores one")):
+    with pytest.raises(TiebreakError, match=re.escape("has 2 responses; ReFeR scores one")):
         next(make_flow(make_settings(), make_item(responses=(Response(text="x"), Response(text="y")))))
 
 

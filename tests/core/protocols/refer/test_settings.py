@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.problems import FileRefused
+from core.errors import FileFormatError
 from core.protocols.refer.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
@@ -23,13 +23,13 @@ def test_the_old_and_the_new_key_are_accepted_in_settings_files(key: str) -> Non
 
 
 def test_both_keys_at_once_are_refused() -> None:
-    with pytest.raises(FileRefused, match="told"):
+    with pytest.raises(FileFormatError, match="told"):
         parse_settings(f"{YAML}told: both\nshared_with_chair: scores", PROTOCOLS["refer"], [])
 
 
 @pytest.mark.parametrize("key", ["told", "shared_with_chair"])
 def test_an_invalid_value_is_reported_under_the_key_of_the_file(key: str) -> None:
-    with pytest.raises(FileRefused, match=f"field '{key}': input should be 'scores', 'comments' or 'both'"):
+    with pytest.raises(FileFormatError, match=f"field '{key}': input should be 'scores', 'comments' or 'both'"):
         parse_settings(f"{YAML}{key}: nothing", PROTOCOLS["refer"], [])
 
 

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from core.errors import TiebreakError
 from core.items import Response
-from core.problems import Problem
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask
 from tests.core.protocols.debates import ScriptedTrace, make_item, make_settings, run_scripted
@@ -92,5 +92,5 @@ def test_a_study_can_replace_a_prompt() -> None:
 
 
 def test_an_unknown_template_name_is_refused() -> None:
-    with pytest.raises(Problem, match="scaleeval has no prompt called 'opinoin'"):
+    with pytest.raises(TiebreakError, match="scaleeval has no prompt called 'opinoin'"):
         PROTOCOLS["scaleeval"].prompts_with({"opinoin": "x"})

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from core.problems import Unreadable
+from core.errors import UnreadableReply
 from core.protocols.scaleeval.protocol import CHOICE
 from tests.paths import DATA
 
@@ -24,7 +24,7 @@ def test_the_released_debates_read_as_recorded() -> None:
         usable = score in ("0", "1", "2")
         try:
             counts["as recorded" if str(CHOICE.parse(reply).value) == score else "otherwise"] += 1
-        except Unreadable:
+        except UnreadableReply:
             counts["unread" if usable else "unread, no usable score"] += 1
     assert counts == {"as recorded": 3810, "otherwise": 1, "unread": 21, "unread, no usable score": 20}
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from core.errors import UnreadableReply
 from core.formats import tiebreak
 from core.formats.records import (
     AdjudicationRecord,
@@ -20,7 +21,6 @@ from core.formats.records import (
 )
 from core.items import SCENARIOS
 from core.labels import PREFERENCE
-from core.problems import Unreadable
 from core.protocols.choices import in_item_order
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import CHOICE
@@ -213,7 +213,7 @@ def test_an_unreadable_reply_cannot_be_read():
     for trace in TRACES:
         for event in trace.events:
             if isinstance(event, ReplyUnreadable):
-                with pytest.raises(Unreadable):
+                with pytest.raises(UnreadableReply):
                     CHOICE.parse(event.turn.reply)
 
 

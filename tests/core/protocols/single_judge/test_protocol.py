@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from core.errors import TiebreakError
 from core.items import Criterion, Item, Response
 from core.llm.client import Answer, Reply
 from core.llm.costs import estimate_run
-from core.problems import Problem
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
@@ -168,9 +168,9 @@ def test_task_and_steps_can_be_replaced() -> None:
 
 
 def test_an_item_with_another_number_of_responses_is_refused() -> None:
-    with pytest.raises(Problem, match="has 1 responses; a judge on a pair compares two"):
+    with pytest.raises(TiebreakError, match="has 1 responses; a judge on a pair compares two"):
         next(make_flow(make_pair_settings(), make_single_response_item()))
-    with pytest.raises(Problem, match="has 2 responses; a judge that scores takes one"):
+    with pytest.raises(TiebreakError, match="has 2 responses; a judge that scores takes one"):
         next(make_flow(make_score_settings(), make_item()))
 
 

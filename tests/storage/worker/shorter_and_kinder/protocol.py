@@ -10,8 +10,8 @@ from tiebreak import (
     Flow,
     Item,
     Opinion,
-    Problem,
     Templates,
+    TiebreakError,
     Turn,
     Verdict,
     combine_verdicts,
@@ -24,7 +24,7 @@ NAME = "shorter-and-kinder"
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """One ask and one verdict for each criterion."""
     if len(item.responses) != 2:
-        raise Problem(f"Item {item.id} has {len(item.responses)} responses; this protocol compares two.")
+        raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; this protocol compares two.")
     turns = yield [ask_choice(item, settings, criterion, templates) for criterion in settings.criteria]
     return combine_verdicts({turn.criterion: conclude(turn) for turn in turns})
 

@@ -1,20 +1,20 @@
 """Exceptions whose message is written for the user.
 
-Problem                 one clear sentence, shown unchanged on a page and on the command line
-├── FileRefused         a file that cannot be read: line, field and what was expected
-├── Unreadable          a model's reply that does not contain the expected answer
-├── TemporaryFailure    a provider's error that may pass: the call is retried
-├── PermanentFailure    a provider's error that will not pass: wrong key, unknown model
-│   └── SchemaRefused   the provider does not accept the JSON schema of an answer
-└── RunStopped          a run that ends early on request: cancelled, or at its cost limit
+TiebreakError               one sentence, shown unchanged on a page and on the command line
+├── FileFormatError         an invalid file: line, field and expected value
+├── UnreadableReply         a model's reply without the expected answer
+├── TemporaryFailure        a transient error of a provider: the call is retried
+├── PermanentFailure        a lasting error of a provider: wrong key, unknown model
+│   └── UnsupportedSchema   the provider does not accept the JSON schema of an answer
+└── RunStopped              a run that ends early: cancelled, or at its cost limit
 """
 
 
-class Problem(Exception):
+class TiebreakError(Exception):
     """Shown to the user as one sentence, without a stack trace."""
 
 
-class FileRefused(Problem):
+class FileFormatError(TiebreakError):
     """A file with an error; none of it is imported."""
 
     def __init__(self, expected: str, *, line: int | None = None, field: str | None = None) -> None:
@@ -23,11 +23,11 @@ class FileRefused(Problem):
         super().__init__(f"{location}: {expected}" if location else expected)
 
 
-class Unreadable(Problem):
+class UnreadableReply(TiebreakError):
     """A reply that cannot be read; it does not count as a verdict."""
 
 
-class TemporaryFailure(Problem):
+class TemporaryFailure(TiebreakError):
     """A failed call that may succeed later; `retry_after` is the wait in seconds that the provider requested."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -35,13 +35,13 @@ class TemporaryFailure(Problem):
         self.retry_after = retry_after
 
 
-class PermanentFailure(Problem):
+class PermanentFailure(TiebreakError):
     """A failed call that would fail again."""
 
 
-class SchemaRefused(PermanentFailure):
+class UnsupportedSchema(PermanentFailure):
     """A provider that does not accept the JSON schema of an answer; the answer can be requested as text."""
 
 
-class RunStopped(Problem):
+class RunStopped(TiebreakError):
     """A run that was cancelled or reached its cost limit; it can be resumed."""
