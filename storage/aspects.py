@@ -9,7 +9,6 @@ from sqlmodel import col
 
 from core.aspects import Weights, aspect_set_id
 from core.errors import TiebreakError
-from core.formats.records import ScaleRecord
 from core.labels import Scale, Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import QUALITIES, Settings
@@ -74,46 +73,6 @@ def annotator_weights(session: Session, study_id: int, target: Target) -> dict[s
     """Return annotator -> current weights of a target. To be shown after an annotator's own weights."""
     newest = {label.annotator: label.value for label in labels.history(session, study_id, target)}
     return {name: value for name, value in newest.items() if isinstance(value, dict)}
-
-
-def save_weights(
-    session: Session,
-    study_id: int,
-    target: Target,
-    annotator: str,
-    weights: Weights,
-    *,
-    reason: str = "",
-    seconds: float | None = None,
-) -> None:
-    """Save an annotator's weights.
-
-    Raises TiebreakError unless they cover all aspects, are not negative and sum to 100.
-    """
-    aspects = of_target(session, study_id, target)
-    total = sum(weights.values())
-    if set(weights) != set(aspects) or min(weights.values()) < 0 or abs(total - 100) > 0.01:
-        raise TiebreakError("Weights are percentages of all aspects that sum to 100.")
-    ordered = {aspect: float(weights[aspect]) for aspect in aspects}
-    labels.save(session, study_id, target, annotator, ordered, reason=reason, seconds=seconds)
-
-
-def save_ratings(session: Session, study_id: int, target: Target, annotator: str, ratings: Mapping[str, int]) -> None:
-    """Save ratings of a target's aspects, quality -> 1 to 5; an unchanged rating adds no label."""
-    for quality, rating in ratings.items():
-        rated = quality_target(target, quality)
-        if studies.scale(session, study_id, rated.kind, quality) is None:
-            studies.declare_scale(session, study_id, ScaleRecord(kind=rated.kind, criterion=quality, scale=QUALITY))
-        label = labels.current(session, study_id, rated, annotator)
-        if label is None or label.value != rating:
-            labels.save(session, study_id, rated, annotator, rating)
-
-
-def annotator_ratings(session: Session, study_id: int, target: Target, annotator: str) -> dict[str, int]:
-    """Return quality -> the annotator's current rating of a target's aspects."""
-    rated = {quality: quality_target(target, quality) for quality in QUALITIES}
-    ratings = {name: labels.current(session, study_id, quality, annotator) for name, quality in rated.items()}
-    return {name: label.value for name, label in ratings.items() if label and isinstance(label.value, int)}
 
 
 def quality_target(target: Target, quality: str) -> Target:

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.items import Criterion, Item
+from core.items import Item
 from core.llm import images
 from pages.parts.text import escape_markdown, sanitize_markdown
 
@@ -76,11 +76,3 @@ def system_names(item: Item) -> str:
     if len(names) == 1:
         return f"Response by {names[0]}"
     return " · ".join(f"Response {number}: {name}" for number, name in enumerate(names, start=1))
-
-
-def draw_criterion(criterion: Criterion) -> None:
-    """Draw the definition and the rubric of a criterion."""
-    if criterion.definition:
-        st.markdown(sanitize_markdown(criterion.definition))
-    for level, line in enumerate(criterion.rubric, start=1):
-        st.markdown(f"{level}. {sanitize_markdown(line)}")

@@ -89,7 +89,7 @@ def _checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
         raise wrong
     if any(isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0 for weight in value.values()):
         raise wrong
-    if abs(sum(value.values()) - 100) > 0.01:
+    if not abs(sum(value.values()) - 100) <= 0.01:  # NaN is refused too
         raise wrong
     return {name: float(value[name]) for name in names}
 

@@ -9,8 +9,8 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from storage import aspects, labels, studies
-from storage.database import reading, writing
+from storage import aspects, studies
+from storage.database import reading
 from storage.labelling import queue
 from storage.studies import Study
 from storage.transfer import imports, samples
@@ -25,11 +25,6 @@ def study(engine: Engine) -> Study:
     imports.import_records(engine, "s", tiebreak.read(samples.path("dna_eval")))
     with reading(engine) as session:
         return studies.get(session, "s")
-
-
-def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
-    with writing(engine) as session:
-        aspects.save_weights(session, study.id, NOTE, annotator, values)
 
 
 def test_aspects_have_the_order_of_the_settings(engine: Engine, study: Study) -> None:
@@ -61,44 +56,9 @@ def test_definitions_are_those_of_the_run(engine: Engine, study: Study) -> None:
         assert aspects.definitions(session, study.id, NOTE)["relevance"] == "It keeps to what was asked."
 
 
-def test_weights_are_saved_in_the_order_of_the_aspects(engine: Engine, study: Study) -> None:
-    save_weights(engine, study, {"relevance": 30, "accuracy": 40, "level of detail": 10, "helpfulness": 20})
-    with reading(engine) as session:
-        label = labels.current(session, study.id, NOTE, "zoe")
-    assert label and list(label.value.items()) == [
-        ("accuracy", 40),
-        ("helpfulness", 20),
-        ("relevance", 30),
-        ("level of detail", 10),
-    ]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"accuracy": 50, "helpfulness": 50},
-        {"accuracy": 50, "helpfulness": 50, "relevance": 50, "level of detail": -50},
-        {"accuracy": 25, "helpfulness": 25, "relevance": 25, "level of detail": 20},
-        {"accuracy": 25, "helpfulness": 25, "relevance": 25, "other": 25},
-        {},
-    ],
-)
-def test_invalid_weights_are_refused(engine: Engine, study: Study, values: dict[str, float]) -> None:
-    with pytest.raises(TiebreakError, match="sum to 100"):
-        save_weights(engine, study, values)
-
-
-def test_ratings_are_on_their_scale_and_an_unchanged_rating_adds_no_label(engine: Engine, study: Study) -> None:
-    for ratings in ({"clarity": 4}, {"clarity": 4, "relevance": 5}):
-        with writing(engine) as session:
-            aspects.save_ratings(session, study.id, NOTE, "zoe", ratings)
-    with reading(engine) as session:
-        assert aspects.annotator_ratings(session, study.id, NOTE, "zoe") == {"clarity": 4, "relevance": 5}
-        assert len(labels.history(session, study.id, aspects.quality_target(NOTE, "clarity"), "zoe")) == 1
-    with pytest.raises(TiebreakError, match="not on the scale"), writing(engine) as session:
-        aspects.save_ratings(session, study.id, NOTE, "zoe", {"clarity": 6})
-    with pytest.raises(TiebreakError, match="not on 'charm'"), writing(engine) as session:
-        aspects.save_ratings(session, study.id, NOTE, "zoe", {"charm": 3})
+def test_a_quality_that_aspects_are_not_rated_on_is_refused() -> None:
+    with pytest.raises(TiebreakError, match="not on 'charm'"):
+        aspects.quality_target(NOTE, "charm")
 
 
 def test_weights_of_judges_and_annotators_are_returned_by_name(engine: Engine, study: Study) -> None:

@@ -7,7 +7,7 @@ from core.aspects import aspect_set_id
 from core.formats import tiebreak
 from core.labels import Target
 from core.statistics.reports.weight_distances import top_k_distance
-from storage import aspects, labels, studies
+from storage import labels, studies
 from storage.database import reading, writing
 from storage.reports import weights
 from storage.studies import Study
@@ -27,7 +27,7 @@ def study(engine: Engine) -> Study:
 
 def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
     with writing(engine) as session:
-        aspects.save_weights(session, study.id, NOTE, annotator, values)
+        labels.save(session, study.id, NOTE, annotator, values)
 
 
 def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
