@@ -173,9 +173,15 @@ def _axis_start(series: Sequence[Series]) -> float:
     return max(-1.02, min([-0.04, *(end - 0.05 for end in ends)]))
 
 
+PairRows = Mapping[tuple[str, str], AgreementRow]
+"""Pair of raters -> the agreement of the two."""
+Places = Mapping[tuple[str, ...], tuple[int, int]]
+"""Pair of raters -> column and row of its cell."""
+
+
 def heatmap_figure(
-    rows: Mapping[tuple[str, str], AgreementRow],
-    previous: Mapping[tuple[str, str], AgreementRow],
+    rows: PairRows,
+    previous: PairRows,
     *,
     title: str,
     selected: tuple[str, ...],
@@ -185,68 +191,69 @@ def heatmap_figure(
 
     row_names = list(dict.fromkeys(b for _, b in rows))
     column_names = list(dict.fromkeys(a for a, _ in rows))
-    figure = go.Figure()
+    places: Places = {(a, b): (column_names.index(a), row_names.index(b)) for a, b in rows}
     values = [[_cell_value(rows.get((a, b))) for a in column_names] for b in row_names]
-    pale = PALE[theme()]
-    figure.add_trace(
-        go.Heatmap(
-            z=values,
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, pale], [1, accent_colour()]],
-            showscale=False,
-            xgap=3,
-            ygap=3,
-            hoverinfo="skip",
-        )
-    )
-    cells = [(column_names.index(a), row_names.index(b), (a, b), row) for (a, b), row in rows.items()]
-    # Plotly reports no clicks on a heat map's cells, so invisible square markers lie over them.
-    figure.add_trace(
-        go.Scatter(
-            x=[x for x, _, _, _ in cells],
-            y=[y for _, y, _, _ in cells],
-            mode="text",
-            text=[_cell_text(row, previous.get(pair)) for _, _, pair, row in cells],
-            textfont={
-                "color": [colours.text_colour(mix_colours(pale, accent_colour(), row.value)) for _, _, _, row in cells],
-                "size": 12,
-            },
-            hoverinfo="skip",
-        )
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=[x for x, _, _, _ in cells],
-            y=[y for _, y, _, _ in cells],
-            mode="markers",
-            marker={"size": CELL_SIZE - 20, "symbol": "square", "color": "rgba(0,0,0,0)"},
-            customdata=[list(pair) for _, _, pair, _ in cells],
-            hovertext=[_hover_text(" × ".join(pair), row.reason, row) for _, _, pair, row in cells],
-            hoverinfo="text",
-        )
-    )
-    for x, y, pair, _ in cells:
-        if pair == selected:
-            figure.add_shape(
-                type="rect",
-                x0=x - 0.47,
-                x1=x + 0.47,
-                y0=y - 0.45,
-                y1=y + 0.45,
-                line={"color": colours.UNDECIDED, "width": 3},
-            )
+    figure = go.Figure()
+    figure.add_trace(_coloured_cells(values))
+    figure.add_trace(_cell_texts(rows, previous, places))
+    figure.add_trace(_cell_buttons(rows, places))
+    if selected in places:
+        _outline_cell(figure, *places[selected])
     figure.update_xaxes(
         tickvals=list(range(len(column_names))),
         ticktext=[wrap_label(name, len(column_names)) for name in column_names],
         showgrid=False,
+        zeroline=False,
     )
     figure.update_yaxes(
-        tickvals=list(range(len(row_names))), ticktext=[wrap_label(name, 1) for name in row_names], showgrid=False
+        tickvals=list(range(len(row_names))),
+        ticktext=[wrap_label(name, 1) for name in row_names],
+        showgrid=False,
+        zeroline=False,
+        autorange="reversed",
     )
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
     return apply_layout(figure, title, 120 + CELL_SIZE * len(row_names), right_margin=False)
+
+
+def _coloured_cells(values: Sequence[Sequence[float | None]]) -> "go.Heatmap":
+    import plotly.graph_objects as go
+
+    scale = [[0, PALE[theme()]], [1, accent_colour()]]
+    return go.Heatmap(z=values, zmin=0, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
+
+
+def _cell_texts(rows: PairRows, previous: PairRows, places: Places) -> "go.Scatter":
+    import plotly.graph_objects as go
+
+    backgrounds = [mix_colours(PALE[theme()], accent_colour(), row.value) for row in rows.values()]
+    return go.Scatter(
+        x=[places[pair][0] for pair in rows],
+        y=[places[pair][1] for pair in rows],
+        mode="text",
+        text=[_cell_text(row, previous.get(pair)) for pair, row in rows.items()],
+        textfont={"color": [colours.text_colour(background) for background in backgrounds], "size": 12},
+        hoverinfo="skip",
+    )
+
+
+def _cell_buttons(rows: PairRows, places: Places) -> "go.Scatter":
+    """Return invisible markers over the cells: Plotly reports no clicks on the cells of a heat map."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=[places[pair][0] for pair in rows],
+        y=[places[pair][1] for pair in rows],
+        mode="markers",
+        marker={"size": CELL_SIZE - 20, "symbol": "square", "color": "rgba(0,0,0,0)"},
+        customdata=[list(pair) for pair in rows],
+        hovertext=[_hover_text(" × ".join(pair), row.reason, row) for pair, row in rows.items()],
+        hoverinfo="text",
+    )
+
+
+def _outline_cell(figure: "go.Figure", x: int, y: int) -> None:
+    line = {"color": colours.UNDECIDED, "width": 3}
+    figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=line)
 
 
 def _cell_value(row: AgreementRow | None) -> float | None:

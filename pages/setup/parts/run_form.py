@@ -9,7 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord
 from core.items import Criterion
-from core.protocols import Protocol, registry, settings_file
+from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from pages.parts import numbers, resources
@@ -48,7 +48,8 @@ def draw_form(study: Study) -> int | None:
         _draw_load(protocol, criteria)
         actions = st.container(width="content")
     st.caption(f"{protocol.description} {protocol.paper}.")
-    form = SettingsForm(protocol.settings, *_form_start(protocol), criteria)
+    needs_scale = protocol.judges == "score" and protocol.scales is scales_of
+    form = SettingsForm(protocol.settings, *_form_start(protocol), criteria, needs_scale=needs_scale)
     draft = protocol_forms.render(protocol.name, form)
     own_prompts = prompts_form.draw_prompts(study, protocol.name)
     extractor = _draw_extractor(form)

@@ -10,7 +10,9 @@ from pydantic.fields import FieldInfo
 
 from core.frozen import Frozen
 from core.items import Criterion
+from core.labels import Scale
 from pages.parts.text import sanitize_markdown
+from pages.setup.parts import scale_form
 
 Draft = dict[str, Any]
 """Settings as in YAML, possibly incomplete or invalid."""
@@ -30,6 +32,8 @@ class SettingsForm:
     """The criteria of the study."""
     problems: list[str] = field(default_factory=list)
     """Problems that the settings class does not detect, one sentence each."""
+    needs_scale: bool = False
+    """Whether a new criterion needs a scale, because the protocol gives scores and has no scale of its own."""
     notes: list[str] = field(default_factory=list)
     """Notes that the form already shows, so that none is repeated."""
 
@@ -108,7 +112,12 @@ class SettingsForm:
         )
         lines = [line.strip() for line in rubric.splitlines() if line.strip()]
         draft = {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
-        return draft | ({"scale": start["scale"]} if start.get("scale") else {})
+        scale = start.get("scale")
+        if self.needs_scale:
+            current = Scale.model_validate(scale) if scale else None
+            chosen = scale_form.draw_score_scale(self.key(f"{name}_scale_"), current)
+            scale = chosen.model_dump(mode="json", exclude_defaults=True) if chosen else None
+        return draft | ({"scale": scale} if scale else {})
 
 
 def _draw_choice(widget_options: Draft, options: Sequence[Any], value: Any, option_names: Mapping[Any, str]) -> Any:

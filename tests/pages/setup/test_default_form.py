@@ -31,7 +31,7 @@ def page() -> None:
 
     study_criteria = (Criterion(name="clarity", definition="Easy to follow."), Criterion(name="brevity"))
     settings = SettingsWithDefault if st.session_state["with_default"] else Settings
-    form = SettingsForm(settings, st.session_state["start"], "form_", study_criteria)
+    form = SettingsForm(settings, st.session_state["start"], "form_", study_criteria, needs_scale=True)
     st.session_state["draft"] = default_form.render(form)
     st.session_state["problems"] = form.problems
 
@@ -68,6 +68,15 @@ def test_new_criteria_are_entered() -> None:
     assert not app.exception
     assert chosen_names(app) == ["depth", "tone"]
     assert app.session_state["draft"]["criteria"][0]["rubric"] == ["Low - a", "High - b"]
+
+
+def test_a_new_criterion_has_the_scale_that_was_entered() -> None:
+    app = open_form()
+    app.button(key="form_criteria_new").click().run()
+    app.text_input(key="form_criteria_new0_name").set_value("depth").run()
+    app.text_input(key="form_criteria_new0_scale_categories").set_value("1, 2, 3").run()
+    scale = Criterion.model_validate(app.session_state["draft"]["criteria"][0]).scale
+    assert scale is not None and (scale.level, scale.categories) == ("ordinal", (1, 2, 3))
 
 
 def test_loaded_criteria_are_preselected() -> None:
