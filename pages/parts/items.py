@@ -24,7 +24,7 @@ def draw_item(item: Item, key: str = "item", media_folder: Path | None = None) -
         if item.context:
             with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
                 st.markdown(sanitize_markdown(item.context))
-        with st.container(key=f"fold-question-{key}"):
+        with st.container(key=f"collapsible-question-{key}"):
             st.markdown(sanitize_markdown(item.prompt))
         if item.image:
             draw_image(item.image, media_folder)
@@ -49,7 +49,7 @@ def _draw_response(item: Item, number: int, key: str, media_folder: Path | None)
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
-        with st.container(key=f"fold-{number}-{key}"):
+        with st.container(key=f"collapsible-{number}-{key}"):
             st.markdown(sanitize_markdown(response.text))
         if response.image:
             draw_image(response.image, media_folder)

@@ -28,7 +28,7 @@ _remember = st.components.v2.component(
     }
     """,
 )
-_folds = st.components.v2.component("folds", js=assets.read("parts/folds.js"))
+_collapsible = st.components.v2.component("collapsible", js=assets.read("parts/collapsible.js"))
 
 
 def draw_frame() -> None:
@@ -45,7 +45,7 @@ def draw_frame() -> None:
 
 def fold_long_texts() -> None:
     """Fold long texts on this page to twelve lines, each with a "Show all" button."""
-    _folds(key="folds")
+    _collapsible(key="collapsible")
 
 
 def current_annotator() -> str | None:

@@ -328,13 +328,13 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
         reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
-    charts.draw(figure, f"leaning_{name}", f"{BIAS_TITLES[name]}: {alt}", lambda: _select_bias(name))
+    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", lambda: _select_bias(name))
 
 
 def _select_bias(name: str) -> None:
     """Select the items on which the clicked judge chose so."""
-    judge = charts.clicked_point(f"leaning_{name}")
-    alignment_differences.select(judge, **({} if judge is None else {"leaning": name}))
+    judge = charts.clicked_point(f"bias_{name}")
+    alignment_differences.select(judge, **({} if judge is None else {"bias": name}))
 
 
 draw_page(

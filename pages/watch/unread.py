@@ -158,7 +158,7 @@ def draw_reply(reply: UnreadReply) -> None:
                 icon=":material/forum:",
                 query_params={"trace": str(reply.trace_id)},
             )
-        with st.container(key=f"fold-unread-{reply.id}"):
+        with st.container(key=f"collapsible-unread-{reply.id}"):
             readings.draw_reply(turn)
         readings.draw_reading(turn)
         if turn.is_unreadable:

@@ -42,9 +42,9 @@ def sort_by_ask(events: list[Event]) -> list[Event]:
     seed=st.integers(0, 10_000),
     cut=st.integers(0, 30),
     chosen=st.builds(
-        lambda judges, speaking, stopping: make_settings(judges, speaking=speaking, stopping=stopping),
+        lambda judges, reply_order, stopping: make_settings(judges, reply_order=reply_order, stopping=stopping),
         st.sampled_from(["ab", "abc", "abcd"]),
-        st.sampled_from(["at once", "in turn"]),
+        st.sampled_from(["simultaneous", "sequential"]),
         st.sampled_from(["unanimity", "majority"]),
     ),
 )

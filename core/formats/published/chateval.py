@@ -211,7 +211,7 @@ def _read_file(file: Path) -> DiscussionFile:
 def _settings(file: DiscussionFile, **fields: object) -> Settings:
     """Return what is known of a recorded discussion: its personas and its number of turns."""
     personas = [Persona(name=name, role="", spec=Spec(model=file.model)) for name in file.personas]
-    strategy = "one by one" if len(personas) > 1 else "alone"
+    strategy = "one by one" if len(personas) > 1 else "independent"
     known = {"personas": personas, "turns": file.turns, "strategy": strategy, "both_orders": False}
     return Settings.model_validate(known | fields)
 

@@ -96,7 +96,7 @@ def _identified_debates(criterion: Path) -> Iterator[IdentifiedDebate]:
 
 def _run(name: str, criterion: str, debates: list[IdentifiedDebate]) -> RunRecord:
     """Return a run with the paper's settings: up to two rounds of discussion, one speaker after the other."""
-    settings = Settings(judges=_judges(debates), criterion=_criterion(criterion), rounds=3, speaking="in turn")
+    settings = Settings(judges=_judges(debates), criterion=_criterion(criterion), rounds=3, reply_order="sequential")
     return RunRecord(name=name, protocol=NAME, criterion=criterion, settings=settings.model_dump(mode="json"))
 
 

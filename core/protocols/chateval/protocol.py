@@ -89,7 +89,7 @@ def with_summary(discussion: Discussion) -> DiscussionFlow:
             history = contributions(discussion, turns) if summary.problem else [_quote_summary(summary)]
 
 
-def alone(discussion: Discussion) -> DiscussionFlow:
+def independent(discussion: Discussion) -> DiscussionFlow:
     """The ensemble of Section 3.2: every persona is asked once and sees no other contribution."""
     yield [ask_contribution(discussion, persona, 0, None) for persona in discussion.settings.personas]
 
@@ -98,7 +98,7 @@ STRATEGIES: Mapping[Strategy, Callable[[Discussion], DiscussionFlow]] = {
     "one by one": one_by_one,
     "simultaneous": simultaneous,
     "simultaneous with summary": with_summary,
-    "alone": alone,
+    "independent": independent,
 }
 
 
@@ -116,7 +116,7 @@ def run_in_parallel(flows: Sequence[DiscussionFlow]) -> Generator[Sequence[Ask],
 
 def visible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns that a persona sees one by one; in Algorithm 1 as printed, the first persona sees none."""
-    if settings.hearing == "everybody":
+    if settings.visible_contributions == "all":
         return list(turns)
     names = [other.name for other in settings.personas]
     position = names.index(persona.name)
@@ -141,7 +141,7 @@ def turns_in_history(settings: Settings, turn: Turn, turns: Sequence[Turn]) -> l
             summaries = [other for other in earlier if other.step == "summary" and other.round == turn.round - 1]
             is_replaced = turn.step == "talk" and summaries and not summaries[0].problem
             return summaries if is_replaced else of_earlier_rounds
-        case "alone":
+        case "independent":
             return []
 
 

@@ -1,18 +1,19 @@
 """ChatEval's settings: the personas, their communication strategy, and how the verdict is formed (arXiv:2308.07201)."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
-from core.frozen import Frozen
+from core.frozen import Frozen, accept_former_values
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
 from core.protocols.score_scales import is_numeric
 from core.trace import Spec
 
-Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "alone"]
+Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "independent"]
+VisibleContributions = Literal["all", "earlier speakers"]
 VerdictForm = Literal["scores", "vote", "rating"]
 
 ROLES = {
@@ -63,11 +64,11 @@ class Settings(Frozen):
     """What the personas state. "scores": a score from lowest to highest for each of two responses, averaged over the
     personas (Table 4). "vote": which of two responses is better, by majority. "rating": a score for one response on the
     criterion's own scale, averaged (Topical-Chat)."""
-    strategy: Strategy = "one by one"
+    strategy: Annotated[Strategy, accept_former_values({"alone": "independent"})] = "one by one"
     """The communication strategy. "one by one": each persona sees all earlier contributions (Algorithm 1).
     "simultaneous": all speak in parallel and see the earlier turns (Algorithm 2). "simultaneous with summary": the
-    same, with a summary by an additional model instead of the contributions (Algorithm 3). "alone": each persona is
-    asked once and sees no other: the paper's ensemble, and with one persona without a role its single-agent
+    same, with a summary by an additional model instead of the contributions (Algorithm 3). "independent": each persona
+    is asked once and sees no other: the paper's ensemble, and with one persona without a role its single-agent
     baseline."""
     turns: int = Field(default=2, ge=1, le=20)
     """T: how often each persona speaks. The paper finds no gain from more than two or three (Section 4.3)."""
@@ -83,9 +84,12 @@ class Settings(Frozen):
     """The worst score for each of two responses."""
     highest: int = Field(default=10, ge=1, le=100)
     """The best score for each of two responses."""
-    hearing: Literal["everybody", "speakers before"] = "everybody"
-    """Which contributions a persona sees one by one. "everybody": all earlier ones, as in the paper's text and
-    examples. "speakers before": Algorithm 1 as printed, where the first persona sees none, not even its own, and the
+    # The key was `hearing` before, with other values; settings files and stored runs that have them remain valid.
+    visible_contributions: Annotated[
+        VisibleContributions, accept_former_values({"everybody": "all", "speakers before": "earlier speakers"})
+    ] = Field(default="all", validation_alias=AliasChoices("visible_contributions", "hearing"))
+    """Which contributions a persona sees one by one. "all": all earlier ones, as in the paper's text and examples.
+    "earlier speakers": Algorithm 1 as printed, in which the first persona sees none, not even its own, and the
     others see only their own and those of the personas before them in speaking order."""
     summariser: Summariser | None = None
     """The model that summarises. Empty: the first persona's model."""
@@ -126,8 +130,8 @@ class Settings(Frozen):
 
     @property
     def rounds(self) -> int:
-        """The number of turns per persona; one where the personas see no other contribution."""
-        return 1 if self.strategy == "alone" else self.turns
+        """The number of turns per persona; 1 if the personas are independent."""
+        return 1 if self.strategy == "independent" else self.turns
 
     def is_scored(self, number: int) -> bool:
         """Return whether the personas state scores or votes in turn `number`, counted from 0."""

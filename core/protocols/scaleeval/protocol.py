@@ -75,7 +75,9 @@ def start_debate(item: Item, settings: Settings, rng: Random, templates: Templat
 
 def speaking_groups(debate: Debate) -> list[tuple[Judge, ...]]:
     """Return the judges of one discussion round, grouped by who is asked in parallel."""
-    return [debate.speakers] if debate.settings.speaking == "at once" else [(judge,) for judge in debate.speakers]
+    return (
+        [debate.speakers] if debate.settings.reply_order == "simultaneous" else [(judge,) for judge in debate.speakers]
+    )
 
 
 def ask_opinion(debate: Debate, judge: Judge) -> Ask:

@@ -1,15 +1,16 @@
 """ScaleEval's settings: the judges, the criterion, the rounds and the stopping rule (arXiv:2401.16788)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator
 
-from core.frozen import Frozen
+from core.frozen import Frozen, accept_former_values
 from core.items import Criterion
 from core.protocols import Judge, check_unique_names
 from core.protocols.prompt_parts import CriterionFormat
 
 Stopping = Literal["unanimity", "majority"]
+ReplyOrder = Literal["simultaneous", "sequential"]
 
 
 class Settings(Frozen):
@@ -31,9 +32,13 @@ class Settings(Frozen):
     stopping: Stopping = "unanimity"
     """When the debate ends with a verdict. "unanimity", as in the paper: all judges choose the same. "majority": more
     than half of the readable opinions are the same, and at least two."""
-    speaking: Literal["at once", "in turn"] = "at once"
-    """Which replies a judge sees in a discussion round. "at once": those of the round before (Eq. 6). "in turn": also
-    those of the judges before it in the same round, as in the released code; slower, since no two calls run at once."""
+    # The key was `speaking` before, with other values; settings files and stored runs that have them remain valid.
+    reply_order: Annotated[ReplyOrder, accept_former_values({"at once": "simultaneous", "in turn": "sequential"})] = (
+        Field(default="simultaneous", validation_alias=AliasChoices("reply_order", "speaking"))
+    )
+    """Which replies a judge sees in a discussion round. "simultaneous": those of the previous round (Eq. 6).
+    "sequential": also those of the judges before it in the same round, as in the released code; slower, since the calls
+    cannot run in parallel."""
     shuffle_responses: bool = True
     """Randomise for each item which response the judges read first, against position bias (Section 7)."""
     shuffle_speakers: bool = True

@@ -18,8 +18,10 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, OpinionPair, Pair
 from storage.studies import Study
 
-SELECTION_PARAMETERS = ("scenario", "cell", "move", "leaning", "item")
-"""The parameters of the address that hold the selection."""
+SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item")
+"""The URL parameters of the selection."""
+FORMER_PARAMETERS = {"change": "move", "bias": "leaning"}
+"""Their former names, which links may still have."""
 ALL_DIFFERENCES = "differ"
 """The value of `cell` for all items on which the judge and people differ."""
 BIAS_NAMES = {"shown_first": "the response shown first", "longer": "the longer response"}
@@ -57,8 +59,8 @@ def load_pairs(
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
     queries = [replace(query, criterion=criterion) for criterion in compared_criteria(_data, query)]
     pairs = [pair for one_criterion in queries for pair in disagreements.pairs(_data, one_criterion)]
-    moves = [move for one_criterion in queries for move in disagreements.opinion_pairs(_data, one_criterion)]
-    return pairs, moves
+    changes = [change for one_criterion in queries for change in disagreements.opinion_pairs(_data, one_criterion)]
+    return pairs, changes
 
 
 def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
@@ -72,11 +74,13 @@ def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
 
 
 def select(judge: str | None = None, **clicked: str) -> None:
-    """Select a judge and the items of a cell, move, leaning or scenario, in place of the last selection."""
+    """Select a judge and the items of a cell, change, bias or scenario; this replaces the former selection."""
     if judge is not None:
         st.session_state["judge"] = judge
     st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {name: clicked.get(name) for name in SELECTION_PARAMETERS}
+    st.session_state["clicked"] = {
+        name: clicked.get(name) for name in (*SELECTION_PARAMETERS, *FORMER_PARAMETERS.values())
+    }
 
 
 def clear_selection() -> None:
@@ -88,6 +92,11 @@ def select_in_scenario(**clicked: str) -> None:
     """Select items without leaving the selected scenario."""
     scenario = st.query_params.get("scenario")
     select(**({} if scenario is None else {"scenario": scenario}), **clicked)
+
+
+def _parameter(name: str) -> str | None:
+    """Return a URL parameter of the selection, also by its former name."""
+    return st.query_params.get(name) or st.query_params.get(FORMER_PARAMETERS[name])
 
 
 def draw_differences(view: AlignmentView) -> None:
@@ -120,7 +129,7 @@ def draw_differences(view: AlignmentView) -> None:
 def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
     """Draw the tables of values and of changed opinions, and the selected items."""
     data, study = view.data, view.study
-    pairs, moves = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
+    pairs, changes = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
     criteria = compared_criteria(data, query)
     # Pooled criteria share one scale, so any of them will do.
     scale = data.scales.get((query.kind, criteria[0])) if criteria else None
@@ -132,8 +141,8 @@ def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
         else:
             st.caption("Choose one criterion to see where this judge and annotators disagree.")
     with right if compared else left:
-        draw_changes(moves, query, scale)
-    draw_selected_items(study, query, pairs, moves, categorical=disagreements.is_categorical(pairs, scale))
+        draw_changes(changes, query, scale)
+    draw_selected_items(study, query, pairs, changes, categorical=disagreements.is_categorical(pairs, scale))
 
 
 def link_other_page(study: Study, kind: str) -> None:
@@ -229,17 +238,17 @@ def _select_point() -> None:
     select_in_scenario(**({} if item is None else {"cell": ALL_DIFFERENCES, "item": item}))
 
 
-def draw_changes(moves: Sequence[OpinionPair], query: JudgeQuery, scale: Scale | None) -> None:
+def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale | None) -> None:
     """Draw first against last opinions, and how many changed towards people's majority."""
-    if not moves or scale is None or not disagreements.is_categorical([move.pair for move in moves], scale):
+    if not changes or scale is None or not disagreements.is_categorical([change.pair for change in changes], scale):
         return
-    matrix = disagreements.count_matrix([move.cell for move in moves], scale, (NO_VERDICT, NO_VERDICT))
-    several_judges = len({move.judge for move in moves}) > 1
+    matrix = disagreements.count_matrix([change.cell for change in changes], scale, (NO_VERDICT, NO_VERDICT))
+    several_judges = len({change.judge for change in changes}) > 1
     names = name_axes(query, scale, "First opinion", "Last opinion")
-    title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(moves), 'opinion')}"
-    figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("move"))
-    charts.draw(figure, "moves", describe_matrix(title, matrix, names), lambda: _select_cell("moves", "move"))
-    counts = disagreements.count_changes(moves)
+    title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
+    figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=_parameter("change"))
+    charts.draw(figure, "changes", describe_matrix(title, matrix, names), lambda: _select_cell("changes", "change"))
+    counts = disagreements.count_changes(changes)
     with_majority = counts.changed - counts.unknown
     text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."
     if with_majority:
@@ -251,10 +260,10 @@ def draw_changes(moves: Sequence[OpinionPair], query: JudgeQuery, scale: Scale |
 
 
 def draw_selected_items(
-    study: Study, query: JudgeQuery, pairs: Sequence[Pair], moves: Sequence[OpinionPair], *, categorical: bool
+    study: Study, query: JudgeQuery, pairs: Sequence[Pair], changes: Sequence[OpinionPair], *, categorical: bool
 ) -> None:
     """Draw the selected items, or how to select."""
-    selection = _find_selected(query, pairs, moves, categorical)
+    selection = _find_selected(query, pairs, changes, categorical)
     if selection is None:
         st.caption("Click a judge, a cell or a point to list its items.")
         return
@@ -279,7 +288,7 @@ def draw_selected_items(
 
 
 def _find_selected(
-    query: JudgeQuery, pairs: Sequence[Pair], moves: Sequence[OpinionPair], categorical: bool
+    query: JudgeQuery, pairs: Sequence[Pair], changes: Sequence[OpinionPair], categorical: bool
 ) -> tuple[str, Drilldown] | None:
     """Return a description of the selection and its items; None without a selection."""
     parameters, viewer, judge = st.query_params, shell.current_annotator(), query.judge
@@ -292,13 +301,13 @@ def _find_selected(
         )
         description = difference if cell == ALL_DIFFERENCES else f"{judge}: {value_names[0]} · people: {value_names[1]}"
         return description, disagreements.drill_down(matches, judge, viewer)
-    if move := parameters.get("move"):
-        row, _, column = move.partition(" × ")
+    if change := _parameter("change"):
+        row, _, column = change.partition(" × ")
         value_names = [alignment_rows.value_name(query.kind, name) for name in (row, column)]
         return f"First {value_names[0]} · last {value_names[1]}", disagreements.drill_down_changes(
-            [pair for pair in moves if pair.cell == (row, column)], viewer
+            [pair for pair in changes if pair.cell == (row, column)], viewer
         )
-    bias = parameters.get("leaning")
+    bias = _parameter("bias")
     if bias in BIAS_NAMES:
         matches = [pair for pair in pairs if pair.chose("longer" if bias == "longer" else "shown_first")]
         return f"{judge} chose {BIAS_NAMES[bias]}", disagreements.drill_down(matches, judge, viewer)

@@ -18,10 +18,10 @@ STRATEGY_NAMES = {
     "one by one": "one by one: each reads all earlier contributions",
     "simultaneous": "simultaneous: each reads the earlier turns",
     "simultaneous with summary": "simultaneous, with a summariser",
-    "alone": "independent: no discussion (ensemble)",
+    "independent": "independent: no discussion (ensemble)",
 }
 SCORED_NAMES = {"last": "in the last turn", "every": "in every turn"}
-HEARING_NAMES = {"everybody": "all earlier contributions", "speakers before": "only personas before it in the order"}
+VISIBLE_NAMES = {"all": "all earlier contributions", "earlier speakers": "only personas before it in the order"}
 DEFAULT_PERSONAS = ("General Public", "Critic")
 
 
@@ -33,7 +33,7 @@ def render(form: SettingsForm) -> Draft:
         draft: Draft = {"outcome": form.setting("outcome", "Personas are asked for", OUTCOME_NAMES)}
         draft["criterion"] = form.criterion(required=draft["outcome"] == "rating")
         draft["strategy"] = form.setting("strategy", "Discussion", STRATEGY_NAMES)
-        if draft["strategy"] != "alone":
+        if draft["strategy"] != "independent":
             draft["turns"] = form.setting("turns", "Turns")
             draft["scored_turns"] = form.setting("scored_turns", "Asked for it", SCORED_NAMES)
         if draft["outcome"] != "rating":
@@ -51,7 +51,7 @@ def render(form: SettingsForm) -> Draft:
                 draft["lowest"] = form.setting("lowest", "Worst score")
                 draft["highest"] = form.setting("highest", "Best score")
             if draft["strategy"] == "one by one":
-                draft["hearing"] = form.setting("hearing", "A persona reads", HEARING_NAMES)
+                draft["visible_contributions"] = form.setting("visible_contributions", "A persona reads", VISIBLE_NAMES)
             draft["words"] = form.setting("words", "Maximum words in a contribution")
             draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:

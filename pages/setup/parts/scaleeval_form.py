@@ -29,8 +29,11 @@ def render(form: SettingsForm) -> Draft:
         left, right = st.columns(2, gap="large")
         with left:
             draft["format"] = form.setting("format", "Format of the criterion", FORMAT_NAMES)
-            speaking_names = {"at once": "the previous round", "in turn": "also earlier opinions of the same round"}
-            draft["speaking"] = form.setting("speaking", "A judge reads", speaking_names)
+            reply_order_names = {
+                "simultaneous": "the previous round",
+                "sequential": "also earlier opinions of the same round",
+            }
+            draft["reply_order"] = form.setting("reply_order", "A judge reads", reply_order_names)
             draft["words"] = form.setting("words", "Maximum words of an explanation")
             draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
             draft["shuffle_speakers"] = form.setting("shuffle_speakers", "Shuffle the order of the judges")

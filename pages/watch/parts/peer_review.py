@@ -60,7 +60,7 @@ def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[s
 def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
-        with st.container(key=f"fold-peer-{trace_id}-{seq}"):
+        with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
             st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))

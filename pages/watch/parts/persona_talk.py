@@ -167,7 +167,7 @@ def _reading(turn: Turn) -> str:
 
 def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> str:
     """Return what a persona had read before it answered; empty where all answer independently."""
-    if settings.strategy == "alone":
+    if settings.strategy == "independent":
         return ""
     if turn.round > 0 and not any(other.round < turn.round for other in earlier):
         return "what it had read was not recorded"

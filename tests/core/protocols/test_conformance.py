@@ -47,11 +47,13 @@ def single_judge_settings(settings: Callable[..., Any], **fields: Any) -> Any:
 EXAMPLES: dict[str, list[Example]] = {
     "scaleeval": [
         Example(debates.make_item(), debates.make_settings(), lambda ask: {"a": "1", "b": "2", "c": "0"}[ask.speaker]),
-        Example(debates.make_item(), debates.make_settings(speaking="in turn", shuffle_speakers=True), lambda ask: "2"),
+        Example(
+            debates.make_item(), debates.make_settings(reply_order="sequential", shuffle_speakers=True), lambda ask: "2"
+        ),
     ],
     "chateval": [
         Example(debates.make_item(), discussions.make_settings(both_orders=True, strategy=name), reply_of_discussion)
-        for name in ("one by one", "simultaneous", "simultaneous with summary", "alone")
+        for name in ("one by one", "simultaneous", "simultaneous with summary", "independent")
     ],
     "refer": [
         Example(reviews.make_item(), reviews.make_settings(samples=3), lambda ask: "Rating: 2"),

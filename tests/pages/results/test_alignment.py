@@ -220,9 +220,10 @@ def alignment_data() -> AlignmentData:
     return alignment.load_data(resources.engine(), study)
 
 
-def test_a_changed_opinion_in_the_address_lists_its_items() -> None:
+@pytest.mark.parametrize("parameter", ["change", "move"])
+def test_a_changed_opinion_in_the_address_lists_its_items(parameter: str) -> None:
     prepare_study(debate_records("111221", "112111"))
-    app = visit_page(judge="j0", move="1 × 2")
+    app = visit_page(**{"judge": "j0", parameter: "1 × 2"})
     assert "First Response 1 · last Response 2" in readable_text(app)
     assert list(app.dataframe[1].value["j0"]) == ["1 → 2"]
 
@@ -244,7 +245,7 @@ def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
 
 def test_unknown_values_in_the_address_list_no_items() -> None:
     prepare_study(debate_records("111222"))
-    app = visit_page(judge="nobody", cell="<b> × 7", leaning="other", statistic="no such")
+    app = visit_page(judge="nobody", cell="<b> × 7", bias="other", statistic="no such")
     assert not app.exception
     assert "Selected items: 0" in readable_text(app)
 

@@ -133,7 +133,7 @@ def test_a_vote_after_an_explanation_is_read(tmp_path: Path) -> None:
     )
     (trace,) = records_of(read(file), TraceRecord)
     assert completed_turns(trace.events)[0].reading == 2
-    assert Settings.model_validate(records_of(read(file), RunRecord)[0].settings).strategy == "alone"
+    assert Settings.model_validate(records_of(read(file), RunRecord)[0].settings).strategy == "independent"
 
 
 def test_in_a_folder_discussions_refer_to_its_questions(tmp_path: Path) -> None:

@@ -68,9 +68,11 @@ def test_the_prompts_with_a_summary() -> None:
 
 
 def test_the_prompts_of_the_ensemble_and_the_single_agent() -> None:
-    assert_golden("chateval/ensemble.txt", prompt(run_scripted(argued_reply, make_settings(strategy="alone")), "a", 0))
+    assert_golden(
+        "chateval/ensemble.txt", prompt(run_scripted(argued_reply, make_settings(strategy="independent")), "a", 0)
+    )
     (persona,) = make_settings("a").personas
-    single = make_settings(strategy="alone", personas=(persona.model_copy(update={"role": ""}),))
+    single = make_settings(strategy="independent", personas=(persona.model_copy(update={"role": ""}),))
     assert_golden("chateval/single.txt", prompt(run_scripted(argued_reply, single), "a", 0))
 
 

@@ -51,7 +51,9 @@ def test_algorithm_1_shows_all_earlier_turns() -> None:
 
 
 def test_algorithm_1_as_printed_hides_all_turns_from_the_first_persona() -> None:
-    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(hearing="speakers before"))) == {
+    assert visible_turns_by_ask(
+        run_scripted(marked_reply, make_settings(visible_contributions="earlier speakers"))
+    ) == {
         **{"a0": "", "b0": "a0", "c0": "a0 b0"},
         **{"a1": "", "b1": "a0 b0 a1", "c1": "a0 b0 c0 a1 b1"},
     }
@@ -76,17 +78,17 @@ def test_algorithm_3_replaces_the_history_by_a_summary() -> None:
 
 
 def test_an_ensemble_is_asked_once_without_a_history() -> None:
-    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(strategy="alone", turns=3))) == {
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(strategy="independent", turns=3))) == {
         "a0": "",
         "b0": "",
         "c0": "",
     }
 
 
-@pytest.mark.parametrize("hearing", ["everybody", "speakers before"])
-@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary", "alone"])
-def test_turns_in_history_are_those_in_the_prompt(strategy: str, hearing: str) -> None:
-    settings = make_settings(strategy=strategy, hearing=hearing, both_orders=True, turns=3)
+@pytest.mark.parametrize("visible", ["all", "earlier speakers"])
+@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary", "independent"])
+def test_turns_in_history_are_those_in_the_prompt(strategy: str, visible: str) -> None:
+    settings = make_settings(strategy=strategy, visible_contributions=visible, both_orders=True, turns=3)
     trace = run_scripted(marked_reply, settings)
     for ask, turn in zip(trace.asked, trace.turns, strict=True):
         history = turns_in_history(settings, turn, trace.turns)
@@ -98,7 +100,7 @@ def test_one_by_one_asks_singly_and_a_simultaneous_turn_in_parallel() -> None:
     assert ask_rounds(make_settings("ab")) == ["a0", "b0", "a1", "b1"]
     assert ask_rounds(make_settings("ab", strategy="simultaneous")) == ["a0 b0", "a1 b1"]
     assert ask_rounds(make_settings("ab", strategy="simultaneous with summary")) == ["a0 b0", "summariser0", "a1 b1"]
-    assert ask_rounds(make_settings("ab", strategy="alone")) == ["a0 b0"]
+    assert ask_rounds(make_settings("ab", strategy="independent")) == ["a0 b0"]
 
 
 def test_discussions_in_both_orders_are_parallel_and_independent() -> None:
@@ -420,7 +422,7 @@ def test_resuming_asks_only_for_what_is_missing(strategy: str) -> None:
         ({}, 6),
         ({"both_orders": True}, 12),
         ({"strategy": "simultaneous with summary", "turns": 3}, 11),
-        ({"strategy": "alone"}, 3),
+        ({"strategy": "independent"}, 3),
         ({"outcome": "vote"}, 6),
     ],
 )

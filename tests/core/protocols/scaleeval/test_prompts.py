@@ -35,7 +35,8 @@ def test_a_reply_in_the_second_discussion() -> None:
 
 def test_a_reply_in_turn() -> None:
     assert_golden(
-        "scaleeval/reply_in_turn.txt", prompt(run_scripted(argued_reply, make_settings(speaking="in turn")), "c", 1)
+        "scaleeval/reply_in_turn.txt",
+        prompt(run_scripted(argued_reply, make_settings(reply_order="sequential")), "c", 1),
     )
 
 

@@ -124,7 +124,7 @@ def test_at_once_each_judge_sees_the_round_before() -> None:
 
 
 def test_in_turn_each_judge_also_sees_earlier_replies_of_the_round() -> None:
-    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(speaking="in turn"))) == {
+    assert visible_turns_by_ask(run_scripted(marked_reply, make_settings(reply_order="sequential"))) == {
         **{"a0": "", "b0": "", "c0": ""},
         **{"a1": "a0 b0 c0", "b1": "a0 a1 b0 c0", "c1": "a0 a1 b0 b1 c0"},
         **{"a2": "a1 b1 c1", "b2": "a1 a2 b1 c1", "c2": "a1 a2 b1 b2 c1"},
