@@ -1,6 +1,7 @@
 """Rows of events and opinions. A prompt has its own column, because a list of turns is read without it."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func, select
@@ -9,6 +10,7 @@ from sqlmodel import col
 
 from core.labels import Opinion, Target
 from core.trace import EVENT_ADAPTER, Event, ReplyExtracted, ReplyUnreadable, TurnCompleted
+from storage.fingerprints import to_utc
 from storage.json_columns import sanitize
 from storage.tables import EventRow, now
 
@@ -35,8 +37,8 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
     }
 
 
-def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, Any]:
-    """Return the columns of an event, with the prompt apart from the body."""
+def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:
+    """Return the columns of an event, with the prompt apart from the body; without a time it is of now."""
     body = sanitize(event.model_dump(mode="json"))
     text, usage = "", {}
     if isinstance(event, EventWithTurn):
@@ -52,7 +54,7 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int) -> dict[str, A
         "completion_tokens": usage.get("completion_tokens"),
         "seconds": usage.get("seconds"),
         "dollars": usage.get("dollars"),
-        "at": now(),
+        "at": to_utc(at) or now(),
     }
 
 

@@ -1,12 +1,16 @@
 """Versions of a study's guidelines, and which one an annotator has read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
+from core.formats.records import GuidelinesRecord
 from storage.database import insert_missing, upsert
+from storage.fingerprints import to_utc
 from storage.tables import GuidelinesReadRow, GuidelinesRow, now
 
 
@@ -24,6 +28,29 @@ def add_version(session: Session, study_id: int, text: str) -> None:
     if text != newest.text:
         row = {"study_id": study_id, "version": newest.version + 1, "text": text, "at": now()}
         insert_missing(session, GuidelinesRow, [row])
+
+
+def add_imported(session: Session, study_id: int, versions: Sequence[GuidelinesRecord]) -> None:
+    """Add the versions of a file that the study does not have; the study must be locked.
+
+    Raises TiebreakError where the study has another text under the same version.
+    """
+    query = select(col(GuidelinesRow.version), col(GuidelinesRow.text)).where(col(GuidelinesRow.study_id) == study_id)
+    stored = dict(session.execute(query).all())
+    for record in versions:
+        if stored.setdefault(record.version, record.text) != record.text:
+            raise TiebreakError(f"Version {record.version} of the guidelines has another text in this study.")
+    rows = [
+        {"study_id": study_id, "version": one.version, "text": one.text, "at": to_utc(one.at) or now()}
+        for one in versions
+    ]
+    insert_missing(session, GuidelinesRow, rows)
+
+
+def of_study(session: Session, study_id: int) -> list[GuidelinesRecord]:
+    """Return every version, oldest first."""
+    query = select(GuidelinesRow).where(col(GuidelinesRow.study_id) == study_id).order_by(col(GuidelinesRow.version))
+    return [GuidelinesRecord(version=row.version, text=row.text, at=row.at) for row in session.scalars(query)]
 
 
 def current(session: Session, study_id: int) -> Guidelines:

@@ -250,7 +250,7 @@ def _annotator_names(session: Session) -> dict[int, str]:
 def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
     """Return whether the annotator's next label is not blind.
 
-    Views are not imported, so an earlier label that was not blind has the same effect.
+    Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
     """
     views = select(col(OpinionViewRow.id)).where(
         col(OpinionViewRow.target_id) == target_id, col(OpinionViewRow.annotator_id) == annotator_id

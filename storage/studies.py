@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, StudyRules
+from core.formats.records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.protocols import registry
 from storage.database import insert_missing
-from storage.guidelines import add_version
+from storage.guidelines import add_imported, add_version
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
 MAX_NAME_LENGTH = 120
@@ -66,8 +66,13 @@ def create(session: Session, name: str, record: StudyRecord | None = None) -> St
     return get_or_create(session, name, record)
 
 
-def get_or_create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
-    """Return the study called `name`, locked (see `lock`); a new one is created from `record`."""
+def get_or_create(
+    session: Session, name: str, record: StudyRecord | None = None, versions: Sequence[GuidelinesRecord] = ()
+) -> Study:
+    """Return the study called `name`, locked (see `lock`); a new one is created from `record`.
+
+    `versions` of its guidelines are added; those in effect stay in effect.
+    """
     name, record = normalize_name(name), record or StudyRecord()
     row = {
         "name": name,
@@ -83,6 +88,7 @@ def get_or_create(session: Session, name: str, record: StudyRecord | None = None
         insert_missing(session, StudyRow, [row])
     study = get(session, name)
     lock(session, study.id)
+    add_imported(session, study.id, versions)
     add_version(session, study.id, study.guidelines)
     return study
 

@@ -7,7 +7,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -17,6 +17,7 @@ from core.items import Criterion, Item
 from core.labels import Adjudication, Kind, Label, Scale, Target
 from core.trace import Event
 
+RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
 ADJUDICATION_REASONS = ("Guidelines", "Factual error", "Overlooked detail", "Ambiguous item", "Discussion")
 
 
@@ -63,6 +64,22 @@ class StudyRecord(Frozen):
     """Whether this is a built-in sample, written for the tour rather than collected."""
 
 
+class GuidelinesRecord(Frozen):
+    """One version of the study's guidelines, which labels refer to."""
+
+    type: Literal["guidelines"] = "guidelines"
+    version: int = Field(ge=1)
+    text: str
+    at: datetime | None = None
+
+
+class AnnotatorRecord(Frozen):
+    """Somebody who took part in the study, with or without labels."""
+
+    type: Literal["annotator"] = "annotator"
+    name: str
+
+
 class CriterionRecord(Frozen):
     """A criterion."""
 
@@ -86,8 +103,19 @@ class ItemRecord(Frozen):
     item: Item
 
 
+class TargetRecord(Frozen):
+    """A target whose overlap differs from the study's, or that nothing else in the file refers to."""
+
+    type: Literal["target"] = "target"
+    target: Target
+    overlap: int | None = Field(default=None, ge=0)
+
+
 class RunRecord(Frozen):
-    """One protocol with one settings over many items."""
+    """One protocol with one settings over many items.
+
+    Fields that were added later are serialised only where they differ from the default.
+    """
 
     type: Literal["run"] = "run"
     name: str
@@ -98,9 +126,17 @@ class RunRecord(Frozen):
     """The text of each template as it was used."""
     seed: int = 0
     extractor: dict[str, Any] | None = Field(default=None, exclude_if=lambda extractor: extractor is None)
-    """The model that was asked about unreadable replies; serialised only where there is one."""
+    """The model that was asked about unreadable replies."""
     source: Literal["live", "imported", "sample"] = "imported"
     created_at: datetime | None = None
+    ended_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
+    state: RunState = Field(default="finished", exclude_if=lambda state: state == "finished")
+    problem: str = Field(default="", exclude_if=lambda problem: not problem)
+    """Why it stopped."""
+    ceiling: float | None = Field(default=None, exclude_if=lambda ceiling: ceiling is None)
+    """Dollars at which it stopped."""
+    parallel: int = Field(default=8, ge=1, exclude_if=lambda parallel: parallel == 8)
+    """Concurrent calls to one model."""
 
 
 class TraceRecord(Frozen):
@@ -110,6 +146,8 @@ class TraceRecord(Frozen):
     run: str
     item: str
     events: tuple[Event, ...]
+    times: tuple[datetime, ...] = Field(default=(), exclude_if=lambda times: not times)
+    """When each event was stored; empty where it is not known."""
 
 
 class LabelRecord(Frozen):
@@ -131,6 +169,38 @@ class MarkRecord(Frozen):
     at: datetime | None = None
 
 
+class ReplyRecord(Frozen):
+    """A reply in the inbox to an annotator's flag or note on a target, oldest first."""
+
+    type: Literal["reply"] = "reply"
+    target: Target
+    annotator: str
+    """Who flagged or noted."""
+    author: str
+    """Who replied."""
+    text: str = ""
+    closed: bool = False
+    at: datetime | None = None
+
+
+class ViewRecord(Frozen):
+    """An annotator saw opinions or others' labels of a target: later labels are not blind."""
+
+    type: Literal["view"] = "view"
+    target: Target
+    annotator: str
+    at: datetime | None = None
+
+
+class GuidelinesReadRecord(Frozen):
+    """The newest version of the guidelines that an annotator has read."""
+
+    type: Literal["guidelines_read"] = "guidelines_read"
+    annotator: str
+    version: int = Field(ge=0)
+    at: datetime | None = None
+
+
 class AdjudicationRecord(Frozen):
     """One adjudication. In files its type and field are called "ruling"."""
 
@@ -146,18 +216,25 @@ class AiuEditRecord(Frozen):
     edit: Edit
 
 
-Record = Annotated[
+AnyRecord = (
     StudyRecord
+    | GuidelinesRecord
+    | AnnotatorRecord
     | CriterionRecord
     | ScaleRecord
     | ItemRecord
+    | TargetRecord
     | RunRecord
     | TraceRecord
     | LabelRecord
     | MarkRecord
+    | ReplyRecord
     | AdjudicationRecord
-    | AiuEditRecord,
-    Field(discriminator="type"),
-]
+    | AiuEditRecord
+    | ViewRecord
+    | GuidelinesReadRecord
+)
+Record = Annotated[AnyRecord, Field(discriminator="type")]
+RECORD_TYPES = get_args(AnyRecord)
 RECORD_ADAPTER: TypeAdapter[Any] = TypeAdapter(Record)
 Records = Iterator[Record]

@@ -10,14 +10,15 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from core.errors import FileFormatError
-from core.formats.records import RECORD_ADAPTER, Record, Records
+from core.formats.records import RECORD_ADAPTER, RECORD_TYPES, Record, Records
 from core.formats.text import read_head, read_lines
 from core.formats.validation_errors import to_file_refused
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 """Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
 check of every value would double the time of an import."""
-FIRST_RECORD = re.compile(r'\{\s*"type"\s*:\s*"(study|criterion|scale|item|run|trace|label|mark|ruling|aiu_edit)"')
+TYPES = sorted(type.model_fields["type"].default for type in RECORD_TYPES)
+FIRST_RECORD = re.compile(r'\{\s*"type"\s*:\s*"(' + "|".join(TYPES) + ')"')
 
 
 def recognises(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """The export of a study as records, which can be imported into another database and are equal there.
 
-Leases, drafts and views are not exported: they concern work in progress. A run that was executed here is "imported"
-elsewhere, and is not resumed there.
+Leases, drafts, undo stacks and what visitors without a name saw are not exported: they concern work in progress on this
+server. A run that was executed here is "imported" elsewhere, and is not resumed there.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Item
-from storage import aius, labels, studies
+from storage import aius, guidelines, labels, studies
 from storage.database import reading
 from storage.events import parse_event
 from storage.studies import Study
@@ -33,14 +33,19 @@ from storage.tables import (
     AiuEditRow,
     CriterionRow,
     EventRow,
+    GuidelinesReadRow,
+    GuidelinesRow,
     ItemRow,
     LabelRow,
     MarkRow,
+    OpinionViewRow,
+    ReplyRow,
     RunRow,
     ScaleRow,
     TargetRow,
     TraceRow,
 )
+from storage.transfer import participation
 
 CHUNK = 2_000
 """Rows fetched at once: the records of a large study are streamed."""
@@ -56,25 +61,33 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
             prompts=study.prompts,
             sample=study.sample,
         )
+        yield from guidelines.of_study(session, study.id)
         for criterion in studies.criteria(session, study.id):
             yield CriterionRecord(criterion=criterion)
         for (kind, name), scale in sorted(studies.scales(session, study.id).items(), key=lambda pair: pair[0]):
             yield ScaleRecord(kind=kind, criterion=name, scale=scale)
+        yield from participation.annotator_records(session, study)
         yield from _items(session, study.id)
+        yield from participation.target_records(session, study.id)
         yield from _runs(session, study.id)
         yield from _traces(session, study.id)
         for label in labels.of_study(session, study.id):
             yield LabelRecord(label=label)
         yield from labels.marks(session, study.id)
+        yield from participation.reply_records(session, study.id)
         for adjudication in labels.adjudications(session, study.id):
             yield AdjudicationRecord(ruling=adjudication)
         yield from aius.records(session, study.id)
+        yield from participation.view_records(session, study.id)
+        yield from participation.guidelines_read_records(session, study.id)
 
 
 def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
-    by_study = (CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow)
-    by_target = (MarkRow, AdjudicationRow)
+    by_study = (
+        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow, GuidelinesReadRow
+    )  # fmt: skip
+    by_target = (MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow)
     with reading(engine) as session:
         counts = [select(func.count()).where(col(table.study_id) == study.id) for table in by_study]
         counts += [
@@ -84,7 +97,8 @@ def count_records(engine: Engine, study: Study) -> int:
             .where(col(TargetRow.study_id) == study.id)
             for table in by_target
         ]
-        return 1 + sum(session.scalars(count).one() for count in counts)
+        others = len(participation.annotator_names(session, study)) + participation.count_targets(session, study.id)
+        return 1 + others + sum(session.scalars(count).one() for count in counts)
 
 
 def _items(session: Session, study_id: int) -> Iterator[Record]:
@@ -109,6 +123,7 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
             col(ItemRow.key),
             cast(col(EventRow.body), Text),
             col(EventRow.prompt),
+            col(EventRow.at),
         )
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
@@ -118,5 +133,6 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
         .execution_options(yield_per=CHUNK)
     )
     for (_, run, item), rows in groupby(session.execute(query), key=lambda row: tuple(row[:3])):
-        events = tuple(parse_event(body, prompt) for *_, body, prompt in rows if body is not None)
-        yield TraceRecord(run=run, item=item, events=events)
+        stored = [(parse_event(body, prompt), at) for *_, body, prompt, at in rows if body is not None]
+        events, times = zip(*stored, strict=True) if stored else ((), ())
+        yield TraceRecord(run=run, item=item, events=events, times=times)

@@ -20,15 +20,21 @@ from core.errors import TiebreakError
 from core.formats.records import (
     AdjudicationRecord,
     AiuEditRecord,
+    AnnotatorRecord,
     CriterionRecord,
+    GuidelinesReadRecord,
+    GuidelinesRecord,
     ItemRecord,
     LabelRecord,
     MarkRecord,
     Record,
+    ReplyRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
+    TargetRecord,
     TraceRecord,
+    ViewRecord,
 )
 from core.items import Item
 from core.labels import Label, Target
@@ -36,7 +42,7 @@ from storage import aius, annotators, items, studies, targets
 from storage.database import batches, insert_all, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
-from storage.transfer import recorded_runs
+from storage.transfer import participation, recorded_runs
 
 RecordType = TypeVar("RecordType")
 BATCH = 10_000
@@ -57,6 +63,7 @@ class ImportCounts:
     rulings: int = 0
     """Adjudications, under the name of their records."""
     edits: int = 0
+    replies: int = 0
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
@@ -78,7 +85,9 @@ def import_records(
         study_records = sorted_records.of(StudyRecord)
         try:
             with writing(engine) as session:
-                study_id = studies.get_or_create(session, study, study_records[-1] if study_records else None).id
+                study_record = study_records[-1] if study_records else None
+                versions = sorted_records.of(GuidelinesRecord)
+                study_id = studies.get_or_create(session, study, study_record, versions).id
                 return _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
@@ -143,6 +152,7 @@ class _Import:
             marks=self.insert_new(MarkRow, self.mark_rows()),
             rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
             edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
+            replies=self.import_participation(),
         )
 
     def import_declarations(self) -> None:
@@ -179,10 +189,15 @@ class _Import:
         rated = [(label.target, label.annotator) for label in self.records.of(Label)]
         rated += [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
         rated += [(one.ruling.target, one.ruling.adjudicator) for one in self.records.of(AdjudicationRecord)]
-        wanted = {target for target, _ in rated}
+        rated += [(view.target, view.annotator) for view in self.records.of(ViewRecord)]
+        replies = self.records.of(ReplyRecord)
+        rated += [(reply.target, name) for reply in replies for name in (reply.annotator, reply.author)]
+        wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
         wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
         self.target_ids = targets.get_or_create_ids(self.session, self.study_id, wanted) if wanted else {}
-        self.annotator_ids = annotators.get_or_create_ids(self.session, {name for _, name in rated})
+        names = {name for _, name in rated} | {record.name for record in self.records.of(AnnotatorRecord)}
+        names |= {record.annotator for record in self.records.of(GuidelinesReadRecord)}
+        self.annotator_ids = annotators.get_or_create_ids(self.session, names)
 
     def import_labels(self) -> int:
         """Add the new ones of the labels, and return their number."""
@@ -198,6 +213,14 @@ class _Import:
             insert_all(self.session, LabelRow, batch)
             self.advance(len(batch))
         return len(new)
+
+    def import_participation(self) -> int:
+        """Add what annotators saw and read, the overlaps of targets and the replies; return the number of replies."""
+        added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
+        added.set_overlaps(self.records.of(TargetRecord))
+        added.add_views(self.records.of(ViewRecord))
+        added.add_guidelines_read(self.records.of(GuidelinesReadRecord))
+        return added.add_replies(self.records.of(ReplyRecord))
 
     def mark_rows(self) -> Iterator[Row]:
         """Yield the file's skips, flags and notes as rows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from sqlalchemy import func, select
@@ -23,6 +24,7 @@ from storage.unread import Owner
 
 BATCH = 500
 """Traces inserted at once."""
+UNFINISHED = "It was not finished when it was exported."
 TraceKey = tuple[int, int]
 """The ids of a run and of an item."""
 
@@ -90,9 +92,9 @@ class _NewTrace:
 
 def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
     rows = [
-        event_row(event, trace.id, trace.run_id, seq)
+        event_row(event, trace.id, trace.run_id, seq, at)
         for trace in traces
-        for seq, event in enumerate(trace.record.events)
+        for seq, (event, at) in enumerate(zip_longest(trace.record.events, trace.record.times))
     ]
     insert_all(session, EventRow, rows)
     unread.insert(
@@ -133,6 +135,10 @@ def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord])
     item_ids = items.find_ids(session, study_id, {record.item for record in records})
     new: dict[TraceKey, TraceRecord] = {}
     for record in records:
+        if record.times and len(record.times) != len(record.events):
+            raise TiebreakError(
+                f"The trace of item {record.item!r} in run {record.run!r} has not one time for each event."
+            )
         key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"))
         if len(record.events) > stored.get(key, len(record.events)):
             raise TiebreakError(
@@ -167,7 +173,11 @@ def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
 
 
 def _run_row(study_id: int, record: RunRecord) -> RunRow:
-    """Return the row of an imported run. It is never resumed: its settings may name another machine's servers."""
+    """Return the row of an imported run.
+
+    It is never resumed: its settings may name another machine's servers. One that was being executed is stopped.
+    """
+    unfinished = record.state in ("requested", "cancelling")
     return RunRow(
         study_id=study_id,
         name=record.name,
@@ -178,8 +188,12 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
         seed=record.seed,
         extractor=record.extractor,
         source="imported" if record.source == "live" else record.source,
-        state="finished",
+        state="stopped" if unfinished else record.state,
+        problem=record.problem or (UNFINISHED if unfinished else ""),
+        ceiling=record.ceiling,
+        parallel=record.parallel,
         created_at=to_utc(record.created_at) or now(),
+        ended_at=to_utc(record.ended_at),
     )
 
 

@@ -6,15 +6,21 @@ from hypothesis import strategies as st
 
 from core.formats.records import (
     AdjudicationRecord,
+    AnnotatorRecord,
     CriterionRecord,
+    GuidelinesReadRecord,
+    GuidelinesRecord,
     ItemRecord,
     LabelRecord,
     MarkRecord,
+    ReplyRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
     StudyRules,
+    TargetRecord,
     TraceRecord,
+    ViewRecord,
 )
 from core.items import Criterion, Item, Response
 from core.labels import Adjudication, Kind, Label, Opinion, Scale, Target
@@ -158,7 +164,17 @@ records = st.one_of(
         seed=st.integers(),
         source=st.sampled_from(["live", "imported", "sample"]),
         created_at=times,
+        ended_at=times,
+        state=st.sampled_from(["requested", "cancelled", "stopped", "finished"]),
+        ceiling=st.none() | floats,
+        parallel=st.integers(1, 20),
     ),
+    st.builds(GuidelinesRecord, version=st.integers(1), text=texts, at=times),
+    st.builds(AnnotatorRecord, name=texts),
+    st.builds(TargetRecord, target=targets, overlap=st.none() | st.integers(0)),
+    st.builds(ReplyRecord, target=targets, annotator=texts, author=texts, text=texts, closed=st.booleans(), at=times),
+    st.builds(ViewRecord, target=targets, annotator=texts, at=times),
+    st.builds(GuidelinesReadRecord, annotator=texts, version=st.integers(0), at=times),
     st.builds(TraceRecord, run=texts, item=texts, events=tuples(events)),
     st.builds(LabelRecord, label=labels),
     st.builds(

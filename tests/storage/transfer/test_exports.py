@@ -14,6 +14,7 @@ from storage.fingerprints import to_utc
 from storage.labelling import queue
 from storage.traces import NewEvent
 from storage.transfer import exports, imports
+from storage.transfer.recorded_runs import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
 from tests.storage.shared import a_turn, a_verdict
@@ -35,7 +36,10 @@ def write_and_read(records, folder):
 
 def test_exported_records_equal_the_imported_ones(engine):
     imports.import_records(engine, "s", one_of_each_type())
-    assert lines(export(engine, "s")) == lines(one_of_each_type())
+    exported = [record for record in export(engine, "s") if record.type not in ("guidelines", "annotator")]
+    times = [{"times": ()} if record.type == "trace" else {} for record in exported]
+    without_times = [record.model_copy(update=update) for record, update in zip(exported, times, strict=True)]
+    assert lines(without_times) == lines(one_of_each_type())
 
 
 def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
@@ -59,9 +63,8 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
     exported = write_and_read(export(engine, "s"), tmp_path)
     imports.import_records(engine, "t", exported)
     imported = export(engine, "t")
-    expected = [
-        record.model_copy(update={"source": "imported"}) if record.type == "run" else record for record in exported
-    ]
+    stopped = {"source": "imported", "state": "stopped", "problem": UNFINISHED}
+    expected = [record.model_copy(update=stopped) if record.type == "run" else record for record in exported]
     assert lines(imported) == lines(expected)
     assert [label.blind for label in (r.label for r in imported if isinstance(r, LabelRecord))][3] is False
     assert [len(record.events) for record in imported if isinstance(record, TraceRecord)] == [3, 1, 0]
@@ -122,7 +125,8 @@ def test_labels_and_adjudications_are_imported_unchanged_and_recognised(shared_e
     assert imports.import_records(shared_engine, source, records) == imports.ImportCounts()
     imports.import_records(shared_engine, copy, exported)
     assert lines(export(shared_engine, copy)) == lines(exported)
-    assert sorted(lines(exported[3:])) == sorted(lines(in_utc(record) for record in records))
+    people = [record for record in exported if record.type in ("label", "ruling")]
+    assert sorted(lines(people)) == sorted(lines(in_utc(record) for record in records))
 
 
 def test_an_empty_study_is_exported_as_its_study_record(engine):

@@ -1,0 +1,210 @@
+"""Records of how annotators took part: who they are, what they saw and read, replies to them, overlaps of targets."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Select, and_, exists, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from core.formats.records import (
+    AnnotatorRecord,
+    GuidelinesReadRecord,
+    ReplyRecord,
+    TargetRecord,
+    ViewRecord,
+)
+from core.labels import Target
+from storage import targets
+from storage.database import insert_all, insert_missing
+from storage.fingerprints import to_utc
+from storage.json_columns import sanitize
+from storage.studies import Study
+from storage.tables import (
+    ActionRow,
+    AdjudicationRow,
+    AiuEditRow,
+    AnnotatorRow,
+    DraftRow,
+    GuidelinesReadRow,
+    ItemRow,
+    LabelRow,
+    LeaseRow,
+    MarkRow,
+    OpinionRow,
+    OpinionViewRow,
+    ReplyRow,
+    TargetRow,
+    UndoEntryRow,
+    UnreadReplyRow,
+    now,
+)
+
+CHUNK = 2_000
+"""Rows fetched at once."""
+PERSON = "person: "
+OF_STUDY = (LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow)
+OF_TARGET = (OpinionViewRow, LeaseRow, DraftRow, MarkRow, ReplyRow, AdjudicationRow)
+REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow)
+"""Tables whose records name their target."""
+
+
+def annotator_names(session: Session, study: Study) -> list[str]:
+    """Return the names of everybody who took part in a study or is assigned to it, sorted."""
+    ids = [select(col(table.annotator_id)).where(col(table.study_id) == study.id) for table in OF_STUDY]
+    ids += [_of_targets(study.id, col(table.annotator_id), table) for table in OF_TARGET]
+    ids.append(_of_targets(study.id, col(ReplyRow.author_id), ReplyRow))
+    names = set(session.scalars(select(col(AnnotatorRow.name)).where(or_(*(col(AnnotatorRow.id).in_(q) for q in ids)))))
+    read_by = select(col(UnreadReplyRow.read_by)).where(
+        col(UnreadReplyRow.study_id) == study.id, col(UnreadReplyRow.read_by).startswith(PERSON)
+    )
+    names |= {name.removeprefix(PERSON) for name in session.scalars(read_by.distinct())}
+    names |= {*study.rules.annotators, *(name for group in study.rules.groups.values() for name in group)}
+    return sorted(names)
+
+
+def _of_targets(study_id: int, column: Any, table: Any) -> Select[Any]:
+    joined = select(column).join(TargetRow, col(TargetRow.id) == col(table.target_id))
+    return joined.where(col(TargetRow.study_id) == study_id)
+
+
+def annotator_records(session: Session, study: Study) -> Iterator[AnnotatorRecord]:
+    """Yield everybody who took part in a study or is assigned to it."""
+    for name in annotator_names(session, study):
+        yield AnnotatorRecord(name=name)
+
+
+def target_records(session: Session, study_id: int) -> Iterator[TargetRecord]:
+    """Yield the targets with an overlap of their own, and those that no other record refers to."""
+    query = (
+        select(*_TARGET, col(TargetRow.overlap))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(_is_exported(study_id))
+        .order_by(col(TargetRow.id))
+        .execution_options(yield_per=CHUNK)
+    )
+    for *columns, overlap in session.execute(query):
+        yield TargetRecord(target=targets.from_columns(*columns), overlap=overlap)
+
+
+def count_targets(session: Session, study_id: int) -> int:
+    """Return the number of records that `target_records` yields."""
+    return session.scalars(select(func.count()).select_from(TargetRow).where(_is_exported(study_id))).one()
+
+
+def _is_exported(study_id: int) -> Any:
+    unused = [~exists().where(col(table.target_id) == col(TargetRow.id)) for table in REFERRING]
+    return and_(col(TargetRow.study_id) == study_id, or_(col(TargetRow.overlap).is_not(None), and_(*unused)))
+
+
+def reply_records(session: Session, study_id: int) -> Iterator[ReplyRecord]:
+    """Yield the replies in the inbox, oldest first."""
+    author = aliased(AnnotatorRow)
+    query = _with_annotator(ReplyRow, study_id, ReplyRow, col(author.name))
+    query = query.join(author, col(author.id) == col(ReplyRow.author_id)).order_by(col(ReplyRow.id))
+    for *columns, name, row, author_name in session.execute(query):
+        target = targets.from_columns(*columns)
+        yield ReplyRecord(
+            target=target, annotator=name, author=author_name, text=row.text, closed=row.closed, at=row.at
+        )
+
+
+def view_records(session: Session, study_id: int) -> Iterator[ViewRecord]:
+    """Yield what each annotator has seen, oldest first."""
+    query = _with_annotator(OpinionViewRow, study_id, col(OpinionViewRow.at)).order_by(col(OpinionViewRow.id))
+    for *columns, name, at in session.execute(query.execution_options(yield_per=CHUNK)):
+        yield ViewRecord(target=targets.from_columns(*columns), annotator=name, at=at)
+
+
+def guidelines_read_records(session: Session, study_id: int) -> Iterator[GuidelinesReadRecord]:
+    """Yield the version of the guidelines that each annotator has read."""
+    query = (
+        select(col(AnnotatorRow.name), GuidelinesReadRow)
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(GuidelinesReadRow.annotator_id))
+        .where(col(GuidelinesReadRow.study_id) == study_id)
+        .order_by(col(GuidelinesReadRow.id))
+    )
+    for name, row in session.execute(query):
+        yield GuidelinesReadRecord(annotator=name, version=row.version, at=row.at)
+
+
+_TARGET = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+
+
+def _with_annotator(table: Any, study_id: int, *columns: Any) -> Select[Any]:
+    """Select target, annotator's name and columns of the rows of a table with targets and annotators."""
+    return (
+        select(*_TARGET, col(AnnotatorRow.name), *columns)
+        .select_from(table)
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
+        .where(col(TargetRow.study_id) == study_id)
+    )
+
+
+class Importer:
+    """Adds the records of a file to a study whose targets and annotators have ids."""
+
+    def __init__(
+        self, session: Session, study_id: int, target_ids: Mapping[Target, int], annotator_ids: Mapping[str, int]
+    ) -> None:
+        self.session, self.study_id = session, study_id
+        self.target_ids, self.annotator_ids = target_ids, annotator_ids
+
+    def set_overlaps(self, records: Sequence[TargetRecord]) -> None:
+        """Set the overlaps of targets that have none of their own."""
+        wanted = [(self.target_ids[one.target], one.overlap) for one in records if one.overlap is not None]
+        for target_id, overlap in wanted:
+            unset = update(TargetRow).where(col(TargetRow.id) == target_id, col(TargetRow.overlap).is_(None))
+            self.session.execute(unset.values(overlap=overlap))
+
+    def add_views(self, records: Sequence[ViewRecord]) -> None:
+        """Add what annotators saw."""
+        rows = [
+            {
+                "target_id": self.target_ids[record.target],
+                "annotator_id": self.annotator_ids[record.annotator],
+                "at": to_utc(record.at) or now(),
+            }
+            for record in records
+        ]
+        insert_missing(self.session, OpinionViewRow, rows)
+
+    def add_guidelines_read(self, records: Sequence[GuidelinesReadRecord]) -> None:
+        """Add who read which version, for annotators of whom the study knows none."""
+        rows = [
+            {
+                "study_id": self.study_id,
+                "annotator_id": self.annotator_ids[record.annotator],
+                "version": record.version,
+                "at": to_utc(record.at) or now(),
+            }
+            for record in records
+        ]
+        insert_missing(self.session, GuidelinesReadRow, rows)
+
+    def add_replies(self, records: Sequence[ReplyRecord]) -> int:
+        """Add the replies that the study does not have, and return their number."""
+        if not records:
+            return 0
+        query = _of_targets(self.study_id, ReplyRow, ReplyRow)
+        known = {self._key(row.model_dump()) for row in self.session.scalars(query)}
+        rows = [self._reply_row(record) for record in records]
+        new = {key: row for row in rows if (key := self._key(row)) not in known}
+        insert_all(self.session, ReplyRow, list(new.values()))
+        return len(new)
+
+    def _reply_row(self, record: ReplyRecord) -> dict[str, Any]:
+        return {
+            "target_id": self.target_ids[record.target],
+            "annotator_id": self.annotator_ids[record.annotator],
+            "author_id": self.annotator_ids[record.author],
+            "text": sanitize(record.text),
+            "closed": record.closed,
+            "at": to_utc(record.at) or now(),
+        }
+
+    @staticmethod
+    def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("target_id", "annotator_id", "author_id", "text", "closed", "at"))
