@@ -171,6 +171,15 @@ def judges_gold(target: Target, verdicts: Sequence[Value]) -> Gold:
     )
 
 
+def is_match(value: Value, known: Value, tolerance: float = 0) -> bool:
+    """Return whether a value equals a known one; two numbers may differ by `tolerance`. True does not equal 1."""
+    if isinstance(value, bool) or isinstance(known, bool):
+        return value is known
+    if isinstance(value, int | float) and isinstance(known, int | float):
+        return abs(value - known) <= tolerance
+    return value == known
+
+
 def majority_value(values: Sequence[Value]) -> Value | None:
     """Return the value of more than half; None if there is none."""
     counts = Counter(map(_hashable, values))

@@ -310,6 +310,39 @@ class AdjudicationRow(Table, table=True):
     fingerprint: str
 
 
+class KnownAnswerRow(Table, table=True):
+    """The known answer of a target that is used for the training of annotators."""
+
+    __tablename__ = "known_answer"
+    __table_args__ = (UniqueConstraint("target_id"), Index(None, "study_id"))
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=_owner_column("study.id"))
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    value: Any = Field(sa_column=Column(Json, nullable=False))
+    reason: str = Field(default="", sa_column=Column(Text, nullable=False))
+    """Shown to annotators after their answer."""
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
+class TrainingAnswerRow(Table, table=True):
+    """An annotator's answer to a training item. It is not a label: agreement, gold and alignment do not contain it."""
+
+    __tablename__ = "training_answer"
+    __table_args__ = (UniqueConstraint("target_id", "annotator_id", "attempt"), Index(None, "annotator_id"))
+    id: int = Field(default=None, primary_key=True)
+    target_id: int = Field(sa_column=_owner_column("target.id"))
+    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    attempt: int
+    """The annotator's attempts at the training of one queue, counted from 1."""
+    value: Any = Field(sa_column=Column(Json, nullable=False))
+    reason: str = Field(default="", sa_column=Column(Text, nullable=False))
+    correct: bool
+    passed: bool | None = None
+    """Of the last answer of an attempt: whether the training is passed."""
+    seconds: float | None = None
+    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+
+
 class RunRow(Table, table=True):
     """One protocol with one settings over many items."""
 

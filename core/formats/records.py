@@ -49,6 +49,14 @@ class StudyRules(Frozen):
     """Whether an adjudicator can decide on targets that the adjudicator has labelled."""
     own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
     """Whether annotators see their own pace, agreement and anchoring."""
+    training_required: bool = Field(default=True, exclude_if=lambda required: required)
+    """Whether an annotator who has not passed the training gets training items only."""
+    training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)
+    """The share of answers that have to be right in the training."""
+    tolerance: float = Field(default=0, ge=0, exclude_if=lambda tolerance: not tolerance)
+    """How far a number may be from the known answer and count as right, in the training and in hidden checks."""
+    check_share: float = Field(default=0, ge=0, le=0.5, exclude_if=lambda share: not share)
+    """The share of a queue that are hidden checks: targets with an adjudicated value."""
 
 
 class StudyRecord(Frozen):

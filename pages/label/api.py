@@ -105,7 +105,7 @@ def session(call: Call) -> Json:
                 "format": "markdown",
                 "text": newest.text,
             },
-            "progress": tasks.progress(opened, work),
+            "progress": tasks.progress(opened, work, again=True),
             "history": past,
             "signin": "/",
         }
@@ -121,9 +121,9 @@ def next_tasks(call: Call) -> Json:
     tab = call.query.get("tab", "todo")
     if tab not in tasks.TABS:
         raise Failed(400, "invalid", "There is no such tab.")
-    first = call.query.get("item") or None
+    first, again = call.query.get("item") or None, call.body.get("again") is True
     with database.reading(resources.engine()) as opened:
-        found = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first)
+        found = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
         found["guidelines"] = {"version": guidelines.current(opened, call.work.study.id).version}
     _reveal(call.work, found["tasks"])
     return found

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock, upsert
-from storage.labelling import critique_queue
+from storage.labelling import checks, critique_queue
 from storage.labelling.queue import ONE_EACH, Queue, TargetState, entry_query, is_full
 from storage.labelling.work import Task, Work
 from storage.tables import ItemRow, LeaseRow, TargetRow
@@ -55,7 +55,12 @@ def lock_task(session: Session, task: Task) -> None:
 
 
 def is_complete(session: Session, work: Work, task: Task, target_id: int) -> bool:
-    """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task."""
+    """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task.
+
+    Training items and hidden checks never are.
+    """
+    if checks.ignores_overlap(session, work, target_id):
+        return False
     return is_full(session, target_id, work.annotator_id, work.study.rules.overlap, leased=task.id)
 
 

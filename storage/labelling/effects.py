@@ -15,9 +15,10 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import Evidence, Target
 from storage import aius, guidelines, labels, targets
-from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, undo
+from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, training, undo
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
+from storage.labelling.training import Training
 from storage.labelling.work import Json, Refused, Task, Unknown, Work, find_task, find_tasks, target_name
 from storage.tables import DraftRow, UndoEntryRow
 
@@ -61,6 +62,13 @@ class Place:
     target: Target
     target_id: int
     standing: Standing
+    training: Training | None
+    """The training of the queue."""
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the task is a training item."""
+        return self.training is not None and self.target_id in self.training.items
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,10 @@ def _label(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = _place(transaction)
     _check_base(transaction, place.standing)
-    _check_assignment(transaction, place)
     content = {**action.content, "value": panels.checked_value(session, work, place.target, action.value)}
+    if place.training is not None and place.is_training:
+        return _training_answer(transaction, place, place.training, content)
+    _check_assignment(transaction, place)
     if work.study.rules.reason == "required" and _has_reason(work, place) and not action.reason.strip():
         raise Refused("rejected", "This study asks for a reason.")
     if content == place.standing.content:
@@ -108,6 +118,21 @@ def _label(transaction: Transaction) -> Json:
         "entry": entry,
         "claim": "full" if surplus else "mine",
         "revealed": place.is_required and work.study.rules.reveal,
+    }
+
+
+def _training_answer(transaction: Transaction, place: Place, plan: Training, content: Json) -> Json:
+    """Store an answer to a training item, and return whether it is right. It is not undone."""
+    session, work = transaction.session, transaction.work
+    plan = training.save_answer(session, work, plan, place.target_id, content, transaction.action.seconds)
+    _delete_draft(session, work, place.target_id)
+    _unskip(session, work, place.task)
+    claims.release(session, work, place.task)
+    return {
+        "version": str(plan.versions[place.target_id]),
+        "entry": None,
+        "claim": "mine",
+        "feedback": plan.feedback(place.target_id),
     }
 
 
@@ -291,8 +316,9 @@ def _place(transaction: Transaction) -> Place:
 def _place_of(session: Session, work: Work, task: Task, target: Target, target_id: int | None = None) -> Place:
     if target_id is None:
         target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
-    standing = entered.standings(session, work.annotator_id, [target_id]).get(target_id, Standing())
-    return Place(task, panels.is_required(work, task, target), target, target_id, standing)
+    plan = training.load(session, work)
+    standing = entered.task_standings(session, work, [target_id], plan).get(target_id, Standing())
+    return Place(task, panels.is_required(work, task, target), target, target_id, standing, plan)
 
 
 def _check_base(transaction: Transaction, standing: Standing) -> None:
@@ -303,8 +329,10 @@ def _check_base(transaction: Transaction, standing: Standing) -> None:
 
 
 def _check_assignment(transaction: Transaction, place: Place) -> None:
-    """Raise Refused if the target is assigned to others; an own label can be changed."""
-    is_new = place.standing.version == 0
+    """Raise Refused if the target is assigned to others, or comes after the training; a label can be changed."""
+    is_new = place.standing.version == 0 and not place.is_training
+    if is_new and place.training is not None and place.training.required and not place.training.is_over:
+        raise Refused("rejected", "The training comes first.")
     if is_new and not assignment.may_label(transaction.session, transaction.work, place.task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)
 

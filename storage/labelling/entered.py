@@ -10,9 +10,11 @@ from sqlmodel import col
 
 from core.labels import Target, Value
 from storage.database import clock
+from storage.labelling import training
 from storage.labelling.queue import TargetState
+from storage.labelling.training import Training
 from storage.labelling.work import Json, Task, Work
-from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow, TrainingAnswerRow
 from storage.targets import from_columns
 
 
@@ -50,7 +52,8 @@ class Entered:
     def __init__(self, session: Session, work: Work, tasks: Mapping[Task, Sequence[Target]]) -> None:
         self.target_ids = _target_ids(session, tasks)
         ids = list(self.target_ids.values())
-        self.standing = standings(session, work.annotator_id, ids)
+        self.training = training.load(session, work)
+        self.standing = task_standings(session, work, ids, self.training)
         self.drafts = _drafts(session, work.annotator_id, ids)
         self.newest_marks = newest_marks(session, work.annotator_id, ids)
         query = select(col(LeaseRow.target_id)).where(
@@ -71,7 +74,16 @@ class Entered:
             "draft": self.drafts.get(target_id),
             "flagged": "flag" in self._marks_on(target_id),
             "reveal": None,
+            **self._feedback(target_id),
         }
+
+    def is_training(self, task_id: int) -> bool:
+        """Return whether a task is a training item."""
+        return self.training is not None and task_id in self.training.items
+
+    def _feedback(self, target_id: int) -> Json:
+        feedback = self.training.again().feedback(target_id) if self.training and self.is_training(target_id) else None
+        return {"feedback": feedback} if feedback else {}
 
     def marks(self, task: Task) -> Json:
         """Return the task's flag, skip and note."""
@@ -129,6 +141,27 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
         )
         for target_id, given in rows.items()
     }
+
+
+def task_standings(
+    session: Session, work: Work, target_ids: Sequence[int], plan: Training | None
+) -> dict[int, Standing]:
+    """Return what `standings` does, for training items with the answers of the current attempt in place of labels."""
+    found = standings(session, work.annotator_id, target_ids)
+    if plan is None:
+        return found
+    answers = plan.again().answers
+    items = {
+        target_id: _answered(plan, answers.get(target_id), target_id)
+        for target_id in target_ids
+        if target_id in plan.items
+    }
+    return {target_id: found[target_id] for target_id in found.keys() - items.keys()} | items
+
+
+def _answered(plan: Training, row: TrainingAnswerRow | None, target_id: int) -> Standing:
+    version = plan.versions[target_id]
+    return Standing(version) if row is None else Standing(version, row.value, row.reason, at=row.at.isoformat())
 
 
 def drafted_targets(session: Session, work: Work) -> dict[int, None]:

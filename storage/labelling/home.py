@@ -13,8 +13,8 @@ from core.formats.records import MarkRecord
 from core.labels import Value
 from storage.database import insert_missing
 from storage.fingerprints import mark_row, with_fingerprint
-from storage.labelling import tasks
-from storage.labelling.entered import standings
+from storage.labelling import tasks, training
+from storage.labelling.entered import task_standings
 from storage.labelling.queue import TargetState
 from storage.labelling.work import (
     QUEUES,
@@ -123,7 +123,7 @@ def listed_tasks(session: Session, work: Work, tab: str, search: str = "") -> li
         state.id: (number, state) for number, state in enumerate(states, 1) if tasks.is_in_tab(state, tab, drafts)
     }
     found = _matching(session, find_tasks(session, work, list(chosen)), search)
-    own = standings(session, work.annotator_id, [task.id for task, _ in found])
+    own = task_standings(session, work, [task.id for task, _ in found], training.load(session, work))
     return [
         ListedTask(
             id=task.id,
@@ -169,11 +169,8 @@ def _excerpt(text: str) -> str:
 def skip_all(session: Session, work: Work, task_ids: Sequence[int], *, on: bool = True) -> int:
     """Skip tasks, or take the skips back; returns how many. Tasks that are labelled or unknown are left out."""
     known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
-    labelled = {
-        task_id
-        for task_id, own in standings(session, work.annotator_id, [task.id for task in known]).items()
-        if own.value is not None
-    }
+    given = task_standings(session, work, [task.id for task in known], training.load(session, work))
+    labelled = {task_id for task_id, own in given.items() if own.value is not None}
     at = now()
     rows = [
         with_fingerprint(

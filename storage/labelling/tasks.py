@@ -1,6 +1,7 @@
 """The tasks of a queue in an annotator's own order, with what the annotator entered; reading them claims nothing."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sqlalchemy.orm import Session
@@ -8,10 +9,11 @@ from sqlalchemy.orm import Session
 from core.items import Criterion
 from core.labels import Target
 from storage import items, labels, studies
-from storage.labelling import assignment, claims, panels
+from storage.labelling import assignment, checks, claims, panels, training
 from storage.labelling.entered import Entered, drafted_targets
 from storage.labelling.queue import TargetState
 from storage.labelling.reveal import reveals
+from storage.labelling.training import Training
 from storage.labelling.work import Json, Task, Work, find_tasks, target_name, task_name
 
 Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
@@ -20,25 +22,69 @@ MOST = 60
 """Tasks in one reply."""
 
 
-def ordered_states(session: Session, work: Work) -> list[TargetState]:
-    """Return the targets of the queue that are assigned to the annotator, in the order of the study's rules.
+@dataclass(frozen=True)
+class Offered:
+    """The targets of a queue that an annotator gets."""
+
+    training: Training | None
+    first: list[TargetState]
+    """Training items."""
+    checks: list[TargetState]
+    others: list[TargetState]
+    """In the order of the queue."""
+
+    @property
+    def states(self) -> list[TargetState]:
+        """All of them, in no order."""
+        return [*self.first, *self.checks, *self.others]
+
+
+def offered(session: Session, work: Work, *, again: bool = True) -> Offered:
+    """Return the targets that the annotator gets: the training first, then what is assigned, with hidden checks.
+
+    `again`: after a training that was not passed, another attempt is offered.
+    """
+    plan = training.load(session, work)
+    if plan is not None:
+        plan = plan.again() if again else plan
+        first = training.item_states(session, work, plan)
+        if first and plan.required:
+            return Offered(plan, first, [], [])
+    else:
+        first = []
+    states = assignment.assigned_states(work, claims.target_states(session, work))
+    ordinary = [state for state in states if plan is None or state.id not in plan.items]
+    return Offered(plan, first, *checks.select_checks(session, work, ordinary))
+
+
+def ordered_states(session: Session, work: Work, *, again: bool = True) -> list[TargetState]:
+    """Return the targets that the annotator gets, in the order of the study's rules; see `offered`.
 
     By default every annotator has another random order, so that two rarely work on the same target.
     """
-    states = claims.target_states(session, work)
-    return assignment.order_states(session, work, assignment.assigned_states(work, states))
+    return _ordered(session, work, offered(session, work, again=again))
 
 
-def progress(session: Session, work: Work, states: Sequence[TargetState] | None = None) -> Json:
+def _ordered(session: Session, work: Work, found: Offered) -> list[TargetState]:
+    ordered = assignment.order_states(session, work, found.others)
+    return [*found.first, *checks.mix(work, ordered, found.checks)]
+
+
+def progress(session: Session, work: Work, *, again: bool = False) -> Json:
     """Return how far the annotator is in the queue: numbers of required targets, and of skipped and flagged tasks."""
-    if states is None:
-        states = assignment.assigned_states(work, claims.target_states(session, work))
+    found = offered(session, work, again=again)
+    return _progress(session, work, found.states, found.training)
+
+
+def _progress(session: Session, work: Work, states: Sequence[TargetState], plan: Training | None) -> Json:
+    summary = None if plan is None else plan.summary()
     return {
         "labelled": sum(state.labels for state in states),
         "total": sum(state.available for state in states),
         "skipped": sum(state.skipped and not state.labelled for state in states),
         "flagged": sum(state.flagged for state in states),
         "drafts": len(started(session, work, states)),
+        **({"training": summary} if summary else {}),
     }
 
 
@@ -51,9 +97,22 @@ def started(session: Session, work: Work, states: Sequence[TargetState]) -> dict
     return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
 
 
-def next_tasks(session: Session, work: Work, *, have: Collection[str], count: int, tab: str, first: str | None) -> Json:
-    """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with."""
-    states = ordered_states(session, work)
+def next_tasks(
+    session: Session,
+    work: Work,
+    *,
+    have: Collection[str],
+    count: int,
+    tab: str,
+    first: str | None,
+    again: bool = True,
+) -> Json:
+    """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with.
+
+    `again`: see `offered`.
+    """
+    found = offered(session, work, again=again)
+    states = _ordered(session, work, found)
     drafts = started(session, work, states)
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
     wanted = [state for state in states if is_in_tab(state, tab, drafts)]
@@ -67,7 +126,7 @@ def next_tasks(session: Session, work: Work, *, have: Collection[str], count: in
     return {
         "tasks": task_jsons(session, work, find_tasks(session, work, sent), numbers, states),
         "complete": len(sent) == len(left),
-        "progress": progress(session, work, states),
+        "progress": _progress(session, work, states, found.training),
     }
 
 
@@ -116,7 +175,7 @@ def task_jsons(
             "number": numbers.get(task.id, 0),
             "criterion": _criterion(task.target, criteria.get(task.target.criterion)),
             "scenario": stored_items[task.item_id].scenario,
-            "training": False,
+            "training": entered.is_training(task.id),
             **entered.marks(task),
             "claim": entered.claim(task, by_id.get(task.id)),
             **content,
@@ -138,6 +197,8 @@ def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequ
     if not work.study.rules.reveal:
         return
     for json, task in zip(jsons, tasks, strict=True):
+        if json["training"]:
+            continue
         by_name = {target["id"]: target for target in json["targets"] if int(target["version"]) > 0}
         if not by_name:
             continue

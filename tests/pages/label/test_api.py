@@ -248,7 +248,7 @@ def test_the_element_s_scripts_are_served_with_their_types(client):
 
 
 def test_an_unexpected_error_is_one_sentence_without_details(client, monkeypatch, caplog):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError("a secret detail")
 
     monkeypatch.setattr("storage.labelling.tasks.progress", fail)

@@ -65,13 +65,21 @@ class Client:
         with writing(self.engine) as session:
             return open_work(session, self.queue, "s", self.annotator)
 
-    def tasks(self, count: int = 30, have: tuple[str, ...] = (), tab: str = "todo", first: str | None = None) -> Any:
+    def tasks(
+        self,
+        count: int = 30,
+        have: tuple[str, ...] = (),
+        tab: str = "todo",
+        first: str | None = None,
+        again: bool = True,
+    ) -> Any:
         """Return the next tasks."""
         work = self.work()
         with reading(self.engine) as session:
-            return tasks.next_tasks(session, work, have=have, count=count, tab=tab, first=first)["tasks"]
+            found = tasks.next_tasks(session, work, have=have, count=count, tab=tab, first=first, again=again)
+            return found["tasks"]
 
-    def progress(self) -> dict[str, int]:
+    def progress(self) -> Any:
         """Return the progress."""
         work = self.work()
         with reading(self.engine) as session:

@@ -1,0 +1,234 @@
+"""The training of annotators: a set of targets with known answers that every annotator labels first.
+
+An answer to a training item is stored apart from the labels, so agreement, gold and alignment never contain it.
+Training and hidden checks exist in the queues whose tasks have one value: a critique's AIUs and aspect weights have
+several.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Value, is_match
+from storage.labelling import assignment
+from storage.labelling.queue import TargetState
+from storage.labelling.work import Json, QueueName, Refused, queue_of
+from storage.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow, TrainingAnswerRow
+
+if TYPE_CHECKING:
+    from storage.labelling.work import Work
+
+QUEUES: tuple[QueueName, ...] = (
+    "disagreements",
+    "scores",
+    "answers",
+    "critiques",
+    "critique_ratings",
+    "refined_answers",
+)
+"""The queues that can have training items and hidden checks."""
+ANSWERED = "The first answer to a training item counts."
+
+
+@dataclass(frozen=True)
+class TrainingItem:
+    """A target with a known answer."""
+
+    item_id: int
+    value: Value
+    reason: str
+    scenario: str | None
+    position: int
+    """The place of the item in the study."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training of one queue, and how far an annotator is in it."""
+
+    items: Mapping[int, TrainingItem]
+    """Target -> its known answer."""
+    answers: Mapping[int, TrainingAnswerRow]
+    """Target -> the answer of the newest attempt."""
+    versions: Counter[int]
+    """Target -> the number of answers in all attempts."""
+    attempt: int
+    """The newest attempt, counted from 1; 0 before the first answer."""
+    passed: bool | None
+    """Whether the newest attempt was passed; None while it is not finished."""
+    ever_passed: bool
+    required: bool
+    pass_mark: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the annotator gets no training items any more."""
+        return self.ever_passed or (self.passed is False and not self.required)
+
+    @property
+    def right(self) -> int:
+        """The number of right answers in the newest attempt."""
+        return sum(row.correct for row in self.answers.values())
+
+    @property
+    def needed(self) -> int:
+        """How many right answers are needed to pass."""
+        return next(n for n in range(len(self.items) + 1) if n >= self.pass_mark * len(self.items) - 1e-9)
+
+    def again(self) -> "Training":
+        """Return the training as it is offered next: a new attempt after one that was not passed."""
+        failed = self.passed is False and not self.is_over
+        return replace(self, answers={}, attempt=self.attempt + 1, passed=None) if failed else self
+
+    def finished(self) -> "Training":
+        """Return the training with its result, if every item is answered."""
+        if self.items.keys() - self.answers.keys():
+            return self
+        passed = self.right >= self.needed
+        return replace(self, passed=passed, ever_passed=self.ever_passed or passed)
+
+    def feedback(self, target_id: int) -> Json | None:
+        """Return what is shown after an answer: whether it is right, and the known answer with its reason."""
+        row, item = self.answers.get(target_id), self.items[target_id]
+        if row is None:
+            return None
+        return {"correct": row.correct, "expected": item.value, "text": item.reason, "passed": row.passed}
+
+    def summary(self) -> Json | None:
+        """Return the state of the training for the progress of the queue; None if it is over."""
+        if self.is_over:
+            return None
+        return {
+            "answered": len(self.answers.keys() & self.items.keys()),
+            "total": len(self.items),
+            "right": self.right,
+            "needed": self.needed,
+            "required": self.required,
+            "passed": self.passed,
+        }
+
+
+def load(session: Session, work: "Work") -> Training | None:
+    """Return the training of a queue; None if it has no training items for the annotator."""
+    rules = work.study.rules
+    if work.name not in QUEUES or (rules.annotators and not assignment.is_named(rules, work.annotator)):
+        return None
+    items = _items(session, work)
+    if not items:
+        return None
+    query = (
+        select(TrainingAnswerRow)
+        .where(col(TrainingAnswerRow.annotator_id) == work.annotator_id)
+        .where(col(TrainingAnswerRow.target_id).in_(items))
+        .order_by(col(TrainingAnswerRow.id))
+    )
+    rows = session.scalars(query).all()
+    attempt = max((row.attempt for row in rows), default=0)
+    newest = [row for row in rows if row.attempt == attempt]
+    training = Training(
+        items=items,
+        answers={row.target_id: row for row in newest},
+        versions=Counter(row.target_id for row in rows),
+        attempt=attempt,
+        passed=next((row.passed for row in newest if row.passed is not None), None),
+        ever_passed=any(row.passed for row in rows),
+        required=rules.training_required,
+        pass_mark=rules.training_pass_mark,
+    )
+    return training.finished() if training.passed is None else training  # the owner can have removed the last item
+
+
+def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
+    """Return the training items of a queue, whatever criterion or scenario the page shows."""
+    query = (
+        select(KnownAnswerRow, TargetRow, col(ItemRow.scenario), col(ItemRow.position))
+        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(KnownAnswerRow.study_id) == work.study.id)
+    )
+    return {
+        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position)
+        for known, target, scenario, position in session.execute(query)
+        if queue_of(target.kind, target.criterion) == work.name
+    }
+
+
+def item_states(session: Session, work: "Work", training: Training) -> list[TargetState]:
+    """Return the training items in a random order of the annotator and the attempt; none if the training is over."""
+    if training.is_over:
+        return []
+    marked = _marks(session, work, list(training.items))
+    ordered = sorted(
+        training.items, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
+    )
+    return [
+        TargetState(
+            id=target_id,
+            item="",
+            labelled=target_id in training.answers,
+            skipped="skip" in marked.get(target_id, ()),
+            flagged="flag" in marked.get(target_id, ()),
+            full=False,
+            scenario=training.items[target_id].scenario,
+            position=training.items[target_id].position,
+            labels=int(target_id in training.answers),
+            available=1,
+        )
+        for target_id in ordered
+    ]
+
+
+def _marks(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[int, set[str]]:
+    """Return target -> the annotator's skip and flag that are on."""
+    newest = (
+        select(func.max(col(MarkRow.id)))
+        .where(col(MarkRow.annotator_id) == work.annotator_id, col(MarkRow.target_id).in_(target_ids))
+        .group_by(col(MarkRow.target_id), col(MarkRow.mark))
+    )
+    query = select(col(MarkRow.target_id), col(MarkRow.mark)).where(col(MarkRow.id).in_(newest), col(MarkRow.on))
+    found: dict[int, set[str]] = {}
+    for target_id, mark in session.execute(query):
+        found.setdefault(target_id, set()).add(mark)
+    return found
+
+
+def save_answer(
+    session: Session,
+    work: "Work",
+    training: Training,
+    target_id: int,
+    content: Json,
+    seconds: float | None,
+) -> Training:
+    """Store an answer, and return the training with it. Raises Refused for a second one in the same attempt."""
+    training = training.again()  # the first answer after a failed attempt begins another one
+    if target_id in training.answers:
+        raise Refused("rejected", ANSWERED)
+    known, value = training.items[target_id], content["value"]
+    row = TrainingAnswerRow(
+        target_id=target_id,
+        annotator_id=work.annotator_id,
+        attempt=max(training.attempt, 1),
+        value=value,
+        reason=content["reason"],
+        correct=is_match(value, known.value, work.study.rules.tolerance),
+        seconds=seconds,
+    )
+    was_open = not training.is_over
+    training = replace(
+        training,
+        answers={**training.answers, target_id: row},
+        versions=training.versions + Counter([target_id]),
+        attempt=row.attempt,
+    )
+    if was_open:
+        training = training.finished()
+        row.passed = training.passed
+    session.add(row)
+    session.flush()
+    return training

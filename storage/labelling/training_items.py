@@ -1,0 +1,94 @@
+"""The training items of a study: targets with a known answer, entered by the owner or taken from adjudications."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.labels import Target, Value
+from storage import labels, studies, targets
+from storage.database import insert_all, upsert
+from storage.labelling.opaque_ids import OpaqueIds
+from storage.labelling.training import QUEUES
+from storage.labelling.work import QueueName, queue_of
+from storage.tables import ItemRow, KnownAnswerRow, LabelRow, TargetRow, now
+
+
+@dataclass(frozen=True)
+class ListedItem:
+    """A training item as the owner of a study sees it."""
+
+    target_id: int
+    item: str
+    queue: QueueName
+    criterion: str
+    part: str
+    value: Value
+    reason: str
+
+
+def list_items(session: Session, study_id: int) -> list[ListedItem]:
+    """Return the training items of a study in the order of the items."""
+    query = (
+        select(KnownAnswerRow, TargetRow, col(ItemRow.key))
+        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(KnownAnswerRow.study_id) == study_id)
+        .order_by(col(ItemRow.position), col(TargetRow.id))
+    )
+    return [
+        ListedItem(target.id, item, name, target.criterion, target.part, known.value, known.reason)
+        for known, target, item in session.execute(query)
+        if (name := queue_of(target.kind, target.criterion)) is not None
+    ]
+
+
+def add(session: Session, study_id: int, target: Target, value: Value, reason: str = "") -> None:
+    """Make a target a training item, or change its known answer.
+
+    Raises TiebreakError for a value that is not on the scale, and for a kind of target that has no training.
+    """
+    if queue_of(target.kind, target.criterion) not in QUEUES:
+        raise TiebreakError("There is no training for targets of this kind.")
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    target_id = targets.get_or_create_id(session, study_id, target)
+    row = {"study_id": study_id, "target_id": target_id, "value": value, "reason": reason.strip(), "at": now()}
+    upsert(session, KnownAnswerRow, ("target_id",), row)
+
+
+def remove(session: Session, study_id: int, target_ids: list[int]) -> None:
+    """Remove training items; the answers to them stay stored."""
+    of_study = col(KnownAnswerRow.study_id) == study_id
+    session.execute(delete(KnownAnswerRow).where(of_study, col(KnownAnswerRow.target_id).in_(target_ids)))
+
+
+def candidates(session: Session, study_id: int) -> list[tuple[int, Value, str]]:
+    """Return (target, value, reason) of the adjudicated targets that are no training items yet.
+
+    In a random order of the study, those that nobody has labelled first.
+    """
+    ids = OpaqueIds(studies.secret(session, study_id))
+    existing = {item.target_id for item in list_items(session, study_id)}
+    labelled = set(
+        session.scalars(select(col(LabelRow.target_id)).where(col(LabelRow.study_id) == study_id).distinct())
+    )
+    decided = labels.newest_adjudications(session, study_id)
+    found = [
+        (target_id, decided[target].value, decided[target].reason)
+        for target_id, target in targets.of_study(session, study_id)
+        if target in decided and target_id not in existing and queue_of(target.kind, target.criterion) in QUEUES
+    ]
+    return sorted(found, key=lambda one: (one[0] in labelled, ids.digest("training item", one[0])))
+
+
+def draw(session: Session, study_id: int, count: int) -> int:
+    """Make adjudicated targets training items, `count` at most; return how many."""
+    chosen = candidates(session, study_id)[:count]
+    rows = [
+        {"study_id": study_id, "target_id": target_id, "value": value, "reason": reason, "at": now()}
+        for target_id, value, reason in chosen
+    ]
+    insert_all(session, KnownAnswerRow, rows)
+    return len(rows)

@@ -1,0 +1,188 @@
+"""Training: known answers first, feedback, a pass mark, and nothing of it among the labels."""
+
+import pytest
+
+from core.errors import TiebreakError
+from core.formats.records import AdjudicationRecord
+from core.labels import Adjudication, Target
+from storage import labels, studies, targets
+from storage.database import reading, writing
+from storage.labelling import home, training_items
+from storage.transfer import imports
+from tests.storage.labelling.workbench import Client, leases, set_rules, stored
+from tests.storage.shared import debates
+
+
+def debate(number: int) -> Target:
+    return Target(item=f"item {number}", kind="preference", criterion="helpfulness")
+
+
+@pytest.fixture
+def ann(engine):
+    """An annotator of eight debates, two of which are training items whose right answers are 2."""
+    queue = debates(engine, 8)
+    with writing(engine) as session:
+        for number in (3, 5):
+            training_items.add(session, queue.study_id, debate(number), 2, reason=f"because {number}")
+    return Client(engine)
+
+
+def answer_all(client: Client, value: int, again: bool = True) -> list[dict]:
+    return [client.label(task, value, base=task["targets"][0]["version"]) for task in client.tasks(again=again)]
+
+
+def test_only_the_training_is_offered_until_it_is_passed(ann, engine):
+    first = ann.tasks()
+    assert [task["training"] for task in first] == [True, True]
+    progress = ann.progress()
+    assert (progress["labelled"], progress["total"], progress["training"]["needed"]) == (0, 2, 2)
+    results = answer_all(ann, 2)
+    assert [result["feedback"]["correct"] for result in results] == [True, True]
+    assert [result["feedback"]["passed"] for result in results] == [None, True]
+    after = ann.tasks(again=False)
+    assert [task["training"] for task in after] == [False] * 6
+    assert not {task["id"] for task in after} & {task["id"] for task in first}
+    assert (ann.progress()["total"], "training" in ann.progress()) == (6, False)
+
+
+def test_the_feedback_has_the_known_answer_and_its_reason_and_no_judge(ann):
+    task = ann.tasks()[0]
+    result = ann.label(task, 1)
+    assert (result["status"], result["entry"], result["version"]) == ("accepted", None, "1")
+    feedback = result["feedback"]
+    assert (feedback["correct"], feedback["expected"]) == (False, 2)
+    assert feedback["text"] in ("because 3", "because 5")
+    assert "reveal" not in result
+    [done] = ann.tasks(tab="done")
+    assert done["targets"][0]["feedback"] == feedback
+    assert done["targets"][0]["standing"]["value"] == 1
+    assert done["targets"][0]["reveal"] is None
+
+
+def test_a_training_answer_is_no_label(ann, engine):
+    answer_all(ann, 2)
+    assert stored(engine) == []
+    assert leases(engine) == []
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        assert list(labels.gold_labels(session, study.id)) == []
+        assert labels.frame(session, study.id).empty
+    assert ann.history()["undo"] == []
+
+
+def test_the_first_answer_counts(ann):
+    task = ann.tasks()[0]
+    ann.label(task, 1)
+    second = ann.label(task, 2, base="1")
+    assert (second["status"], second["standing"]["value"]) == ("rejected", 1)
+    assert ann.label(task, 2)["status"] == "stale"
+
+
+def test_a_failed_training_starts_again_on_the_next_visit(ann):
+    results = answer_all(ann, 1)
+    assert results[-1]["feedback"]["passed"] is False
+    assert ann.tasks(again=False) == []
+    assert ann.progress()["training"]["passed"] is False
+    second = ann.tasks()
+    assert [task["training"] for task in second] == [True, True]
+    assert all(task["targets"][0]["standing"] is None for task in second)
+    assert answer_all(ann, 2)[-1]["feedback"]["passed"] is True
+    assert len(ann.tasks(again=False)) == 6
+
+
+def test_the_pass_mark_is_a_share_of_all_items(ann, engine):
+    set_rules(engine, training_pass_mark=0.5)
+    one, two = ann.tasks()
+    ann.label(one, 1)
+    assert ann.label(two, 2)["feedback"]["passed"] is True
+
+
+def test_without_the_requirement_the_training_comes_first_and_once(ann, engine):
+    set_rules(engine, training_required=False)
+    assert [task["training"] for task in ann.tasks()] == [True, True, *[False] * 6]
+    for task in ann.tasks()[:2]:
+        ann.label(task, 1)
+    assert [task["training"] for task in ann.tasks()] == [False] * 6
+
+
+def test_nothing_else_can_be_labelled_before_the_training_is_passed(ann, engine):
+    set_rules(engine, training_required=False)
+    other = ann.tasks()[-1]
+    set_rules(engine, training_required=True)
+    refused = ann.label(other, 1)
+    assert (refused["status"], refused["message"]) == ("rejected", "The training comes first.")
+    assert stored(engine) == []
+
+
+def test_a_label_from_before_stays_a_label(ann, engine):
+    """The owner made an item a training item after somebody had labelled it."""
+    other = Client(engine, "other")
+    answer_all(other, 2)
+    task = other.tasks(again=False)[0]
+    other.label(task, 1)
+    number = int(stored(engine)[0].target_id)
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        target = targets.get(session, number)
+        training_items.add(session, study.id, target, 2)
+    assert len(stored(engine)) == 1
+    assert task["id"] not in {one["id"] for one in other.tasks(again=False)}
+
+
+def test_drafts_and_skips_of_training_items_hold_nothing(ann, engine):
+    one, two = ann.tasks()
+    assert ann.do("draft", one, value=1)["claim"] == "mine"
+    assert ann.tasks()[0]["targets"][0]["draft"]["value"] == 1
+    ann.do("skip", two, on=True)
+    assert [task["id"] for task in ann.tasks(tab="skipped")] == [two["id"]]
+    ann.label(one, 2)
+    assert ann.label(two, 2)["feedback"]["passed"] is True
+    assert ann.progress()["drafts"] == 0
+
+
+def test_a_removed_item_can_finish_the_training(ann, engine):
+    task = ann.tasks()[0]
+    ann.label(task, 2)
+    answered = ann.work().ids.decode("t", task["id"])
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        items = training_items.list_items(session, study.id)
+        training_items.remove(session, study.id, [item.target_id for item in items if item.target_id != answered])
+    assert [task["training"] for task in ann.tasks()] == [False] * 7
+
+
+def test_the_home_counts_the_training(ann, engine):
+    name = ann.work().annotator
+    with reading(engine) as session:
+        [summary] = home.summaries(session, studies.get(session, "s"), name)
+    assert (summary.todo, summary.done) == (2, 0)
+
+
+def test_adjudicated_targets_can_be_drawn_unlabelled_ones_first(engine):
+    queue = debates(engine, 6)
+    rulings = [
+        AdjudicationRecord(
+            ruling=Adjudication(target=debate(n), value=1, rule="imported", reason=f"r{n}", adjudicator="owner")
+        )
+        for n in range(4)
+    ]
+    imports.import_records(engine, "s", rulings)
+    with writing(engine) as session:
+        labels.save(session, queue.study_id, debate(0), "somebody", 1)
+        assert training_items.draw(session, queue.study_id, 3) == 3
+        listed = training_items.list_items(session, queue.study_id)
+        assert [(item.item, item.value, item.reason) for item in listed] == [
+            ("item 1", 1, "r1"),
+            ("item 2", 1, "r2"),
+            ("item 3", 1, "r3"),
+        ]
+        assert training_items.draw(session, queue.study_id, 3) == 1
+
+
+def test_an_answer_that_is_not_on_the_scale_is_no_training_item(engine):
+    queue = debates(engine, 1)
+    with writing(engine) as session, pytest.raises(TiebreakError, match="not on the scale"):
+        training_items.add(session, queue.study_id, debate(0), 7)
+    weights = Target(item="item 0", kind="aspect_weights", criterion="")
+    with writing(engine) as session, pytest.raises(TiebreakError, match="no training"):
+        training_items.add(session, queue.study_id, weights, {"a": 100.0})
