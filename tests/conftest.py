@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item, Response
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from storage.studies import Study
     from tests.storage.postgres import Server
+
+
+settings.register_profile("tiebreak", deadline=None)  # no test may fail because the machine is busy
+settings.load_profile("tiebreak")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,7 +14,7 @@ from core.trace import Ask, Spec
 
 def make_ask(address: str | None, prompt: str = "Which is better?", **fields: Any) -> Ask:
     """Return an ask to the model at an address; `fields` are fields of its Spec."""
-    spec = Spec(**{"model": "judge-1", "address": address, "timeout": 5} | fields)
+    spec = Spec(**{"model": "judge-1", "address": address, "timeout": 30} | fields)
     return Ask("a", "opinion", 0, spec, prompt, int)
 
 

@@ -316,10 +316,10 @@ def test_an_error_names_the_next_step(tmp_path: Path, rows: Any, mapping: str, m
 
 def test_a_table_of_a_hundred_thousand_columns_is_refused_within_a_second(tmp_path: Path) -> None:
     names = ",".join(f"c{n}" for n in range(100_000))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FileFormatError, match="at most 10,000 columns, not 100,000"):
         read(tmp_path, f"{names}\n", PAIR, "table.csv")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 5  # processor time: quadratic work takes minutes
 
 
 @pytest.mark.parametrize(
@@ -331,10 +331,10 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_within_a_second(tmp_pa
     ],
 )  # fmt: skip
 def test_odd_yaml_is_one_sentence(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FileFormatError, match="expected YAML"):
         parse_fields(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 5  # processor time: quadratic work takes minutes
 
 
 def test_dates_and_long_numbers_in_yaml_are_text() -> None:
@@ -390,7 +390,7 @@ drafts = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(rows=tables, draft=drafts)
 def test_a_table_is_imported_whole_or_refused_in_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], draft: dict[str, Any]
