@@ -21,7 +21,7 @@ def export(
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
     judges: Annotated[
         list[str] | None,
-        typer.Option(help="A run whose agreed verdicts are gold where nobody labelled; repeat it for several runs."),
+        typer.Option(help="A run whose agreed verdicts are gold if nobody labelled; repeat it for several runs."),
     ] = None,
     judge_columns: Annotated[
         bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")

@@ -20,7 +20,7 @@ Reference = Annotated[
     str | None,
     typer.Option(
         help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
-        "decisions on its disputes. Without it gold, or the newest debate where people decided nothing."
+        "decisions on its disputes. Without it gold, or the newest debate if people decided nothing."
     ),
 ]
 Kind = Annotated[

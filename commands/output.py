@@ -13,7 +13,7 @@ Record = TypeVar("Record")
 ShowProgress = Callable[[int, int], None]
 """Called with the number of records that are done, and of all records."""
 LINE_SECONDS = 5.0
-"""Interval between two lines of progress where there is no terminal."""
+"""Interval between two lines of progress if there is no terminal."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> 
 
 
 def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
-    """Return rows as a text table: floats with three decimals, None as a dash; `empty` where there are no rows."""
+    """Return rows as a text table: floats with three decimals, None as a dash; `empty` if there are no rows."""
     from tabulate import tabulate
 
     if not rows:

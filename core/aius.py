@@ -22,7 +22,7 @@ AiuText = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
 
 
 class Piece(Frozen):
-    """The text of a new AIU and, where the annotator marked it, its span in the critique."""
+    """The text of a new AIU and, if the annotator marked it, its span in the critique."""
 
     text: AiuText
     at: tuple[int, int] | None = None
@@ -71,7 +71,7 @@ class NotAtomic(Frozen):
 
 
 class Adopt(Frozen):
-    """Use the critiques, AIUs and reference answer that a run generated, where the item has none of its own."""
+    """Use the critiques, AIUs and reference answer that a run generated, if the item has none of its own."""
 
     type: Literal["adopt"] = "adopt"
     run: str

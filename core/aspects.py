@@ -29,7 +29,7 @@ class Flip:
     """Percent."""
     side: Literal["under", "over"]
     to: int
-    """The number of the response that wins beyond it; the lowest number where several are equal."""
+    """The number of the response that wins beyond it; the lowest number if several are equal."""
 
 
 def normalize_weights(raw: Sequence[float]) -> tuple[float, ...]:
@@ -69,13 +69,13 @@ def overall_score(weights: Weights, scores: Scores) -> float:
 
 
 def best_responses(overall_scores: Sequence[float]) -> tuple[int, ...]:
-    """Return the numbers, from 1, of the responses with the highest overall score: several where they are equal."""
+    """Return the numbers, from 1, of the responses with the highest overall score: several if they are equal."""
     highest = max(overall_scores)
     return tuple(number for number, score in enumerate(overall_scores, start=1) if highest - score < TOLERANCE)
 
 
 def preferred_response(overall_scores: Sequence[float]) -> int:
-    """Return the number of the best response (Eq. 4, for any number of responses); 0 where the best are equal."""
+    """Return the number of the best response (Eq. 4, for any number of responses); 0 if the best are equal."""
     best = best_responses(overall_scores)
     return best[0] if len(best) == 1 else 0
 
@@ -88,7 +88,7 @@ def rank_responses(overall_scores: Sequence[float]) -> tuple[int, ...]:
 def set_weight(weights: Weights, aspect: str, percent: float) -> dict[str, float]:
     """Return the weights with one aspect at `percent` and the others rescaled to sum to 100.
 
-    The others keep their proportions; where all of them are 0 they share the remainder equally.
+    The others keep their proportions; if all of them are 0 they share the remainder equally.
     """
     others = TOTAL - weights[aspect]
     factor = (TOTAL - percent) / others if others > TOLERANCE else 0.0
@@ -103,7 +103,7 @@ def find_flips(weights: Weights, scores: Sequence[Scores], aspect: str) -> list[
     """Return the weights of one aspect at which the verdict changes: at most one below the current weight, one above.
 
     The difference of two responses' overall scores is linear in that weight, so each crossing takes one division.
-    Empty where the best responses are already equal, or where no weight of this aspect changes the verdict.
+    Empty if the best responses are already equal, or if no weight of this aspect changes the verdict.
     """
     best = preferred_response([overall_score(weights, response) for response in scores])
     if not best or len(weights) < 2:

@@ -39,7 +39,7 @@ def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, 
 def verdict_contention(verdict: Verdict) -> float | None:
     """Return the contention of a verdict: its own, else the largest of its targets by their last opinions.
 
-    Verdicts of earlier versions and imported ones have none of their own. It is computed where a target has two last
+    Verdicts of earlier versions and imported ones have none of their own. It is computed if a target has two last
     opinions or more that are not numbers on a scale, which is not stored with them; None if there is no such target.
     """
     if verdict.contention is not None:

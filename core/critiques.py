@@ -43,7 +43,7 @@ class Critique(Frozen):
     role: CritiqueRole = "hypothesis"
     text: str
     aius: tuple[Aiu, ...] | None = None
-    """None if they have not been extracted yet; () where the critique has none."""
+    """None if they have not been extracted yet; () if the critique has none."""
     of: int = Field(default=1, ge=1)
     """The number of the response it is about, from 1."""
 

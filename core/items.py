@@ -42,10 +42,10 @@ class Item(Frozen):
     group: str | None = None
     """The document or dialogue the item is part of; items of one group are not statistically independent."""
     image: str | None = Field(default=None, exclude_if=lambda image: image is None)
-    """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only where
+    """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only if
     present, so that files and fingerprints of items without images are the same as before the field existed."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
-    """Critiques of the responses, where critiques are evaluated. Serialised only where present, as `image` is."""
+    """Critiques of the responses, if critiques are evaluated. Serialised only if present, as `image` is."""
 
     @model_validator(mode="after")
     def _require_unique_ids(self) -> Self:

@@ -25,7 +25,7 @@ Value = bool | int | float | str | dict[str, float]
 Level = Literal["nominal", "ordinal", "interval"]
 Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges"]
 MEAN_KINDS: tuple[Kind, ...] = ("score", "likert", "aspect_quality", "aspect_weights")
-"""Kinds whose gold is the annotators' mean, where their values are numbers on a scale that is not nominal."""
+"""Kinds with the annotators' mean as gold, if their values are numbers on a scale that is not nominal."""
 
 
 class Scale(Frozen):
@@ -79,7 +79,7 @@ class Evidence(Frozen):
 class Label(Frozen):
     """An annotator's value for a target. Labels are append-only; the newest counts.
 
-    Fields that were added later are serialised only where present, so that older files are exported unchanged.
+    Fields that were added later are serialised only if present, so that older files are exported unchanged.
     """
 
     target: Target
@@ -123,7 +123,7 @@ class Opinion(Frozen):
     part: str = ""
     problem: str = ""
     reason: str = Field(default="", exclude_if=lambda reason: not reason)
-    """The judge's explanation of `value`, where the protocol separates it from the reply. Serialised only where
+    """The judge's explanation of `value`, if the protocol separates it from the reply. Serialised only if
     present, so that traces recorded before the field existed are exported unchanged."""
 
 

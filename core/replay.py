@@ -1,6 +1,6 @@
 """The verdict of a finished trace under other readings of its replies, without a call.
 
-A reply answers the prompt that it was sent for. Where another reading of one reply changes a later prompt, or leads to
+A reply answers the prompt that it was sent for. If another reading of one reply changes a later prompt, or leads to
 a further ask, the verdict cannot be computed from what is stored: it would need new calls.
 """
 

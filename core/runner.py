@@ -141,7 +141,7 @@ class _TraceRunner:
         for number, ask in enumerate(asks, start=first):
             self.known.check(number, ask)
         batches = self.group_samples(asks, first)
-        # Where a later ask was answered, the flow went on with the replies of this round as they were read.
+        # If a later ask was answered, the flow has used the replies of this round as they were read.
         was_used = any(number >= first + len(asks) for number in self.known.completed)
         pending = [
             self.read_turn(number, ask, batches.get(number), extract=not was_used)
@@ -164,7 +164,7 @@ class _TraceRunner:
         return {number: batch for batch in batches for number in batch.numbers}
 
     async def read_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None", *, extract: bool) -> Turn:
-        """Return the turn of one ask, read by the extractor where the run has one and the parser could not."""
+        """Return the turn of one ask, read by the extractor if the run has one and the parser could not."""
         turn = await self.complete_turn(number, ask, batch)
         if self.extractor is None or not extract or number in self.known.extracted or ended_early(turn):
             return turn
@@ -212,7 +212,7 @@ class _TraceRunner:
     async def in_accepted_format(
         self, number: int, ask: Ask, preferred: Format, attempt: Callable[[Format], Awaitable[T]]
     ) -> T:
-        """Return the result of a call with retries; once more as text where the provider refuses the JSON schema.
+        """Return the result of a call with retries; once more as text if the provider refuses the JSON schema.
 
         The refusal is recorded, and remembered for the rest of the run.
         """

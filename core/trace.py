@@ -44,7 +44,7 @@ class Spec(Frozen):
     max_tokens_ceiling: int = 8192
     """A reply that was cut off is requested once more with twice the tokens, up to this many."""
     answer_format: Literal["auto", "json", "text"] = "auto"
-    """How an answer is requested: "json" with a JSON schema, "text" as a final line. "auto" is JSON where the provider
+    """How an answer is requested: "json" with a JSON schema, "text" as a final line. "auto" is JSON if the provider
     accepts a schema. A provider that refuses the schema is asked for text."""
     top_p: float | None = None
     """Nucleus sampling; None for the provider's default."""
@@ -84,9 +84,9 @@ class Ask:
     """Paths inside the study's media folder, or URLs."""
     samples: int = 1
     """How many replies one call requests. A flow that needs several samples yields the same ask several times; the
-    runner sets this where the provider can return them together."""
+    runner sets this if the provider can return them together."""
     criterion: str = ""
-    """The name of the criterion that the reply judges, where a run has several."""
+    """The name of the criterion that the reply judges, if a run has several."""
     answer: Answer[Any] | None = None
     """What the judge is asked for: the instruction, the JSON schema, the second request and the parser. None asks for a
     contribution in which nothing is read."""
@@ -144,11 +144,11 @@ class Turn(Frozen):
     """How the request differed from the judge's settings, in a sentence each."""
     prompt: str = ""
     criterion: str = Field(default="", exclude_if=lambda criterion: not criterion)
-    """As in the ask. Serialised only where present, so that older traces are exported unchanged; so are the next."""
+    """As in the ask. Serialised only if present, so that older traces are exported unchanged; so are the next."""
     format: Format = Field(default="text", exclude_if=lambda format: format == "text")
     """The format in which the answer was requested."""
     reading_rule: str = Field(default="", exclude_if=lambda rule: not rule)
-    """The parser's rule that matched: "json", "labelled", "sentence"...; empty where nothing was read."""
+    """The parser's rule that matched: "json", "labelled", "sentence"...; empty if nothing was read."""
     reading_span: tuple[int, int] | None = Field(default=None, exclude_if=lambda span: span is None)
     """The characters of the reply that the reading rests on: reply[start:end]."""
     read_by: str = Field(default="", exclude_if=lambda reader: not reader)
@@ -174,7 +174,7 @@ class Verdict(Frozen):
 
     outcome: Outcome
     value: Value | None = None
-    """The value where there is one target; None without a value, and where there are several targets."""
+    """The value if there is one target; None without a value, or if there are several targets."""
     reason: str = ""
     opinions: tuple[Opinion, ...] = ()
     contention: float | None = Field(default=None, exclude_if=lambda contention: contention is None)
@@ -217,7 +217,7 @@ class ReplyUnreadable(Frozen):
     ask: int
     turn: Turn
     max_tokens: int | None = Field(default=None, exclude_if=lambda limit: limit is None)
-    """The limit of the second attempt, where the first reply was cut off: it repeats the prompt. None if the second
+    """The limit of the second attempt, if the first reply was cut off: it repeats the prompt. None if the second
     attempt states in the conversation why the reply was not readable."""
 
 
@@ -268,7 +268,7 @@ class ReadingReplaced(Frozen):
     ask: int
     reading: Value | None = None
     problem: str = ""
-    """Why the reply has no reading; empty where it has one."""
+    """Why the reply has no reading; empty if it has one."""
     reading_rule: str = ""
     reading_span: tuple[int, int] | None = None
     read_by: str = ""

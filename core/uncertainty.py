@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.labels import Opinion
 
 CHANGE_BONUS = 0.1
-"""Bits added where every judge changed its opinion. It orders debates of equal entropy, and is smaller than the
+"""Bits added if every judge changed its opinion. It orders debates of equal entropy, and is smaller than the
 difference between any two entropies of up to five judges."""
 
 

@@ -96,7 +96,7 @@ def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
 
 
 def find_adoptable(session: Session, study_id: int, item: str) -> Adopt | None:
-    """Return the AIUs and reference of the newest run that has some, where the item lacks them; else None."""
+    """Return the AIUs and reference of the newest run that has some, if the item lacks them; else None."""
     state = current_state(session, study_id, item)
     reference = reference_critique(state.critiques)
     critiques = [*hypothesis_critiques(state.critiques), reference]

@@ -72,7 +72,7 @@ def _folder() -> Path | None:
 
 
 def _unused_file(folder: Path, database: Path, revision: str) -> Path:
-    """Return `<database>.before-<revision>.db`, numbered where an earlier attempt left such a file."""
+    """Return `<database>.before-<revision>.db`, numbered if an earlier attempt left such a file."""
     stem = f"{database.stem}.before-{revision}"
     names = (f"{stem}{f'-{number}' if number > 1 else ''}{database.suffix or '.db'}" for number in count(1))
     return next(path for path in map(folder.joinpath, names) if not path.exists())

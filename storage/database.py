@@ -143,7 +143,7 @@ def _clear_errors() -> Iterator[None]:
 
 
 def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
-    """Run one operation as `writing` does, and run it again where PostgreSQL ended it because of another transaction.
+    """Run one operation as `writing` does, and run it again if PostgreSQL ended it because of another transaction.
 
     The operation may run several times, so it changes nothing but the session.
     """

@@ -28,7 +28,7 @@ def to_json(value: Any) -> str:
 
 
 def sanitize(value: Any) -> Any:
-    """Return JSON-like data that every database can store; `value` itself where nothing has to be replaced."""
+    """Return JSON-like data that every database can store; `value` itself if nothing has to be replaced."""
     try:
         # Only the serialised form is searched: walking the data would cost more, and it is nearly always clean.
         if b"\\u0000" not in pydantic_core.to_json(value):

@@ -79,7 +79,7 @@ def save(
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
-    """Return every label of a target, oldest first; of one annotator where a name is passed."""
+    """Return every label of a target, oldest first; of one annotator if a name is passed."""
     query = (
         _labels()
         .where(
@@ -122,7 +122,7 @@ def adjudicate(
     if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
         raise TiebreakError("You labelled this item yourself: another person has to decide it.")
     if not reason.strip() and value not in newest.values():
-        raise TiebreakError("An adjudication needs a reason where no annotator chose the value.")
+        raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
     row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
@@ -217,7 +217,7 @@ def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudi
 
 
 def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
-    """Return the ids of a target and an annotator, which are added where they are new."""
+    """Return the ids of a target and an annotator, which are added if they are new."""
     return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
 
 

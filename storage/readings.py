@@ -56,9 +56,9 @@ class Change:
     old: Value | None
     new: Value | None
     rule: str
-    """The rule by which it is read now; empty where it is unreadable now."""
+    """The rule by which it is read now; empty if it is unreadable now."""
     problem: str
-    """Why it is unreadable now; empty where it is readable."""
+    """Why it is unreadable now; empty if it is readable."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Reread:
     outcome: str = ""
     """The outcome of the trace before, and after the changes: "no_verdict" or "no_verdict → agreed"."""
     needs_calls: str = ""
-    """Why the changes cannot be applied; empty where they can."""
+    """Why the changes cannot be applied; empty if they can."""
 
 
 def find_ask(session: Session, trace_id: int, ask: int) -> Ask:
     """Return an ask of a finished trace, as the protocol asks it today.
 
-    Raises NeedsCalls if the trace is not one of this version's flow, and TiebreakError where there is no such ask.
+    Raises NeedsCalls if the trace is not one of this version's flow, and TiebreakError if there is no such ask.
     """
     replayed = replay(_flow_of(session, traces.get(session, trace_id)), _stored(session, trace_id))
     if ask not in replayed.asks:
@@ -90,7 +90,7 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
     """Store which value a reply states, as read by a person; figures use it from now on.
 
     `value` is in the reply's own terms, as the answer type of the ask has it. Raises TiebreakError for a value that
-    does not fit, and NeedsCalls where the protocol would have gone on differently.
+    does not fit, and NeedsCalls if the protocol would have gone on differently.
     """
     name = annotators.normalize_name(annotator)
     trace = _lock_finished(session, trace_id)

@@ -141,7 +141,7 @@ def _item_ids(session: Session, study_id: int, limit: int | None, scenario: str 
 
 
 def unused_name(session: Session, study_id: int, wanted: str) -> str:
-    """Return `wanted` on one line, with a number where the study has a run of that name."""
+    """Return `wanted` on one line, with a number if the study has a run of that name."""
     wanted = " ".join(wanted.split()) or "run"
     used = set(session.scalars(select(col(RunRow.name)).where(col(RunRow.study_id) == study_id)))
     name, number = wanted, 2
@@ -204,7 +204,7 @@ def unclaimed(session: Session) -> list[int]:
 
 
 def claim_run(session: Session, run_id: int, worker: str) -> bool:
-    """Claim a requested run; return False where another worker executes it.
+    """Claim a requested run; return False if another worker executes it.
 
     A run has one worker at a time: its limits and its ceiling are counted in one process. `worker` is a name that no
     earlier claim had: it also identifies the traces that are claimed by it, and the events that it may append.
@@ -257,7 +257,7 @@ def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list
 
 
 def renew_claim(session: Session, run_id: int, worker: str) -> bool:
-    """Renew a worker's claim; return False where the run is another worker's or is being cancelled.
+    """Renew a worker's claim; return False if the run is another worker's or is being cancelled.
 
     The claim of a run that is being cancelled is renewed too, until its running traces have ended. Only the run's row
     is locked: the worker's own events lock its traces at the same time.

@@ -147,7 +147,7 @@ def update(session: Session, study_id: int, *, description: str, guidelines: str
 
 
 def update_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> None:
-    """Replace the study's own templates; a protocol's are used where the study has none."""
+    """Replace the study's own templates; a protocol's are used if the study has none."""
     session.get_one(StudyRow, study_id).prompts = prompts
 
 
@@ -226,7 +226,7 @@ def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale 
 
 
 def check_value(declared: Scales, kind: Kind, criterion: str, value: Value | None) -> None:
-    """Raise TiebreakError for a value that is not on the scale of its kind and criterion, where one is declared."""
+    """Raise TiebreakError for a value that is not on the scale of its kind and criterion, if one is declared."""
     scale = declared.get((kind, criterion)) or DEFAULT_SCALES.get(kind)
     if value is not None and scale is not None and not scale.contains(value):
         place = f"{kind} on {criterion!r}" if criterion else kind

@@ -37,7 +37,7 @@ def _datetime_column(*, optional: bool = False) -> Any:
 
 
 def _value_column() -> Any:
-    """Return a column for the value of a label or an opinion: SQL NULL, not JSON null, where it is missing."""
+    """Return a column for the value of a label or an opinion: SQL NULL, not JSON null, if it is missing."""
     return Column(Json(none_as_null=True), nullable=True)
 
 
@@ -123,7 +123,7 @@ class TargetRow(Table, table=True):
     criterion: str
     part: str
     overlap: int | None = None
-    """Labels wanted of this target, where it differs from the study's overlap."""
+    """Labels wanted of this target, if it differs from the study's overlap."""
 
 
 class AnnotatorRow(Table, table=True):
@@ -393,7 +393,7 @@ class TraceRow(Table, table=True):
     uncertainty: float = 0.0
     """See `core.uncertainty`."""
     contention: float | None = None
-    """See `core.contention`; None if there is no verdict, or where it cannot be computed."""
+    """See `core.contention`; None if there is no verdict, or if it cannot be computed."""
     claimed_by: str | None = None
     """The worker that claimed it; the claim counts as long as the worker has claimed the run."""
 

@@ -206,7 +206,7 @@ def events_with_prompts(session: Session, trace_id: int) -> list[Event]:
 
 
 def prompt(session: Session, trace_id: int, seq: int) -> str:
-    """Return the prompt of an event; empty where it has none."""
+    """Return the prompt of an event; empty if it has none."""
     query = select(col(EventRow.prompt)).where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) == seq)
     return session.scalars(query).first() or ""
 

@@ -41,7 +41,7 @@ class Answer(ABC, Generic[T]):
     key: ClassVar[str]
     """The field of the structured answer that holds the value."""
     structured: ClassVar[bool] = True
-    """Whether it is requested as JSON where the model accepts a schema."""
+    """Whether it is requested as JSON if the model accepts a schema."""
 
     def instruction(self, format: Format = "text") -> str:
         """The closing instruction of a prompt."""
@@ -78,7 +78,7 @@ class Answer(ABC, Generic[T]):
 
     @abstractmethod
     def longest(self) -> T:
-        """A value whose reply is among the longest; it differs from `shortest()` where two values are possible."""
+        """A value whose reply is among the longest; it differs from `shortest()` if two values are possible."""
 
     @abstractmethod
     def _text_instruction(self) -> str: ...

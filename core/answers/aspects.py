@@ -23,7 +23,7 @@ _INLINE = re.compile(r"(?:^|[\s;,])\(?\d{1,2}[.)]\s*")
 
 @dataclass(frozen=True)
 class Aspects(Answer[dict[str, str]]):
-    """Names of aspects with their definitions, "" where there is none; exactly `count` of them where it is given.
+    """Names of aspects with their definitions, "" if there is none; exactly `count` of them if it is given.
 
     With `definitions`, the model is asked for "Name: definition" lines.
     """

@@ -70,7 +70,7 @@ def without_frame(text: Text, lines: list[Item]) -> list[Item]:
 
 
 def marked(lines: list[Item]) -> list[Item]:
-    """The numbered items, or else the bulleted ones, or else the rows of a table; empty where none is marked."""
+    """The numbered items, or else the bulleted ones, or else the rows of a table; empty if none is marked."""
     for kind in ("numbered", "bulleted", "cell"):
         if any(item.kind == kind for item in lines):
             return [item for item in lines if item.kind == kind]

@@ -90,7 +90,7 @@ class Number(Single[float]):
         )
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
-        """The only number before the reasons; behind the last "=" where one stands there."""
+        """The only number before the reasons; behind the last "=" if one stands there."""
         clause = self._clause(rest)
         if in_doubt(clause, self.words) and not _ABOUT.match(clause):
             return None

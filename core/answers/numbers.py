@@ -45,7 +45,7 @@ def value(text: str) -> float:
 
 
 def whole(number: float) -> float:
-    """An int where the number is one."""
+    """An int if the number is one."""
     return int(number) if float(number).is_integer() else number
 
 

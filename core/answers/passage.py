@@ -22,7 +22,7 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True)
 class Passage(Answer[str]):
-    """A text that the prompt calls `noun`. It is requested as text even where a model accepts a schema."""
+    """A text that the prompt calls `noun`. It is requested as text even if a model accepts a schema."""
 
     noun: str = "text"
     reasoning: bool = False

@@ -25,7 +25,7 @@ _ENDS = re.compile(
 
 @dataclass(frozen=True)
 class Rating(Single[Level]):
-    """A level: one of `levels`, or a number from `low` to `high` in steps of `step` (any number where it is None).
+    """A level: one of `levels`, or a number from `low` to `high` in steps of `step` (any number if it is None).
 
     `names` are other labels that may stand before it: the criterion's name.
     """

@@ -41,7 +41,7 @@ def _is_no_answer(text: Text, label: str) -> bool:
 
 
 def _header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in the order in which a line without numbers gives them all; empty where it does not."""
+    """The names in the order in which a line without numbers gives them all; empty if it does not."""
     order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
     free = mentions(text.words, names).sub("", line.lower())
     return tuple(order) if sorted(order) == sorted(names) and not re.search(r"\d", free) and len(line) < 300 else ()
@@ -52,7 +52,7 @@ def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -
 
 
 def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
-    """The label and the numbers of a line that holds nothing else; no numbers where it does."""
+    """The label and the numbers of a line that holds nothing else; no numbers if it does."""
     label = re.match(
         r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",
         line,

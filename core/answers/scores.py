@@ -23,7 +23,7 @@ _GIVEN = re.compile(r"\b(?:deserve|get|receive|score|earn|erhalten|méritent|mer
 
 @dataclass(frozen=True)
 class Scores(Answer[dict[str, float]]):
-    """A number from `low` to `high` for each of `names`, in steps of `step` (any number where it is None)."""
+    """A number from `low` to `high` for each of `names`, in steps of `step` (any number if it is None)."""
 
     names: tuple[str, ...] = ("Response 1", "Response 2")
     low: float = 1

@@ -42,7 +42,7 @@ def in_doubt(clause: str, words: Words) -> bool:
 
 
 def announcement(sentence: str, words: Words) -> int:
-    """Where the words end with which a sentence announces a correction; 0 where it begins otherwise."""
+    """Where the words end with which a sentence announces a correction; 0 if it begins otherwise."""
     lead = _LEAD.match(sentence)
     for start in (lead.end() if lead else 0, 0):
         if match := words.starts("correction", sentence[start:]):
@@ -55,7 +55,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _without_reasons(sentence: str, words: Words) -> str:
-    """Blank asides, and what follows "because" and its like where something stands before it."""
+    """Blank asides, and what follows "because" and its like if something stands before it."""
     text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
     text = _without_concession(text, words)
     for match in _reasons(words).finditer(text.lower()):

@@ -94,7 +94,7 @@ class Single(Answer[T]):
                     yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
 
     def _key_rank(self, key: str) -> int:
-        """How much a key says: 0 where it is another field's."""
+        """How much a key says: 0 if it is another field's."""
         plain = squash(key)
         if plain == self.key:
             return FINAL + 1

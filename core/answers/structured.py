@@ -9,9 +9,9 @@ from typing import Any
 from core.answers.signs import squash
 
 ATTEMPTS = 20
-"""Places in a reply where JSON is tried: replies are untrusted."""
+"""Maximum number of places in a reply at which JSON is tried: replies are untrusted."""
 REPAIRS = 3
-"""Places where it is repaired."""
+"""Maximum number of places at which JSON is repaired."""
 
 _DECODER = json.JSONDecoder(strict=False)
 _BEGINNING = re.compile(r"(?<![\w\\{\[(\"])(?:\{(?=\s*[\"'{}])|\[(?=\s*[\"'{\[])|\[(?=\s*\])(?<=^\[))")

@@ -135,7 +135,7 @@ class Truth(Single[bool]):
                 )
 
     def _value(self, head: str) -> bool | None:
-        """True or false where the text begins with the word."""
+        """True or false if the text begins with the word."""
         for value, concept in ((False, "false"), (True, "true")):
             match = self.words.starts(concept, head)
             after = head[match.end() :].strip(_EDGE) if match else ""

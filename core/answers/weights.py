@@ -116,7 +116,7 @@ class Weights(Answer[dict[str, float]]):
         return Candidate(value, rule, block.start, block.end, block.rank, problem)
 
     def _entries(self, text: Text) -> list[Entry]:
-        """Numbers with a name; "1." and "2." at the beginnings of lines stand for names where nothing else is there."""
+        """Numbers with a name; "1." and "2." at the beginnings of lines stand for names if nothing else is there."""
         collected = [one for one in entries(text, self.names) if not is_confidence(text, _line_of(text, one.start))]
         numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
         if collected or sum(match is not None for match in numbered) != len(self.names):
@@ -156,7 +156,7 @@ class Weights(Answer[dict[str, float]]):
         return candidates
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[dict[str, float] | None, str]:
-        """The weights in percent, brought to 100 where rounding left less or more."""
+        """The weights in percent, brought to 100 if rounding left less or more."""
         for name in self.names:
             if measures[name].problem:
                 return None, f"{name}: {measures[name].problem}"

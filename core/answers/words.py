@@ -55,7 +55,7 @@ class Words:
 
 @lru_cache(maxsize=512)
 def alternatives(phrases: tuple[str, ...]) -> str:
-    """A regular expression for the longest of the phrases at a place, at borders of words where a script has them."""
+    """A regular expression for the longest of the phrases at a place, at borders of words if a script has them."""
     forms = list(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
     if not forms:
         return r"(?!)"

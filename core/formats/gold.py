@@ -106,7 +106,7 @@ def _cells(row: GoldRow) -> list[str]:
 
 
 def _judge_cells(row: GoldRow, runs: Sequence[str]) -> list[str]:
-    """Return the cells of judges: empty where a run did not judge the target or came to no verdict."""
+    """Return the cells of judges: empty if a run did not judge the target or came to no verdict."""
     return [*(_format_cell(row.verdicts.get(run)) for run in runs), escape_formula(_format_values(row.opinions))]
 
 

@@ -30,7 +30,7 @@ class StudyRules(Frozen):
     """Whether the judges' trace is shown after a blind label."""
     lease_minutes: int = Field(default=30, ge=1)
     evidence: bool = Field(default=True, exclude_if=lambda evidence: evidence)
-    """Whether annotators can select passages for a label. Serialised where it differs from the default, as `reason`."""
+    """Whether annotators can select passages for a label. Serialised if it differs from the default, as `reason`."""
     reason: Literal["optional", "required", "none"] = Field(default="optional", exclude_if=lambda r: r == "optional")
     """Whether a label has a reason."""
     order: Literal["shuffled", "fixed", "informative"] = Field(

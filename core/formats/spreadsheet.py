@@ -8,5 +8,5 @@ as ASCII."""
 
 
 def escape_formula(text: str) -> str:
-    """Return text with an apostrophe before it where a spreadsheet could execute it."""
+    """Return text with an apostrophe before it if a spreadsheet could execute it."""
     return f"'{text}" if FORMULA_START.match(text) else text

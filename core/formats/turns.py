@@ -22,7 +22,7 @@ class TurnRow:
     outcome: str
     """The trace's: agreed, disputed, no_verdict, failed or waiting."""
     contention: float | None
-    """The trace's, from 0 to 1; empty where it is not known."""
+    """The trace's, from 0 to 1; empty if it is not known."""
     ask: int
     """The number of the ask in the trace, from 0."""
     speaker: str
@@ -30,9 +30,9 @@ class TurnRow:
     round: int
     model: str
     shown: tuple[int, ...]
-    """The responses in the order in which they were shown; empty where that does not apply."""
+    """The responses in the order in which they were shown; empty if that does not apply."""
     reading: Any
-    """The value in the item's own terms; empty where there is none."""
+    """The value in the item's own terms; empty if there is none."""
     reading_rule: str
     """The parser's rule, "extracted" or "stated"; empty for replies of earlier versions."""
     reading_span: tuple[int, int] | None

@@ -54,7 +54,7 @@ def optional_parameters(ask: Ask) -> dict[str, Any]:
 
 
 def messages(ask: Ask) -> list[dict[str, Any]]:
-    """Return the system message, where there is one, the conversation so far, and the prompt.
+    """Return the system message, if there is one, the conversation so far, and the prompt.
 
     Images belong to the first message of the user.
     """
@@ -66,7 +66,7 @@ def messages(ask: Ask) -> list[dict[str, Any]]:
 
 
 def _with_images(text: str, images: Sequence[str]) -> str | list[dict[str, Any]]:
-    """Return the text, or its parts where there are images."""
+    """Return the text, or its parts if there are images."""
     if not images:
         return valid_text(text)
     parts = [{"type": "image_url", "image_url": {"url": image}} for image in images]

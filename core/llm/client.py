@@ -28,7 +28,7 @@ class Reply(Frozen):
     finish: Finish = "stop"
     usage: Usage = Usage()
     reasoning: str = ""
-    """The model's reasoning, where the provider returns it separately."""
+    """The model's reasoning, if the provider returns it separately."""
     notes: tuple[str, ...] = ()
     """How the request differed from the ask, one sentence for each difference."""
 
@@ -53,7 +53,7 @@ class Sampler(Protocol):
     """A model that can return several replies to one prompt from one call."""
 
     async def sample(self, ask: Ask) -> list[Reply]:
-        """Return up to `ask.samples` replies with the call's usage divided evenly; [] where `n` is not supported."""
+        """Return up to `ask.samples` replies with the call's usage divided evenly; [] if `n` is not supported."""
 
 
 Answer = Reply | str
@@ -67,7 +67,7 @@ class ScriptedModel:
     """
 
     def __init__(self, answers: Script | Iterable[Answer | Exception], format: Format = "text") -> None:
-        """Answer from `answers`; `format` is how answers are requested where a judge's settings leave it open."""
+        """Answer from `answers`; `format` is how answers are requested if a judge's settings leave it open."""
         self._script = answers if callable(answers) else _script_from_list(answers)
         self._format = format
         self.asked: list[Ask] = []
@@ -98,7 +98,7 @@ class LiteLLM:
         return (await self._call(ask))[0]
 
     async def answer_format(self, spec: Spec) -> Format:
-        """Return the format of the settings; "auto" is JSON where the provider accepts a schema.
+        """Return the format of the settings; "auto" is JSON if the provider accepts a schema.
 
         An OpenAI-compatible server is asked for JSON, because servers that refuse the schema say so.
         """
@@ -225,7 +225,7 @@ def _unsupported_parameters(ask: Ask) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]:
-    """Return the parameters that a model accepts, according to litellm; empty where it does not know."""
+    """Return the parameters that a model accepts, according to litellm; empty if it does not know."""
     litellm = litellm_loader.load_litellm()
     name = model if is_provider_model else f"openai/{model}"
     try:

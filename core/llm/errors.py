@@ -47,7 +47,7 @@ class ServerError:
     status: int
     message: str
     param: str = ""
-    """The name of the parameter that the error is about, where the server states it."""
+    """The name of the parameter that the error is about, if the server states it."""
     codes: frozenset[str] = frozenset()
     """The provider's error codes and types, such as "insufficient_quota"."""
 

@@ -140,7 +140,7 @@ class ModelWithImages:
         return await self.model.answer_format(spec)
 
     async def sample(self, ask: Ask) -> list[Reply]:
-        """Return several replies from one call, where the model supports it."""
+        """Return several replies from one call, if the model supports it."""
         return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
 
     async def _with_images(self, ask: Ask) -> Ask:

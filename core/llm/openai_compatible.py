@@ -176,7 +176,7 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool
 
 
 def _refusal(error: ServerError, response: Response, ask: Ask, start: float) -> Reply:
-    """Return an empty reply where the server declined because of its policy; raise the problem of any other error."""
+    """Return an empty reply if the server declined because of its policy; raise the problem of any other error."""
     if has_policy_code(error.codes):
         return Reply(text="", finish="refused", usage=Usage(seconds=_seconds_since(start)))
     raise server_problem(error, ask.spec, response.retry_after)

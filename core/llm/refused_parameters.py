@@ -62,7 +62,7 @@ def describe_omissions(ask: Ask, omitted: Set[str]) -> tuple[str, ...]:
 
 
 def schema_refused(spec: Spec) -> UnsupportedSchema:
-    """Return the problem to raise where a server does not accept structured output."""
+    """Return the problem to raise if a server does not accept structured output."""
     return UnsupportedSchema(
         f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead."
     )

@@ -27,7 +27,7 @@ class Router:
         return await self.model_for(spec).answer_format(spec)
 
     async def sample(self, ask: Ask) -> list[Reply]:
-        """Make one call for several replies; return [] where `n` is not supported."""
+        """Make one call for several replies; return [] if `n` is not supported."""
         model = self.model_for(ask.spec)
         return await model.sample(ask) if isinstance(model, Sampler) else []
 

@@ -21,7 +21,7 @@ ADVICE = (
 
 
 def describe_problem(model: str, address: str, variable: str) -> str:
-    """Return why a model's fields cannot be stored with a run, as a sentence; empty where they can."""
+    """Return why a model's fields cannot be stored with a run, as a sentence; empty if they can."""
     if any(looks_like_key(text) for text in (model, variable)):
         return f"that looks like a key. {ADVICE}"
     if variable and not VARIABLE_NAME.fullmatch(variable):

@@ -43,7 +43,7 @@ def check_unique_names(names: Iterable[str], role: str) -> None:
 
 
 def criteria_of(settings: Any) -> Sequence[Criterion]:
-    """Return the settings' `criteria`, or their `criterion` as a sequence of one; empty where they have neither."""
+    """Return the settings' `criteria`, or their `criterion` as a sequence of one; empty if they have neither."""
     criteria = getattr(settings, "criteria", None)
     if criteria is None:
         criterion = getattr(settings, "criterion", None)

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 def question_text(item: Item) -> str:
-    """Return the item's prompt, preceded by its context where it has one."""
+    """Return the item's prompt, preceded by its context if it has one."""
     return f"{item.context}\n\n{item.prompt}" if item.context else item.prompt
 
 
@@ -65,7 +65,7 @@ def number_images(item: Item, shown: Sequence[int] = ()) -> tuple[Item, tuple[st
 def response_material(item: Item, templates: Templates, name: str) -> dict[str, Material | str]:
     """Return the values of the blanks question, context, reference and response for a task about one response.
 
-    The context is empty where the item has none, so that its paragraph is left out. An item without responses is a
+    The context is empty if the item has none, so that its paragraph is left out. An item without responses is a
     problem to solve.
     """
     blanks: dict[str, Material | str] = dict(item_material(item, templates, name))

@@ -110,7 +110,7 @@ def find_constant_raters(names: tuple[str, ...], values: Floats, frequencies: Fl
 def count_undefined_pairs(values: Floats, present: Bools, frequencies: Floats) -> tuple[int, int]:
     """Return the number of rater pairs that share items but have no kappa, and those that have no correlation.
 
-    Kappa is undefined where both raters of a pair gave all shared items one and the same value, a correlation where
+    Kappa is undefined if both raters of a pair gave all shared items one and the same value, a correlation if
     one of them gave all the same value or fewer than three items are shared.
     """
     without_kappa = without_correlation = 0
@@ -130,7 +130,7 @@ def count_undefined_pairs(values: Floats, present: Bools, frequencies: Floats) -
 
 
 def column_range(values: Floats, mask: Bools) -> tuple[Floats, Floats]:
-    """Return the smallest and the largest value of each column where the mask is true; infinite where it never is."""
+    """Return the minimum and maximum of each column over the rows in the mask; infinite if there are none."""
     smallest = np.where(mask, values, np.inf).min(axis=0, initial=np.inf)
     return smallest, np.where(mask, values, -np.inf).max(axis=0, initial=-np.inf)
 

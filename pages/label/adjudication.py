@@ -74,7 +74,7 @@ def _row(study: Study, case: Case) -> dict[str, object]:
 
 
 def draw_empty(study: Study, state: State) -> None:
-    """Draw what to do where there is no case."""
+    """Draw what to do if there is no case."""
     if state != "open":
         st.info("None. A decision stays when labels are added later; its item is then listed here.")
         return

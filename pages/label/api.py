@@ -40,7 +40,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 @dataclass(frozen=True)
 class Call:
-    """A checked request: whose queue it is about, its query, and its body where it has one."""
+    """A checked request: whose queue it is about, its query, and its body if it has one."""
 
     work: Work
     query: dict[str, str]

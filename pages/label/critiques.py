@@ -24,7 +24,7 @@ def choose_task() -> QueueName:
 
 
 def draw_empty(study: Study, kind: QueueName) -> None:
-    """Draw what to do where there is nothing of this kind."""
+    """Draw what to do if there is nothing of this kind."""
     st.title("Critiques", anchor=False)
     st.info(EMPTY[kind])
     links = {"setup/studies.py": ("Import", ":material/upload_file:")}

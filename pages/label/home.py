@@ -25,7 +25,7 @@ TASKS_PER_PAGE = 50
 
 
 def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[QueueSummary]) -> None:
-    """Draw what waits and what is done, today's pace, and the changes after the reveal where the study shows them."""
+    """Draw what waits and what is done, today's pace, and the changes after the reveal if the study shows them."""
     zone = shell.time_zone()
     with database.reading(resources.engine()) as session:
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
@@ -55,7 +55,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
 
 
 def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
-    """Draw the button that leads to where the annotator left off."""
+    """Draw the button that opens the target at which the annotator stopped."""
     with database.reading(resources.engine()) as session:
         last = home.last_queue(session, study.id, annotator_id)
     waiting = [summary for summary in summaries if summary.todo]
@@ -71,7 +71,7 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
 
 
 def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
-    """Draw the choice of a queue, where there is one."""
+    """Draw the choice of a queue, if there is one."""
     names = [queues.TITLES[summary.name] for summary in summaries]
     if len(names) == 1:
         return summaries[0]
@@ -154,7 +154,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 
 
 def draw_empty(study: Study) -> None:
-    """Draw what to do where no queue holds anything for the annotator."""
+    """Draw what to do if no queue holds anything for the annotator."""
     st.info("No labels are wanted from you in this study yet.")
     with st.container(horizontal=True):
         address = {"study": study.name}
@@ -166,7 +166,7 @@ def draw_empty(study: Study) -> None:
         )
 
 
-study = shell.draw_header("Home", "What waits for you, and where you left off.")
+study = shell.draw_header("Home", "Your open targets, and the one at which you stopped.")
 annotator = shell.require_annotator()
 with database.writing(resources.engine()) as session:
     annotator_id = annotators.get_or_create_id(session, annotator)

@@ -25,13 +25,13 @@ def choose_scale(scales: dict[ScaleKey, Scale]) -> ScaleKey:
 
 
 def _scale_name(key: ScaleKey, scales: dict[ScaleKey, Scale]) -> str:
-    """Return the criterion, marked as an answer where a score has the same name."""
+    """Return the criterion, marked as an answer if a score has the same name."""
     kind, criterion = key
     return (criterion or "answer") if kind == "score" or ("score", criterion) not in scales else f"{criterion} (answer)"
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where no criterion has a scale."""
+    """Draw what to do if no criterion has a scale."""
     st.title("Scores", anchor=False)
     st.info(
         "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."

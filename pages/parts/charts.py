@@ -152,7 +152,7 @@ def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mappin
 
 
 def _interval(row: AgreementRow) -> tuple[float, float]:
-    """Return the ends of the interval; the value itself where there is no interval."""
+    """Return the ends of the interval; the value itself if there is no interval."""
     value = row.value or 0.0
     return (value if row.low is None else row.low, value if row.high is None else row.high)
 
@@ -168,7 +168,7 @@ def _hover_text(name: str, series: str, row: AgreementRow) -> str:
 
 
 def _axis_start(series: Sequence[Series]) -> float:
-    """Return where the axis begins: below zero only where a value or an interval is."""
+    """Return where the axis begins: below zero only if a value or an interval is."""
     ends = [end for line in series for row in line.rows.values() for end in (row.low, row.value) if end is not None]
     return max(-1.02, min([-0.04, *(end - 0.05 for end in ends)]))
 

@@ -18,7 +18,7 @@ OPEN_CONTEXT = 400
 def draw_item(item: Item, key: str = "item", media_folder: Path | None = None) -> None:
     """Draw the prompt, then two responses side by side (tabs on a phone); any other number one below the other.
 
-    `home` is the study's media folder, where its images are.
+    `home` is the study's media folder, if its images are.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
@@ -69,7 +69,7 @@ def draw_image(image: str, media_folder: Path | None) -> None:
 
 
 def system_names(item: Item) -> str:
-    """Return which system wrote which response, "" where none is known. Not for display before a blind label."""
+    """Return which system wrote which response, "" if none is known. Not for display before a blind label."""
     names = [escape_markdown(response.system) if response.system else "unknown" for response in item.responses]
     if not any(response.system for response in item.responses):
         return ""

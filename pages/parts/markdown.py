@@ -41,7 +41,7 @@ MOST_CHARACTERS = 200_000
 def sanitize_markdown(text: str, marked: tuple[int, int] | None = None) -> str:
     """Return Markdown that is safe to display; single line breaks are preserved.
 
-    `marked` is the span of a passage that is highlighted where it is inside one paragraph.
+    `marked` is the span of a passage that is highlighted if it is inside one paragraph.
     """
     text = re.sub(f"[{''.join(_MARKS)}]", "\ufffd", text)
     if marked is not None:
@@ -56,7 +56,7 @@ def sanitize_markdown(text: str, marked: tuple[int, int] | None = None) -> str:
 
 
 def _strip(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span without white space at its ends; an empty one where it opens a block."""
+    """Return the span without white space at its ends; an empty one if it opens a block."""
     passage = text[start:end]
     start, end = end - len(passage.lstrip()), start + len(passage.rstrip())
     line = text[text.rfind("\n", 0, start) + 1 : end]
@@ -146,7 +146,7 @@ def _cell(node: SyntaxTreeNode) -> str:
 
 
 def _inline_of(node: SyntaxTreeNode) -> str:
-    """Return the inline content of a block, with the passage highlighted where it breaks no mark."""
+    """Return the inline content of a block, with the passage highlighted if it breaks no mark."""
     line = "".join(_inline(child) for inline in node.children for child in inline.children)
     start, end = line.find(_MARKS[0]), line.find(_MARKS[1])
     if 0 <= start < end and not re.search(r"(?<!\\)[*~`$\[\]\n]", line[start:end]):

@@ -15,7 +15,7 @@ const numberText = (row) => {
   return row.value === null || row.value === undefined ? String(row.number) : `${row.number}${sign(row.value)}`;
 };
 
-// `segments`: [{text, aius}], where an AIU may span several segments. `rows`: [{key, aiu, number, text, value, differ}],
+// `segments`: [{text, aius}]; an AIU may span several segments. `rows`: [{key, aiu, number, text, value, differ}],
 // what is judged. `selected` is the key of a row; a click on a highlight calls onPick(row).
 function marked(segments, rows, selected, onPick) {
   const text = element("div", "text");

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 
 def format_estimate(value: float | None, low: float | None, high: float | None, digits: int = 2) -> str:
-    """Return `0.62 [0.51, 0.71]`; a dash where the value is undefined."""
+    """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined."""
     if value is None:
         return "–"
     if low is None or high is None:
@@ -24,17 +24,17 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 
 RANGE_HELP = (
     "What the figure can be, with all unreadable replies counted one way or the other. This is not a confidence "
-    "interval. Empty where every reply could be read."
+    "interval. Empty if every reply could be read."
 )
 
 
 def format_readable(readable: int, total: int) -> str:
-    """Return `97.5 % of 40`; a dash where there is nothing to read."""
+    """Return `97.5 % of 40`; a dash if there is nothing to read."""
     return f"{round(100 * readable / total, 1):g} % of {total:,}" if total else "–"
 
 
 def format_range(limits: tuple[float, float] | None) -> str:
-    """Return `0.52 to 0.61`; empty where there is no range."""
+    """Return `0.52 to 0.61`; empty if there is no range."""
     return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
 
 

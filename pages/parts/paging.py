@@ -19,7 +19,7 @@ def page_of(index: int, size: int) -> int:
 
 
 def current_page(key: str, length: int, size: int) -> int:
-    """Return the number of the open page, from 1; the last page where the list has become shorter."""
+    """Return the number of the open page, from 1; the last page if the list has become shorter."""
     return min(int(st.session_state.get(key, 1)), page_count(length, size))
 
 
@@ -29,6 +29,6 @@ def page_slice(elements: Sequence[T], page: int, size: int) -> Sequence[T]:
 
 
 def draw_pagination(key: str, length: int, size: int, bind: Literal["query-params"] | None = None) -> None:
-    """Draw the page selector, where there is more than one page."""
+    """Draw the page selector, if there is more than one page."""
     if length > size:
         st.pagination(page_count(length, size), key=key, bind=bind)

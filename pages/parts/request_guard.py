@@ -103,7 +103,7 @@ def new_visitor() -> str:
 
 
 def _with_headers(send: Send, visitor: str) -> Send:
-    """Return `send` with the security headers, and a cookie on pages where the browser has none."""
+    """Return `send` with the security headers, and a cookie on pages if the browser has none."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -62,7 +62,7 @@ def current_annotator() -> str | None:
 
 
 def require_annotator() -> str:
-    """Return the annotator's name; where nobody is signed in, draw the sign-in form and stop the page."""
+    """Return the annotator's name; if nobody is signed in, draw the sign-in form and stop the page."""
     name = current_annotator()
     if name is not None:
         if st.session_state.get("annotator_new"):
@@ -111,7 +111,7 @@ def _sign_in(name: str) -> None:
 
 
 def draw_header(title: str, sentence: str) -> Study:
-    """Draw title, purpose and study selection; returns the selected study, and stops the page where there is none."""
+    """Draw title, purpose and study selection; returns the selected study, and stops the page if there is none."""
     left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
     left.title(title, anchor=False)
     left.caption(sentence)
@@ -149,7 +149,7 @@ def link_sample(script: str, protocol: str) -> None:
 
 
 def apply_study_from_address(names: Sequence[str]) -> None:
-    """Select the study that the address names, where it changed since the page was last drawn.
+    """Select the study that the address names, if it changed since the page was last drawn.
 
     The widget is not bound to the address: a bound widget leaves its default value out of the address, so a link to
     the newest study would open another study after the next import.
@@ -164,7 +164,7 @@ def apply_study_from_address(names: Sequence[str]) -> None:
 
 
 def time_zone() -> tzinfo:
-    """Return the visitor's time zone; UTC where the browser does not say."""
+    """Return the visitor's time zone; UTC if the browser does not say."""
     try:
         return ZoneInfo(st.context.timezone or "UTC")
     except (ZoneInfoNotFoundError, ValueError):

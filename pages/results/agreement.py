@@ -106,7 +106,7 @@ def _choose(label: str, options: Sequence[str], key: str) -> str:
 
 
 def empty_state(study: Study, group: str) -> None:
-    """Draw what to do where there is nothing to compare."""
+    """Draw what to do if there is nothing to compare."""
     if group == "judges":
         st.info(
             "This study has no targets with opinions of two or more judges. Runs whose judges only give a verdict are "
@@ -184,7 +184,7 @@ def draw_headline(
 def draw_points(
     study: Study, stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
 ) -> None:
-    """Draw points with intervals by scenario, or by criterion where there is only one scenario."""
+    """Draw points with intervals by scenario, or by criterion if there is only one scenario."""
     series = [
         Series(STAGES[figures.stage], _point_rows(figures, query, choice, by_scenario), figures.stage == "first")
         for figures in stage_figures

@@ -76,7 +76,7 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where no critique has been judged."""
+    """Draw what to do if no critique has been judged."""
     st.info("No critique of this study has been judged yet. Label AIUs, or start a MetaCritique run.")
     shell.link_sample("results/critiques.py", "metacritique")
     with st.container(horizontal=True):
@@ -119,7 +119,7 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
 
 
 def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
-    """Draw F1 by author, where it is defined."""
+    """Draw F1 by author, if it is defined."""
     points = {display_name(row): f1_point(row) for row in ranking if row.f1 is not None}
     if not points:
         st.caption("F1 is undefined: it needs AIUs of both the critique and its reference.")

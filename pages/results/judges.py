@@ -65,7 +65,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where nothing can be ranked."""
+    """Draw what to do if nothing can be ranked."""
     st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
     with st.container(horizontal=True):
         for script, label, icon in (

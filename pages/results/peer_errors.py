@@ -54,7 +54,7 @@ def choose_run(runs: list[Run]) -> tuple[Run, float]:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where there is no peer review."""
+    """Draw what to do if there is no peer review."""
     st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
     shell.link_sample("results/peer_errors.py", "refer")
     st.page_link(
@@ -88,7 +88,7 @@ def draw_page(study: Study) -> None:
 
 
 def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
-    """Draw what to do where there is nothing to compare the chair with."""
+    """Draw what to do if there is nothing to compare the chair with."""
     if not errors.without_truth:
         st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
         return
@@ -149,7 +149,7 @@ def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Fi
     import plotly.graph_objects as go
 
     peer_counts = sorted({one.peers for one in slices})
-    named = len(peer_counts) > 1  # the axis says `2 of 3` where the number of peers differs between traces
+    named = len(peer_counts) > 1  # the axis says `2 of 3` if the number of peers differs between traces
     figure = go.Figure()
     for right, name, colour, sign in (
         (True, "chair right", colours.TRUE, "✓"),
@@ -236,7 +236,7 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
     if counts:
         peers = ", ".join(f"**{escape_markdown(name)}** in {count}" for name, count in counts)
         st.markdown(
-            f"Peers that erred in the same way as the chair, in {numbers.format_count(wrong, 'trace')} where it was "
+            f"Peers that erred in the same way as the chair, in {numbers.format_count(wrong, 'trace')} in which it was "
             f"wrong: {peers}."
         )
 

@@ -47,7 +47,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where there are no labels and no verdicts."""
+    """Draw what to do if there are no labels and no verdicts."""
     st.info("Systems are compared by labels or verdicts on their responses. This study has none yet.")
     with st.container(horizontal=True):
         for script, label, icon in (
@@ -98,7 +98,7 @@ def draw_report(report: SystemReport) -> None:
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         st.caption(f":material/info: {escape_markdown(reason)}.")
     st.caption(
-        "Labels of people have to be of a random sample of the targets. Where only disputed targets were labelled, "
+        "Labels of people have to be of a random sample of the targets. If only disputed targets were labelled, "
         "the corrected values are biased: label a random sample first."
     )
     by_scenario = len(rows) < len(report.rows)

@@ -40,7 +40,7 @@ def draw_import_result() -> None:
 
 
 def empty_state() -> None:
-    """Draw what to do where there is no study."""
+    """Draw what to do if there is no study."""
     st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 
 

@@ -108,7 +108,7 @@ def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
 
 
 def empty_state(study: Study, trace_filter: Filter) -> None:
-    """Draw what to do where no trace matches."""
+    """Draw what to do if no trace matches."""
     if trace_filter != Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
@@ -155,10 +155,10 @@ def draw_table(
         column_config={
             "Contention": st.column_config.NumberColumn(
                 format="%.2f",
-                help="How far the opinions are apart, from 0 (none) to 1. Empty where it is not known.",
+                help="How far the opinions are apart, from 0 (none) to 1. Empty if it is not known.",
             ),
             "Last opinions": st.column_config.TextColumn(
-                help="One a judge, in the order of the settings; the verdicts by criterion where there are none"
+                help="One a judge, in the order of the settings; the verdicts by criterion if there are none"
             ),
         },
     )
@@ -177,14 +177,14 @@ def list_opinions(
 
 
 def list_verdicts(verdicts: Mapping[str, str]) -> str:
-    """Return `accuracy: 1, politeness: 2`, or `1` where there is one criterion."""
+    """Return `accuracy: 1, politeness: 2`, or `1` if there is one criterion."""
     if len(verdicts) == 1:
         return next(iter(verdicts.values()))
     return ", ".join(f"{criterion}: {values}" for criterion, values in verdicts.items())
 
 
 def requested_trace() -> Trace | None:
-    """Return the trace that the address names, if any; where there is no such trace, draw the way back and raise."""
+    """Return the trace that the address names, if any; if there is no such trace, draw the way back and raise."""
     try:
         trace_id = shell.number_parameter("trace")
         if trace_id is None:
@@ -263,7 +263,7 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
 
 
 def judged_kind(trace: Trace) -> Subject:
-    """Return what the trace's protocol judges; a pair where the protocol is not installed."""
+    """Return what the trace's protocol judges; a pair if the protocol is not installed."""
     return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
 
 

@@ -182,7 +182,7 @@ def draw_control(reply: UnreadReply) -> None:
     if ask.answer is None:
         st.caption(":material/block: This protocol does not declare what its replies contain.")
         return
-    st.caption("What does the reply state, in its own terms? Leave it unread where it states no value.")
+    st.caption("What does the reply state, in its own terms? Leave it unread if it states no value.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         value = answer_control.draw(ask.answer, f"value_{reply.id}")
         if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):

@@ -44,7 +44,7 @@ class Decision:
 
 @dataclass
 class Case:
-    """A target with its labels and verdicts, and the decision where there is one."""
+    """A target with its labels and verdicts, and the decision if there is one."""
 
     id: int
     """The id of the target."""

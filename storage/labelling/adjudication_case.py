@@ -38,7 +38,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value that can be decided, with its key; without one where there are more values than digits."""
+    """A value that can be decided, with its key; without one if there are more values than digits."""
 
     value: Value
     name: str
@@ -82,7 +82,7 @@ class CaseContent:
     criterion: Criterion | None
     passages: tuple[Passage, ...]
     choices: tuple[Choice, ...]
-    """Empty where the value is typed as a number."""
+    """Empty if the value is typed as a number."""
     people: tuple[Person, ...]
     judges: tuple[JudgeRow, ...]
 
@@ -143,7 +143,7 @@ def choices(
 
 
 def _keys(values: Sequence[Value]) -> list[str | None]:
-    """Return the value itself where every value is a digit, else its place."""
+    """Return the value itself if every value is a digit, else its place."""
     if len(values) > MOST_KEYS:
         return [None] * len(values)
     digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)

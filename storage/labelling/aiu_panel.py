@@ -82,7 +82,7 @@ def content(session: Session, work: Work, task: Task, item: Item) -> Json:
 
 
 def save_edit(session: Session, work: Work, task: Task, body: Mapping[str, Any]) -> tuple[int, Target | None]:
-    """Save an edit of the AIUs; return its number and the target to go to, where the edit made one."""
+    """Save an edit of the AIUs; return its number and the target to go to, if the edit made one."""
     change = _parse(session, work, task, body)
     edit = aius.save_edit(session, work.study.id, task.target.item, work.annotator, change)
     return edit.number, created_target(session, work, task, edit.number)

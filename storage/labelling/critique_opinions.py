@@ -60,7 +60,7 @@ def about_critiques(session: Session, work: Work, task: Task, item: Item) -> lis
 
 
 def _aiu_answers(item: Item, settings: object, events: list[Event]) -> Iterator[tuple[Target, Json]]:
-    """Yield (AIU, answer) of a trace's verdict, with the rationale where the turns have one."""
+    """Yield (AIU, answer) of a trace's verdict, with the rationale if the turns have one."""
     rationales = {(judgement.judge, judgement.target): judgement for judgement in _judgements(item, settings, events)}
     for opinion in _verdict_opinions(events):
         target = Target(item=item.id, kind=opinion.kind, part=opinion.part)

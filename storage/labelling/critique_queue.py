@@ -32,9 +32,9 @@ class _Ids:
     tasks: Mapping[tuple[str, str], int]
     """(item, critique) -> the target that names the task."""
     aius: Mapping[tuple[str, str, str], int]
-    """(item, kind, part) -> an AIU's target, where it has one."""
+    """(item, kind, part) -> an AIU's target, if it has one."""
     overlaps: Mapping[int, int]
-    """AIU's target -> the labels that are wanted of it, where this is not the study's overlap."""
+    """AIU's target -> the labels that are wanted of it, if this is not the study's overlap."""
     items: Mapping[str, tuple[str | None, int]]
     """Item -> its scenario and position."""
 
@@ -48,13 +48,13 @@ class _Own:
     """What the annotator did."""
 
     labels: Mapping[int, int]
-    """Target -> the newest label, where it is in effect."""
+    """Target -> the newest label, if it is in effect."""
     skips: frozenset[int]
     flags: frozenset[int]
 
 
 def create_targets(session: Session, study_id: int) -> int:
-    """Add the targets that name the tasks, where they are missing; return the number of tasks."""
+    """Add the targets that name the tasks, if they are missing; return the number of tasks."""
     tasks = [
         critique_ratings.extraction_target(item, critique.id)
         for item, state in _current_states(session, study_id).items()

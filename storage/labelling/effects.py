@@ -82,7 +82,7 @@ class Transaction:
 
 
 def standing_now(transaction: Transaction) -> Json:
-    """Return version and label of the action's target, where it has one."""
+    """Return version and label of the action's target, if it has one."""
     if not transaction.action.target:
         return {}
     try:
@@ -192,7 +192,7 @@ def _draft(transaction: Transaction) -> Json:
 
 
 def claim(session: Session, work: Work, task: Task) -> str:
-    """Claim a task or renew the claim: "mine", or "full" where enough others have it."""
+    """Claim a task or renew the claim: "mine", or "full" if enough others have it."""
     return "mine" if claims.claim(session, work, task) else "full"
 
 
@@ -275,7 +275,7 @@ def _edit(transaction: Transaction) -> Json:
 
 
 def _reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, *, undoing: bool) -> Json:
-    """Undo an edit, or undo that undo. Where later edits prevent it, the entry leaves the stack."""
+    """Undo an edit, or undo that undo. If later edits prevent it, the entry leaves the stack."""
     session, work = transaction.session, transaction.work
     number = row.after["edit"] if undoing else row.before["undo"]
     try:

@@ -39,7 +39,7 @@ class Thread:
     annotator: str
     flagged: bool
     note: str
-    """Empty where it was withdrawn."""
+    """Empty if it was withdrawn."""
     at: datetime | None
     """When the flag or note was last changed."""
     replies: tuple[Reply, ...]

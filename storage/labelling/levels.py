@@ -9,7 +9,7 @@ LONGEST_LABEL = 160
 
 
 def level_options(scale: Scale, criterion: Criterion | None) -> list[Json]:
-    """Return one key for each value: the value itself where it is a digit, else its place."""
+    """Return one key for each value: the value itself if it is a digit, else its place."""
     values = scale.categories
     digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
     lines = criterion.rubric if criterion and len(criterion.rubric) == len(values) else ("",) * len(values)
@@ -26,7 +26,7 @@ def level_options(scale: Scale, criterion: Criterion | None) -> list[Json]:
 
 
 def _level_label(value: object, line: str, *, digits: bool) -> str:
-    """Return the rubric line without the number that the key shows; the value where there is no line."""
+    """Return the rubric line without the number that the key shows; the value if there is no line."""
     text = line.removeprefix(str(value)).lstrip(" :.-–—")
     if not text:
         return str(value)

@@ -183,7 +183,7 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
 def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> ColumnElement[bool]:
     """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it.
 
-    `leased_target` is the target that is leased, where that is another one.
+    `leased_target` is the target that is leased, if that is another one.
     """
     if leased_target is None:
         leased_target = col(TargetRow.id)

@@ -22,7 +22,7 @@ OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No ve
 def reveals(session: Session, work: Work, task: Task, item: Item, wanted: Collection[Target]) -> dict[Target, Json]:
     """Return the reveals of targets of a task that the annotator has labelled. To be sent after the labels only.
 
-    Where no judge has an opinion, there is no reveal.
+    If no judge has an opinion, there is no reveal.
     """
     if work.name == "aius":
         opinions = critique_opinions.about_aius(session, work.study.id, item)
@@ -83,7 +83,7 @@ def _judge_names(settings: Mapping[str, object]) -> list[str]:
 
 
 def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) -> str:
-    """Return the outcome of a trace, with its value of the target where there is one."""
+    """Return the outcome of a trace, with its value of the target, if there is one."""
     opinions = [
         opinion
         for _, event in events

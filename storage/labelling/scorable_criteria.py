@@ -39,7 +39,7 @@ def _run_scales(run: Run) -> dict[ScaleKey, Scale]:
 
 
 def _criterion_scale(run: Run) -> dict[ScaleKey, Scale]:
-    """Return the scale of the criterion in the settings, where the rest of them is not valid here."""
+    """Return the scale of the criterion in the settings, if the rest of them is not valid here."""
     try:
         criterion = Criterion.model_validate(run.settings["criterion"])
     except (ValidationError, LookupError, TypeError):

@@ -88,7 +88,7 @@ def open_work(
     scenario: str | None = None,
     run_id: int | None = None,
 ) -> Work:
-    """Return the queue of a request. The session must be a writing one where the annotator is new."""
+    """Return the queue of a request. The session must be a writing one if the annotator is new."""
     if name not in QUEUES:
         raise Unknown(f"There is no queue called {name[:40]!r}.")
     if study_name not in studies.names(session):

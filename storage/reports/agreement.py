@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HIGH_AGREEMENT = 0.8
 LOW_KAPPA = 0.4
 AC1_MARGIN = 0.3
-"""A note explains prevalence where the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin."""
+"""A note explains prevalence if the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin."""
 NEARLY_ALL = 0.8
 """From this share of a value on, a note says "nearly all" instead of "most"."""
 
@@ -60,7 +60,7 @@ class AgreementReport:
 
     panels: tuple[PanelReport, ...]
     scales: Mapping[tuple[str, str], Scale]
-    """By (kind, criterion); criterion "all" where criteria are pooled."""
+    """By (kind, criterion); criterion "all" if criteria are pooled."""
     label_coverage: Mapping[tuple[str, str], float]
     """The share of the wanted labels that exist, by (kind, criterion)."""
     unmeasured: tuple[str, ...]

@@ -27,7 +27,7 @@ class ItemQuery:
     raters: tuple[str, ...] = ()
     """Raters who all rated the item."""
     judges: str = ""
-    """The set of judges (see `RaterPanel.judges`), where runs of the study have different ones."""
+    """The set of judges (see `RaterPanel.judges`), if runs of the study have different ones."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TargetValues:
     target: Target
     scenario: str
     values: dict[str, tuple[Value, ...]]
-    """For a judge the first and the last opinion, or one value where they are equal."""
+    """For a judge the first and the last opinion, or one value if they are equal."""
     trace: int | None
     """The debate, or the newest one about the target."""
     blind: bool
@@ -95,5 +95,5 @@ def _hide_values(item: TargetValues) -> TargetValues:
 
 
 def _count_distinct(item: TargetValues, raters: tuple[str, ...]) -> int:
-    """Return the number of distinct last values of the raters, or of all raters where none are named."""
+    """Return the number of distinct last values of the raters, or of all raters if none are named."""
     return len({repr(values[-1]) for rater, values in item.values.items() if rater in (raters or item.values)})

@@ -39,7 +39,7 @@ class AlignmentData:
     labels: "pd.DataFrame"
     """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
     opinions: "pd.DataFrame"
-    """The same with `judge`; also run, stage and, where they are known, system, critique, shown_first, longer."""
+    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer."""
     gold: "pd.DataFrame"
     """The values of the reference: see `storage.reports.references.frame`."""
     scales: Scales
@@ -140,7 +140,7 @@ def _is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> list[boo
 
 
 def _continuous(scale: Scale) -> Scale:
-    """Return an interval scale with the same ends; the scale itself where it is not one of numbers."""
+    """Return an interval scale with the same ends; the scale itself if it is not one of numbers."""
     ends = [category for category in scale.categories if isinstance(category, int | float)]
     ends = [end for end in ends if not isinstance(end, bool)]
     if len(ends) < max(len(scale.categories), 1):
@@ -177,7 +177,7 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
 
 
 def _model(settings: Any, name: str) -> str:
-    """Return the model of the judge called `name`; empty where settings, which may be imported, have none."""
+    """Return the model of the judge called `name`; empty if settings, which may be imported, have none."""
     fields = settings.values() if isinstance(settings, dict) else ()
     judges = [judge for field in fields for judge in (field if isinstance(field, list) else [field])]
     for judge in judges:
@@ -187,7 +187,7 @@ def _model(settings: Any, name: str) -> str:
 
 
 def _with_responses(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
-    """Add the columns system, critique, shown_first and longer, where they apply to the kind of opinion."""
+    """Add the columns system, critique, shown_first and longer, if they apply to the kind of opinion."""
     import pandas as pd
 
     if opinions.empty:
@@ -218,7 +218,7 @@ def _longer(first: int, second: int) -> int:
 
 
 def _first_shown(session: Session, study_id: int) -> dict[int, int]:
-    """Return trace id -> the response that was shown first, where it was the same in every turn."""
+    """Return trace id -> the response that was shown first, if it was the same in every turn."""
     first: dict[int, set[int]] = defaultdict(set)
     for trace, order in shown_orders(session, study_id):
         if order:

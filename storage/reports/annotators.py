@@ -237,9 +237,9 @@ def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo
 def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> dict[str, Changes]:
     """Return annotator -> the changes after the reveal.
 
-    The last blind label of a target is compared with the current one. It counts as revealed where a view is recorded,
+    The last blind label of a target is compared with the current one. It counts as revealed if a view is recorded,
     whether the label was changed or not. Files have no views, so that imported labels do not count: those that are not
-    blind alone would all be changes. A change is towards the judges where the new value is nearer to
+    blind alone would all be changes. A change is towards the judges if the new value is nearer to
     their last opinions than the blind one: for numbers by the distance to their mean, else by the share of judges.
     """
     blind: dict[tuple[int, str], Value] = {}
@@ -331,7 +331,7 @@ def _views(session: Session, study_id: int) -> set[tuple[int, str]]:
 
 
 def _last_opinions(session: Session, study_id: int) -> dict[int, list[Any]]:
-    """Return target -> the judges' readable last opinions; verdicts where a protocol has no opinions."""
+    """Return target -> the judges' readable last opinions; verdicts if a protocol has no opinions."""
     query = (
         select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) != "first")

@@ -114,7 +114,7 @@ def _judge_values(session: Session, study_id: int) -> dict[str, dict[Target, boo
 
 
 def _judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[tuple[int, str], str]:
-    """Return (run id, rater) -> the judge's name, with its model where judges of that name have different ones."""
+    """Return (run id, rater) -> the judge's name, with its model if judges of that name have different ones."""
     models: dict[tuple[int, str], str] = {}
     for run in runs.of_study(session, study_id):
         for judge in run.settings.get("judges") or ():

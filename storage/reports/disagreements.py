@@ -56,7 +56,7 @@ class Pair:
     """The value of more than half of the annotators; None if there is none."""
     labels: Mapping[str, Value]
     sides: Mapping[Bias, int] = field(default_factory=dict)
-    """The number of the response that was shown first, and of the longer one, where they are known."""
+    """The number of the response that was shown first, and of the longer one, if they are known."""
 
     @property
     def cell(self) -> Cell:
@@ -71,7 +71,7 @@ class Pair:
 
     @property
     def distance(self) -> float:
-        """The absolute difference of the judge's number and the annotators' mean; -1 where one of them is missing."""
+        """The absolute difference of the judge's number and the annotators' mean; -1 if one of them is missing."""
         if not isinstance(self.judge, int | float) or self.mean is None:
             return -1.0
         return abs(float(self.judge) - self.mean)
@@ -166,7 +166,7 @@ def labelled_pairs(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def count_matrix(cells: Sequence[Cell], scale: Scale, missing: Cell) -> Matrix:
-    """Count cells. Every category of the scale has a row and a column; missing values only where they occur."""
+    """Count cells. Every category of the scale has a row and a column; missing values only if they occur."""
     categories = category_names(scale)
     rows, columns = (
         tuple([*categories, *([name] if any(cell[side] == name for cell in cells) else [])])
@@ -214,7 +214,7 @@ def drill_down_judges(rows: Sequence[tuple[Pair, Mapping[str, Value | None]]], v
 
 
 def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[OpinionPair]:
-    """Return the judge's first and last opinions; those of all judges of its runs, where it is a whole method."""
+    """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method."""
     opinions = _select(data.opinions, query)
     if opinions.empty:
         return []

@@ -25,7 +25,7 @@ class JudgeCost:
 
     @property
     def per_thousand(self) -> float | None:
-        """Dollars per 1,000 items; None if a price is unknown, or where there are no calls."""
+        """Dollars per 1,000 items; None if a price is unknown, or if there are no calls."""
         return None if self.unpriced or not self.traces else 1000 * self.dollars / self.traces
 
 

@@ -61,7 +61,7 @@ class JudgeReport:
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:
     """Return the (kind, criterion) whose verdicts are right or wrong against the reference, the largest first.
 
-    Where several criteria of a kind share a scale, "all" of them together come first.
+    If several criteria of a kind share a scale, "all" of them together come first.
     """
     sizes = {
         (dataset.kind, dataset.criterion): int((dataset.gold == dataset.gold).sum())

@@ -37,14 +37,14 @@ class RaterPanel:
     stage: Stage = ""
     """Empty for annotators."""
     judges: str = ""
-    """The judges' names, where runs of the study have different judges."""
+    """The judges' names, if runs of the study have different judges."""
     as_shown: bool = False
     """Whether preferences are positions in the order shown to the judge, instead of the item's response numbers."""
     debates: "pd.DataFrame | None" = None
     """For judges: kind, criterion and scenario of every debate, and `excluded`: whether an opinion is unreadable."""
 
     def exclusion_note(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
-        """Return `17 of 560 debates left out: ...`; empty where none is."""
+        """Return `17 of 560 debates left out: ...`; empty if none is."""
         if self.debates is None:
             return ""
         debates = self.debates[self.debates["kind"] == kind]
@@ -87,7 +87,7 @@ def annotator_panel(session: Session, study: Study) -> RaterPanel:
 
 
 def judge_panels(session: Session, study: Study) -> list[RaterPanel]:
-    """Return the judges' first and last opinions, by set of judges; as shown too where the order was swapped."""
+    """Return the judges' first and last opinions, by set of judges; as shown too if the order was swapped."""
     opinions = opinion_frame(session, study.id)
     opinions = opinions[opinions["stage"] != "verdict"]
     opinions = opinions[opinions.groupby("run")["rater"].transform("nunique") > 1]  # agreement needs two raters
@@ -171,12 +171,12 @@ def shown_orders(session: Session, study_id: int) -> Iterator[tuple[int, tuple[i
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
-    """Return trace id -> the order of the responses, where it was not the item's own."""
+    """Return trace id -> the order of the responses, if it was not the item's own."""
     return {trace: order for trace, order in shown_orders(session, study_id) if list(order) != sorted(order)}
 
 
 def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:
-    """Return run id -> its judges' names, with models where names are equal; empty where all runs have the same."""
+    """Return run id -> its judges' names, with models if names are equal; empty if all runs have the same."""
     query = select(col(RunRow.id), col(RunRow.settings)).where(col(RunRow.study_id) == study_id)
     sets = {run: judges_of_settings(settings) for run, settings in session.execute(query)}
     if len(set(sets.values())) < 2:

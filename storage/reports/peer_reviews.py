@@ -164,7 +164,7 @@ def _majority(values: list[Any]) -> Value | None:
 
 
 def _references(session: Session, study_id: int, settings: Settings) -> dict[str, Value]:
-    """Return item -> its reference answer, where it can be read: `B`, `B) 60 km/h`, `1,200`, `... #### 42`."""
+    """Return item -> its reference answer, if it can be read: `B`, `B) 60 km/h`, `1,200`, `... #### 42`."""
     answers: dict[str, Value] = {}
     for item in items.of_study(session, study_id):
         if not item.reference:

@@ -44,7 +44,7 @@ class WeightingDetail:
     scenario: str
     distance: float | None
     weights: Mapping[str, Weights]
-    """By rater; empty where `blind`."""
+    """By rater; empty if `blind`."""
     trace: int | None
     """The newest trace with these aspects."""
     blind: bool
@@ -118,7 +118,7 @@ def mean_weights(engine: Engine, study: Study, *, resamples: int = 1000) -> list
 
 
 def largest_set(engine: Engine, study: Study) -> int:
-    """Return the number of aspects in the largest set that was weighed; 0 where there is none."""
+    """Return the number of aspects in the largest set that was weighed; 0 if there is none."""
     sizes = [
         len(weights)
         for unit in _load_units(engine, study)

@@ -1,4 +1,4 @@
-"""The rows of an export of gold: what people decided, with its origin, and judges only where the owner selects them."""
+"""The rows of an export of gold: what people decided, with its origin, and judges only if the owner selects them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class GoldOptions:
     """What the owner of a study selects for one export of gold."""
 
     judges: tuple[str, ...] = ()
-    """Runs whose agreed verdicts become gold where nobody labelled, with the source "judges"."""
+    """Runs whose agreed verdicts become gold if nobody labelled, with the source "judges"."""
     judge_columns: bool = False
     """Whether columns with the judges' verdicts and opinions are added."""
     pseudonyms: bool = False

@@ -55,7 +55,7 @@ class RunRequest:
 
     @property
     def criterion(self) -> str:
-        """The name of the criterion; empty where the protocol judges none or several."""
+        """The name of the criterion; empty if the protocol judges none or several."""
         criteria = self.protocol.criteria(self.settings)
         return criteria[0].name if len(criteria) == 1 else ""
 
@@ -65,7 +65,7 @@ def request_from_file(
 ) -> RunRequest:
     """Return the request for a run with the settings in a file; its default name is the file's.
 
-    Raises TiebreakError if the protocol is not installed, and where the settings are missing or wrong.
+    Raises TiebreakError if the protocol is not installed, or if the settings are missing or invalid.
     """
     installed = registry.get(protocol)
     if file is None:
@@ -88,7 +88,7 @@ def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
 
 
 def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:
-    """Return a sentence where the ceiling does not limit all costs; empty where it does."""
+    """Return a sentence if the ceiling does not limit all costs; empty if it does."""
     if request.ceiling is None or estimate.dollars is not None:
         return ""
     return "The ceiling counts only calls whose price is known; the price of at least one of these models is not."
@@ -107,7 +107,7 @@ def create_run(engine: Engine, request: RunRequest) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
     Raises TiebreakError for images that cannot be read, for models that do not accept images, and for items with an
-    image where the protocol sends none.
+    image if the protocol sends none.
     """
     count, _ = _sample_items(engine, request, 1)
     _, every_item = _sample_items(engine, request, count)

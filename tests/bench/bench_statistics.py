@@ -48,7 +48,7 @@ def make_ratings(items: int, raters: int, n_categories: int, missing: float = 0.
 
 
 def measure_seconds(work: Callable[[], object], repeats: int) -> float:
-    """Return the median processor time of the repeats, after one to warm up where there are several."""
+    """Return the median processor time of the repeats, after one to warm up if there are several."""
     if repeats > 1:
         work()
     durations = []

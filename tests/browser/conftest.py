@@ -75,7 +75,7 @@ def stop_server(served: Served) -> None:
 
 
 def start(page):
-    """Confirm the guidelines where there are some, and wait for an item that can be labelled."""
+    """Confirm the guidelines, if there are any, and wait for an item that can be labelled."""
     page.locator("label-workbench[data-phase=guidelines], label-workbench[data-phase=working]").wait_for()
     if page.locator("label-workbench[data-phase=guidelines]").count():
         page.keyboard.press("Enter")

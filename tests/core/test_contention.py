@@ -1,4 +1,4 @@
-"""Contention: 0 where opinions agree, 1 where they could not differ more."""
+"""Contention: 0 if opinions agree, 1 if they could not differ more."""
 
 import pytest
 

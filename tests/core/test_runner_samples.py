@@ -1,4 +1,4 @@
-"""Samples of one prompt: one call where the provider supports it, one event for each sample in any case."""
+"""Samples of one prompt: one call if the provider supports it, one event for each sample in any case."""
 
 import asyncio
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
 
 
 def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
-    """Create the tables, and a study of `records` where there are any, without the samples."""
+    """Create the tables, and a study of `records` if there are any, without the samples."""
     path = Path(database.database_url().removeprefix("sqlite:///"))
     if not path.exists():
         create_database(path)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that the tests start and stop, where its binaries are installed."""
+"""A PostgreSQL server that the tests start and stop, if its binaries are installed."""
 
 import os
 import pwd

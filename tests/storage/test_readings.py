@@ -1,4 +1,4 @@
-"""Later readings of stored replies: by a person, by newer parsers, withdrawn, and refused where calls are missing."""
+"""Later readings of stored replies: by a person, by newer parsers, withdrawn, and refused if calls are missing."""
 
 import asyncio
 

@@ -34,7 +34,7 @@ def parse_text(cell: Any, line: int, field: str) -> str | None:
 
 
 def find_unstorable(text: str) -> str:
-    """Return what in a text a database cannot store although JSON can represent it; empty where there is nothing."""
+    """Return what in a text a database cannot store although JSON can represent it; empty if there is nothing."""
     if "\x00" in text:
         return "NUL characters"
     if not text.isascii() and SURROGATE.search(text):

@@ -81,7 +81,7 @@ def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
 
 
 def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:
-    """Return an empty text where a response that is only an image has one."""
+    """Return an empty text if a response that is only an image has one."""
     return "" if fields.image and scope.text(fields.image) else None
 
 

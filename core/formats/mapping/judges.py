@@ -27,7 +27,7 @@ class RecordedRun:
     protocol: str
     criterion: str
     models: dict[str, str] = field(default_factory=dict)
-    """Judge -> its model, "" where it is not known."""
+    """Judge -> its model, "" if it is not known."""
     turns: dict[str, list[Turn]] = field(default_factory=dict)
     """Item -> the judges' turns."""
     opinions: dict[str, dict[tuple[str, ...], Opinion]] = field(default_factory=dict)

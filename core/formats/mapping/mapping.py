@@ -34,7 +34,7 @@ class ResponseFields(Frozen):
     system: FieldPath | None = None
     """The field that names the system."""
     name: str | None = None
-    """The system's name, where it is the same in all rows."""
+    """The system's name, if it is the same in all rows."""
     image: FieldPath | None = None
     optional: bool = False
     """Whether rows may lack it; an empty text of a response that is not optional is an empty answer."""
@@ -42,7 +42,7 @@ class ResponseFields(Frozen):
     @model_validator(mode="after")
     def _check_system(self) -> Self:
         if self.text is None and self.image is None:
-            raise ValueError("a response needs a `text`, or an `image` where it is only an image")
+            raise ValueError("a response needs a `text`, or an `image` if it is only an image")
         if self.system is not None and self.name is not None:
             raise ValueError("give `system` (a field) or `name` (the name itself), not both")
         return self
@@ -79,7 +79,7 @@ class LongLabels(Block):
     annotator: FieldPath
     value: FieldPath
     criterion_field: FieldPath | None = None
-    """The field that names the criterion, where it differs between rows."""
+    """The field that names the criterion, if it differs between rows."""
     reason: FieldPath | None = None
     seconds: FieldPath | None = None
 
@@ -105,9 +105,9 @@ class ListLabels(Block):
     annotators: tuple[str, ...] | str = "annotator {n}"
     """The names by position; or a template for lists of any length, in which {n} is the position from 1."""
     annotators_field: FieldPath | None = None
-    """The field with the list of names, where it differs between rows."""
+    """The field with the list of names, if it differs between rows."""
     separator: str | None = None
-    """Separates the values where the list is text; without it the text is parsed as JSON."""
+    """Separates the values if the list is text; without it the text is parsed as JSON."""
 
     @model_validator(mode="after")
     def _check_annotators(self) -> Self:

@@ -87,7 +87,7 @@ def _row(header: list[str], cells: list[str], line: int) -> Row:
 
 
 def _delimiter(path: Path, suffix: str) -> str:
-    """Return the delimiter. Spreadsheets save "CSV" with semicolons where decimals are written with commas."""
+    """Return the delimiter. Spreadsheets save "CSV" with semicolons if decimals are written with commas."""
     if suffix != ".csv":
         return "\t"
     header = read_head(path).partition("\n")[0]

@@ -222,7 +222,7 @@ def _run(name: str, settings: Settings) -> RunRecord:
 
 
 def _messages(file: DiscussionFile, discussion: Record) -> Iterator[tuple[str, FinalMessage]]:
-    """Yield (persona, message): the persona by its role where the record has one, else by position."""
+    """Yield (persona, message): the persona by its role if the record has one, else by position."""
     for name, message in zip(file.personas, discussion.messages, strict=False):
         yield (message.role if message.role in file.personas else name), message
 

@@ -29,7 +29,7 @@ class Question(BaseModel):
 
 
 class FinalMessage(BaseModel):
-    """The final message of a persona; its role is empty where it was silent."""
+    """The final message of a persona; its role is empty if it was silent."""
 
     role: Text
     evaluation: Text

@@ -6,7 +6,7 @@
 A file has the weights of one model and two annotators, in percent (`35%`, `40`, `['35%', '65']`), for the same aspects.
 In FairEval the aspects are the same in all files; in LLMBar each model proposed its own, and the annotators weighted
 each set. The annotators' weights become labels and the model's a recorded trace, both normalised to a sum of 100. The
-original text is in the label's reason, where it differs, and in the trace's reply.
+original text is in the label's reason, if it differs, and in the trace's reply.
 """
 
 import re

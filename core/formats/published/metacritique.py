@@ -2,7 +2,7 @@
 
 `annotation_data.json` is one array of records: a question, the answer that is criticised, a reference answer and
 critique, a critique by a person and two by models, each with its AIUs. Two annotators labelled each AIU and a third
-decided where they differed; only the result was published, so it is imported as the label of one annotator.
+decided if they differed; only the result was published, so it is imported as the label of one annotator.
 """
 
 import json

@@ -43,7 +43,7 @@ class ItemFinder:
     def find(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
         """Return the item, and the numbers of its responses shown as Submission 1 and Submission 2.
 
-        Responses are in the order in which the comparison names the systems. Where the texts are not among the
+        Responses are in the order in which the comparison names the systems. If the texts are not among the
         systems' answers, the systems are unknown and the responses are in the debate's order.
         """
         index = self._question_index(debate, scenario)
@@ -99,7 +99,7 @@ class ItemFinder:
 
 
 def system_folders(comparison: str, responses: Path | None) -> tuple[str, ...]:
-    """Return the two folders named by "gpt3.5_vs_claude", such as gpt3.5 and claude-instant; empty where ambiguous."""
+    """Return the two folders named by "gpt3.5_vs_claude", such as gpt3.5 and claude-instant; empty if ambiguous."""
     names = [folder.name for folder in sorted(responses.iterdir()) if folder.is_dir()] if responses else []
     folders = [_find_folder(part, names) for part in comparison.split("_vs_")]
     if len(folders) != 2 or folders[0] == folders[1]:

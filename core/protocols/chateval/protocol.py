@@ -75,7 +75,7 @@ def simultaneous(discussion: Discussion) -> DiscussionFlow:
 def with_summary(discussion: Discussion) -> DiscussionFlow:
     """Algorithm 3: as Algorithm 2, with a summary of all contributions in place of every history.
 
-    No summary is asked for after the last turn, since none would read it. Where a summary is unreadable, the
+    No summary is asked for after the last turn, since none would read it. If a summary is unreadable, the
     contributions themselves are the history.
     """
     turns: list[Turn] = []
@@ -254,7 +254,7 @@ def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict
 
 
 def _advance(flow: DiscussionFlow, turns: list[Turn]) -> Sequence[Ask]:
-    """Send the turns to a discussion and return its next asks; none where it has ended."""
+    """Send the turns to a discussion and return its next asks; none if it has ended."""
     try:
         return flow.send(turns)
     except StopIteration:

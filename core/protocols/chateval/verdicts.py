@@ -1,6 +1,6 @@
 """ChatEval's verdicts: the last turn of each persona, by average or majority (Appendix B), over both orders.
 
-The verdict is disputed where its contention is above the threshold in the settings; it keeps its value. The flow, the
+The verdict is disputed if its contention is above the threshold in the settings; it keeps its value. The flow, the
 reader of released discussions and the view call the same functions on recorded turns.
 """
 
@@ -22,9 +22,9 @@ TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
 
 
 def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
-    """Agreed where there is a value and little contention; disputed where opinions differ; else no verdict.
+    """Agreed if there is a value and little contention; disputed if opinions differ; else no verdict.
 
-    A verdict needs a readable reply in each order of the responses, and readable replies of at least two personas where
+    A verdict needs a readable reply in each order of the responses, and readable replies of at least two personas if
     there are several: one persona is no consensus.
     """
     last = turns_by_persona(turns)
@@ -94,7 +94,7 @@ def turns_by_persona(turns: Sequence[Turn], number: int | None = None) -> TurnsB
 
 
 def persona_opinions(turns: Sequence[Turn], settings: Settings) -> list[Opinion]:
-    """Return each persona's last opinion, and its first where it stated one in an earlier turn."""
+    """Return each persona's last opinion, and its first if it stated one in an earlier turn."""
     names = [persona.name for persona in settings.personas]
     opinions: list[Opinion] = []
     first = turns_by_persona(turns, 0)
@@ -106,7 +106,7 @@ def persona_opinions(turns: Sequence[Turn], settings: Settings) -> list[Opinion]
 
 
 def persona_value(turns: TurnsByPersona, name: str, settings: Settings) -> tuple[Value | None, str]:
-    """Return a persona's value over all orders, and the reason where it has none."""
+    """Return a persona's value over all orders, and the reason if it has none."""
     by_order = [turns.get((name, shown)) for shown in settings.orders]
     readings = [turn.reading for turn in by_order if turn is not None and turn.reading is not None]
     if len(readings) < len(by_order):
@@ -122,7 +122,7 @@ def persona_value(turns: TurnsByPersona, name: str, settings: Settings) -> tuple
 
 
 def preferred_response(first: float, second: float) -> int:
-    """Return the response with the higher score; 0 where the scores are equal."""
+    """Return the response with the higher score; 0 if the scores are equal."""
     if isclose(first, second, abs_tol=1e-9):
         return 0
     return 1 if first > second else 2
@@ -152,7 +152,7 @@ def mean_scores(turns: TurnsByPersona, settings: Settings) -> tuple[float, float
 
 
 def _describe_missing(last: TurnsByPersona, settings: Settings) -> str:
-    """Return why the readable turns are too few for a verdict; empty where they are enough."""
+    """Return why the readable turns are too few for a verdict; empty if they are enough."""
     readable = [turn for turn in last.values() if turn.reading is not None]
     personas = len({turn.speaker for turn in readable})
     if len({turn.shown for turn in readable}) < len(settings.orders):

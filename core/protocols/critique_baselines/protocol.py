@@ -89,7 +89,7 @@ class Comparison:
 class Result:
     """A judge's turns about a part, which is a critique or a pair: one for each order that was asked.
 
-    A turn is a refinement where the answers could not be compared, and None if it was not asked.
+    A turn is a refinement if the answers could not be compared, and None if it was not asked.
     """
 
     judge: str
@@ -108,12 +108,12 @@ class Result:
 
     @property
     def value(self) -> Value | None:
-        """The reading, where every order has it."""
+        """The reading, if every order has it."""
         return self.readings[0] if len(self.readings) == len(self.turns) and not self.is_flipped else None
 
     @property
     def problem(self) -> str:
-        """Why there is no value; empty where there is one."""
+        """Why there is no value; empty if there is one."""
         if self.value is not None:
             return ""
         if self.is_flipped:
@@ -158,7 +158,7 @@ def pair_name(first: Critique, second: Critique) -> str:
 
 @dataclass(frozen=True)
 class CritiqueAsk:
-    """One ask of these flows: its judge, step and critiques, and its turn where it is answered."""
+    """One ask of these flows: its judge, step and critiques, and its turn if it is answered."""
 
     number: int
     judge: str
@@ -252,7 +252,7 @@ def _ask(
 def _conclude(results: Sequence[Result], kind: Kind, criterion: str, threshold: float) -> Verdict:
     """Return an opinion for each judge and part.
 
-    Their stage is "last" and not "verdict": where judges differ on critiques, the item's responses are not disputed,
+    Their stage is "last" and not "verdict": if judges differ on critiques, the item's responses are not disputed,
     and only those are queued for annotators.
     """
     opinions = [

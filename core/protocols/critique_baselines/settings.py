@@ -32,7 +32,7 @@ class PairwiseSettings(Frozen):
     """Whose critiques are compared with each other. The paper compares the critiques of models only: those of people
     differ in style, and the style would decide."""
     shuffle: bool = True
-    """Randomise for each pair which critique is read first, as the paper did; no effect where both orders are asked."""
+    """Randomise for each pair which critique is read first, as the paper did; no effect if both orders are asked."""
     both_orders: bool = False
     """Ask twice about each pair, once in each order. A choice that changes with the order is no preference, and has the
     contention 1."""

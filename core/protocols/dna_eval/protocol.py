@@ -127,7 +127,7 @@ def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], numbe
 def short_names(aspects: Sequence[str]) -> tuple[str, ...]:
     """Return what a reply calls the aspects: the names before their definitions, or `Aspect 1`, `Aspect 2`...
 
-    They are numbered where a name is long, such as a question, and where two names are equal.
+    They are numbered if a name is long, such as a question, or if two names are equal.
     """
     names = tuple(aspect.partition(": ")[0] for aspect in aspects)
     are_short = all(len(name.split()) <= LONGEST_NAME and "?" not in name for name in names)
@@ -159,7 +159,7 @@ def ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
 
 
 def aspect_text(settings: ScoringSettings, name: str) -> str:
-    """Return an aspect with its definition, where the settings give one."""
+    """Return an aspect with its definition, if the settings give one."""
     definition = next((aspect.definition for aspect in settings.aspects if aspect.name == name), "")
     return f"{name}: {definition}" if definition else name
 

@@ -22,10 +22,10 @@ class ScoringSettings(Frozen):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[Judge, ...] = Field(min_length=1)
-    """The judges. The paper uses one model at a time, at temperature 0; several work independently, and where their
+    """The judges. The paper uses one model at a time, at temperature 0; several work independently, and if their
     verdicts differ an annotator decides."""
     aspects: tuple[Criterion, ...] = ()
-    """The aspects, where they are predefined: the paper has helpfulness, relevance, accuracy and level of detail for
+    """The aspects, if they are predefined: the paper has helpfulness, relevance, accuracy and level of detail for
     FairEval, and creativity and depth in addition for MT-Bench. Empty: in DnA-Eval the judge proposes aspects for each
     item, as for LLMBar and InstruSum; the baselines then name none."""
     lowest: int = Field(default=1, ge=0, le=100)
@@ -69,7 +69,7 @@ class Settings(ScoringSettings):
     """How aspects are defined, scored and weighted."""
 
     proposed: int = Field(default=3, ge=1, le=10)
-    """k: the number of aspects that a judge proposes where none are predefined. Agreement tends to rise with k, though
+    """k: the number of aspects that a judge proposes if none are predefined. Agreement tends to rise with k, though
     not always (Figure 3); each aspect costs one more call."""
     proposer: Judge | None = None
     """The model that proposes the aspects, for all judges the same. Empty: each judge proposes its own."""

@@ -27,7 +27,7 @@ class Judgement:
     aspects: tuple[str, ...]
     weights: Mapping[str, float] | None
     weights_problem: str
-    """Why there are no weights, where they were asked for."""
+    """Why there are no weights, if they were asked for."""
     scores: tuple[Mapping[str, float], ...]
     """Each response's readable scores by aspect."""
     overalls: tuple[float, ...] | None
@@ -44,7 +44,7 @@ class Judgement:
 
 
 def judge_aspects(settings: Settings, turns: Sequence[Turn], judge: str) -> tuple[str, ...]:
-    """Return the predefined aspects, or those proposed for the judge; empty where the proposal is not readable."""
+    """Return the predefined aspects, or those proposed for the judge; empty if the proposal is not readable."""
     if settings.aspects:
         return tuple(aspect.name for aspect in settings.aspects)
     proposal = _proposal(settings, turns, judge)
@@ -75,7 +75,7 @@ def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int
 
 
 def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:
-    """Agreed where the judges decide alike; disputed where they are too far apart; no verdict where one has no scores.
+    """Agreed if the judges decide alike; disputed if they are too far apart; no verdict if one has no scores.
 
     The verdict on two responses is 1, 2 or 0 (Eq. 4). More than two are ranked: the verdict holds each one's overall
     score, the mean over the judges that rank them as the majority does.
@@ -179,7 +179,7 @@ def _first_problem(turns: Sequence[Turn], judgement: Judgement) -> str:
 
 
 def _decision(overalls: Sequence[float]) -> Decision:
-    """Return the better of two responses, 0 where they are equal, or the ranks of more than two."""
+    """Return the better of two responses, 0 if they are equal, or the ranks of more than two."""
     if len(overalls) == 2:
         return aspect_scores.preferred_response(overalls)
     return aspect_scores.rank_responses(overalls)

@@ -60,7 +60,7 @@ class Evaluation:
         return replace(self, turns={**self.turns, **turns})
 
     def next_jobs(self) -> list[Job]:
-        """Return the questions that can be asked now, in parallel; empty where all are answered."""
+        """Return the questions that can be asked now, in parallel; empty if all are answered."""
         for jobs in (self._writing_jobs(), self._reference_extraction_jobs(), self.judging_jobs()):
             unanswered = [job for job in jobs if job not in self.turns]
             if unanswered:
@@ -186,14 +186,14 @@ class Evaluation:
                 }
 
     def _extraction_context(self, response: Material) -> list[Material]:
-        """Return what precedes a critique whose AIUs are extracted: question and answer, where the settings say so."""
+        """Return what precedes a critique whose AIUs are extracted: question and answer, if the settings say so."""
         if self.settings.extraction == "critique alone":
             return []
         return [Material("Question", question_text(self.item)), response]
 
 
 def claim_lines(claims: Sequence[str]) -> str:
-    """Return AIUs one a line; empty where the critique has none."""
+    """Return AIUs one a line; empty if the critique has none."""
     return "\n".join(" ".join(claim.split()) for claim in claims)
 
 
@@ -223,7 +223,7 @@ class AiuJudgement:
 
     @property
     def reasoning(self) -> str:
-        """The judge's reasoning; the whole rationale where it has no such part."""
+        """The judge's reasoning; the whole rationale if it has no such part."""
         return split_rationale(self.turn.statement)[1] if self.turn else ""
 
 
@@ -248,7 +248,7 @@ _VERDICT = re.compile(r"\n\s*\W*(?:final answer|is true)\W*:[^\n]*\s*$", re.I)
 
 
 def split_rationale(statement: str) -> tuple[str, str]:
-    """Return (evidence, reasoning) without the verdict; all of it is reasoning where it does not have these parts."""
+    """Return (evidence, reasoning) without the verdict; all of it is reasoning if it does not have these parts."""
     rationale = _VERDICT.sub("", statement.strip()).strip()
     pieces = _PARTS.split(rationale)
     parts = {name.lower(): text.strip() for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}

@@ -75,7 +75,7 @@ def replay_turns(item: Item, settings: Settings, turns: Mapping[int, Turn]) -> R
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """A critique's scores by one judge, and the least and the most that they can be where judgements are unreadable."""
+    """A critique's scores by one judge, and the least and the most that they can be if judgements are unreadable."""
 
     score: CritiqueScore
     low: CritiqueScore
@@ -108,7 +108,7 @@ def _score_range(factual: Sequence[bool | None], covered: Sequence[bool | None])
 
 
 def conclude(evaluation: Evaluation) -> Verdict:
-    """Return an opinion for each AIU. Disputed where judges differ on one; no verdict where one could not be judged."""
+    """Return an opinion for each AIU. Disputed if judges differ on one; no verdict if one could not be judged."""
     judgements, scores = collect_judgements(evaluation), critique_scores(evaluation)
     values: dict[Target, list[bool | None]] = {}
     for judgement in judgements:
@@ -154,14 +154,14 @@ def _opinion(judgement: AiuJudgement, stage: Literal["last", "verdict"]) -> Opin
 
 
 def _describe_score(judge: str, critique: str, rated: ScoreRange, has_one_judge: bool) -> str:
-    """Return `human: P 0.71, R 0.40, F1 0.51`; with ranges and the number of unreadable judgements where there are."""
+    """Return `human: P 0.71, R 0.40, F1 0.51`; with ranges and the number of unreadable judgements if there are."""
     text = ", ".join(f"{name} {describe_range(rated, field)}" for name, field in SCORES.items())
     unread = f"; {rated.unread} of {rated.aius} judgements were unreadable" if rated.unread else ""
     return f"{critique}: {text}{unread}" if has_one_judge else f"{judge} on {critique}: {text}{unread}"
 
 
 def describe_range(rated: ScoreRange, field: Literal["precision", "recall", "f1"]) -> str:
-    """Return `0.71`, or `0.71 (0.50 to 0.80)` where unreadable judgements could change it; "–" where undefined."""
+    """Return `0.71`, or `0.71 (0.50 to 0.80)` if unreadable judgements could change it; "–" if undefined."""
     value, low, high = (getattr(score, field) for score in (rated.score, rated.low, rated.high))
     text = "–" if value is None else f"{value:.2f}"
     is_open = low is not None and high is not None and high - low > SLACK

@@ -27,7 +27,7 @@ class Settings(Frozen):
 
     judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
     """The judges of which AIUs are factual and which are covered. The paper has one, GPT-4. Several work independently,
-    and where they differ an annotator decides."""
+    and if they differ, an annotator decides."""
     writer: CritiqueJudge | None = None
     """The model that writes what the item does not have: the reference answer, the reference critique, the AIUs. Empty:
     the first judge. The paper advises the best available model, whichever model judges."""
@@ -44,7 +44,7 @@ class Settings(Frozen):
     """The contention of the judges on any AIU above which the verdict is disputed: two judges that differ have 1, two
     against one 0.5; 0 disputes every difference."""
     tasks: Literal["both", "precision", "recall"] = "both"
-    """The tasks to run. F1 needs both. Recall says little for creative tasks, where critiques differ because good
+    """The tasks to run. F1 needs both. Recall says little for creative tasks, in which critiques differ because good
     answers do (Section 8)."""
     answer: Literal["first", "in the same step"] = "first"
     """How the judge of precision gets the correct answer. "first": the item's reference answer, else one that is

@@ -113,7 +113,7 @@ def expected_answer(settings: Settings) -> Answer[Any]:
 def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Settings) -> Verdict:
     """Return the mean of the chair's readable scores (Eq. 3), or its most frequent answer.
 
-    Disputed where answers tie, or where the contention of the samples is above the threshold in the settings.
+    Disputed if answers tie, or if the contention of the samples is above the threshold in the settings.
     """
     readings = [turn.reading for turn in samples if turn.reading is not None]
     value = _mean(readings) if settings.verdict == "score" else _most_frequent(readings)

@@ -63,7 +63,7 @@ class Settings(Frozen):
     """The chair's evaluation guidelines. Empty: those of the peers."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """A verdict whose chair's samples have a contention above this is disputed: people are asked, and the value stays
-    the mean. 0.5: the samples span more than half of the scale, or no answer has a majority. 1: never, except where
+    the mean. 0.5: the samples span more than half of the scale, or no answer has a majority. 1: never, except if
     answers tie."""
 
     @field_validator("chair", mode="before")

@@ -1,4 +1,4 @@
-"""ScaleEval: judges debate which of two responses is better; an annotator decides where they disagree."""
+"""ScaleEval: judges debate which of two responses is better; an annotator decides if they disagree."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from core.protocols.scaleeval.settings import Settings
 PROTOCOL = Protocol(
     name=NAME,
     title="ScaleEval",
-    description="Judges debate which of two responses is better; where they disagree, an annotator decides.",
+    description="Judges debate which of two responses is better; if they disagree, an annotator decides.",
     paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788",
     settings=Settings,
     flow=flow,

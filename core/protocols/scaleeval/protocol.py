@@ -1,7 +1,7 @@
 """ScaleEval: judges debate which of two responses is better (Chern et al. 2024, arXiv:2401.16788, Section 4.1).
 
 Every judge first gives its opinion alone (Eq. 4). Then they discuss for up to D - 1 rounds, each seeing the replies of
-the round before (Eq. 6). Where they still differ, the verdict is disputed and an annotator decides.
+the round before (Eq. 6). If they still differ, the verdict is disputed and an annotator decides.
 """
 
 from collections import Counter
@@ -122,7 +122,7 @@ def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: St
 
 
 def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
-    """Agreed where the rule holds; disputed where two readable last opinions differ; else no verdict."""
+    """Agreed if the rule holds; disputed if two readable last opinions differ; else no verdict."""
     last = latest_turns(turns)
     first = latest_turns(list(reversed(turns)))
     counts = _count_choices(last, judges)

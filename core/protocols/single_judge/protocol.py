@@ -101,7 +101,7 @@ def ask_rating(item: Item, settings: ScoreSettings, rng: Random, templates: Temp
 
 
 def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
-    """Return the choice that holds in every order asked; where the orders differ, what the settings define."""
+    """Return the choice that holds in every order asked; if the orders differ, what the settings define."""
     readings = [turn.reading for turn in turns if turn.reading is not None]
     name = settings.judge.name
     if len(readings) < len(turns):
@@ -121,7 +121,7 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
 
 
 def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
-    """Return the mean of the readable samples; disputed where they are further apart than the settings allow."""
+    """Return the mean of the readable samples; disputed if they are further apart than the settings allow."""
     readings = [turn.reading for turn in turns if isinstance(turn.reading, int | float)]
     if not readings:
         reason = f"none of {len(turns)} ratings could be read: {turns[0].problem}"

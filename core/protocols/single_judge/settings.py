@@ -29,10 +29,10 @@ class PairSettings(Frozen):
     both_orders: bool = False
     """Ask twice, once in each order of the responses. Off: once, in an order drawn for each item."""
     differing: Literal["a person decides", "neither"] = "a person decides"
-    """What counts where the two orders give different choices. "a person decides": no verdict, and the trace is
-    disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023); only where both replies were readable."""
+    """What counts if the two orders give different choices. "a person decides": no verdict, and the trace is
+    disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023); only if both replies were readable."""
     shuffle_responses: bool = True
-    """Randomise for each item which response is read first; no effect where both orders are asked."""
+    """Randomise for each item which response is read first; no effect if both orders are asked."""
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of the reasons, as stated in the prompt."""
 
@@ -59,7 +59,7 @@ class ScoreSettings(Frozen):
     words: int = Field(default=120, ge=20, le=2000)
     """Maximum number of words of the analysis, as stated in the prompt."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
-    """A verdict is disputed where its samples span more than this share of the scale; its value stays the mean."""
+    """A verdict is disputed if its samples span more than this share of the scale; its value stays the mean."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

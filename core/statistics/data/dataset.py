@@ -37,11 +37,11 @@ class JudgeOpinions:
     asked: Bools
     """(N,): whether the judge was asked about the target."""
     values: Floats
-    """(N,): codes of the scale, or numbers where it has no categories; nan for no verdict."""
+    """(N,): codes of the scale, or numbers if it has no categories; nan for no verdict."""
     sides: Mapping[str, Floats] = field(default_factory=dict)
     """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), else 0 or nan."""
     origins: frozenset[str] = frozenset()
-    """The runs and the raters of the opinions, where known: judges with a common origin are not independent."""
+    """The runs and the raters of the opinions, if known: judges with a common origin are not independent."""
     stage: int = 0
     """The earliest of `STAGES` that the opinions are from."""
 
@@ -58,11 +58,11 @@ class Dataset:
     """The annotators' labels; the items are the N targets."""
     judges: Mapping[str, JudgeOpinions]
     gold: Floats
-    """(N,): the reference as codes, or as numbers where the scale has no categories; nan if there is none."""
+    """(N,): the reference as codes, or as numbers if the scale has no categories; nan if there is none."""
     gold_scores: Floats
     """(N,): the reference as numbers, which can be means between two categories; nan if there is none."""
     sources: Strings
-    """(N,): where the values of the reference come from, "" where there is none."""
+    """(N,): the source of each value of the reference, "" if unknown."""
     disputed: Bools
     """(N,): whether judges of some run disagreed about the target."""
     adjudicated: bool
@@ -267,7 +267,7 @@ def _to_numbers(ratings: Ratings | Scores, values: Floats) -> Floats:
 
 
 def names_or_empty(names: Strings | None, size: int) -> Strings:
-    """Return the names, or empty strings (size,) where there are none."""
+    """Return the names, or empty strings (size,) if there are none."""
     return np.full(size, "", object) if names is None else names
 
 
@@ -312,7 +312,7 @@ def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_target
 
 
 def opinion_origins(opinions: pd.DataFrame, mask: Bools) -> tuple[frozenset[str], int]:
-    """Return the runs and raters of the rows where `mask` is true, and the earliest of their `STAGES`."""
+    """Return the runs and raters of the rows for which `mask` is true, and the earliest of their `STAGES`."""
     origins = {
         f"{column}: {name}"
         for column in ("run", "rater")
@@ -331,7 +331,7 @@ def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:
 
 
 def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
-    """Return values as codes of the scale, or as numbers where it has no categories; nan missing."""
+    """Return values as codes of the scale, or as numbers if it has no categories; nan missing."""
     if scale.categories:
         codes: Codes = encode_categories(values.to_numpy(object), scale.categories)
         return np.where(codes >= 0, codes, np.nan)

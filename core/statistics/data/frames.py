@@ -1,6 +1,6 @@
 """Labels in long form: the targets, criteria and groups of a data frame, and the pooling of criteria.
 
-A frame has one row for each label: item, scenario, kind, criterion, part, rater, value and, where items come in
+A frame has one row for each label: item, scenario, kind, criterion, part, rater, value and, if items come in
 documents or dialogues, group.
 """
 

@@ -35,11 +35,11 @@ class JudgedPatterns:
 
     @property
     def majority(self) -> Codes:
-        """(P,): the category that more than half of the annotators chose; -1 where there is none."""
+        """(P,): the category that more than half of the annotators chose; -1 if there is none."""
         return majority_category(self.counts)
 
     def majority_of_others(self, rater: int) -> Codes:
-        """Return the category that more than half of the other annotators chose, (P,), where this one labelled too."""
+        """Return the majority category of the other annotators, (P,), for patterns that this annotator labelled too."""
         others = self.annotators.copy()
         others[:, rater] = -1
         majority = majority_category(category_counts(others, self.n_categories))

@@ -107,7 +107,7 @@ class Patterns:
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
     """Return how often each pattern occurs in each resample of sum(frequencies) units, (number, P).
 
-    Uses one multinomial draw where patterns are few. Where most units have a pattern of their own, drawing the units
+    Uses one multinomial draw if patterns are few. If most units have a pattern of their own, drawing the units
     and counting them is faster.
     """
     units = int(frequencies.sum())
@@ -149,7 +149,7 @@ def row_patterns(ratings: Ratings) -> Patterns:
 def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = False) -> tuple[Codes, Ints, Ints]:
     """Return the distinct rows, their frequencies, and, if requested, the distinct row of each row.
 
-    Rows are returned unchanged where raters and categories are so many that a row has no int64 key: such rows hardly
+    Rows are returned unchanged if raters and categories are so many that a row has no int64 key: such rows hardly
     ever repeat.
     """
     raters = codes.shape[1]
@@ -237,7 +237,7 @@ def nonempty_rows(table: sparse.csr_array) -> sparse.csr_array:
 
 
 def group_indicator(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
-    """Return (G, N) with 1 where an item belongs to a group; None if every group is a single item."""
+    """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
     if groups is None:
         return None
     codes, names = pd.factorize(groups.astype(object), sort=True)

@@ -17,7 +17,7 @@ Column = Sequence[Any] | npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Ratings:
-    """An items x raters array of category codes, -1 where a rater did not label an item."""
+    """An items x raters array of category codes, -1 if a rater did not label an item."""
 
     items: tuple[str, ...]
     raters: tuple[str, ...]
@@ -138,7 +138,7 @@ def category_key(value: Category) -> tuple[bool, Category]:
 
 
 def category_numbers(categories: Sequence[Category]) -> Floats:
-    """Return the number of each category (K,): its value where all are numbers, else its position on the scale."""
+    """Return the number of each category (K,): its value if all are numbers, else its position on the scale."""
     if all(isinstance(category, int | float) for category in categories):
         return np.array(categories, float)
     return np.arange(len(categories), dtype=float)
@@ -191,5 +191,5 @@ def item_groups(item_codes: Ints, n_items: int, groups: Column | None) -> tuple[
 
 
 def select_names(names: tuple[str, ...], mask: Bools) -> tuple[str, ...]:
-    """Return the names where the mask is true."""
+    """Return the names for which the mask is true."""
     return names if mask.all() else tuple(np.array(names, object)[mask].tolist())

@@ -91,14 +91,14 @@ def estimate_statistics(
 
 
 def pair_statistics(codes: Codes, numbers: Floats, names: Sequence[str]) -> Family:
-    """Return the mean over rater pairs of each named statistic, by tables where categories are few."""
+    """Return the mean over rater pairs of each named statistic, by tables if categories are few."""
     if numbers.size <= MAX_TABLE_CATEGORIES:
         return pairwise.mean_over_pairs(codes, numbers.size, [table_statistic(name, numbers) for name in names])
     return stack_statistics([pair_statistic_without_tables(codes, numbers, name) for name in names])
 
 
 def pair_statistic_without_tables(codes: Codes, numbers: Floats, name: str) -> Statistic:
-    """Return the mean of a statistic over rater pairs where a table of categories would be larger than the items."""
+    """Return the mean of a statistic over rater pairs, if a table of categories would be larger than the items."""
     if name in CORRELATIONS:
         scores = np.where(codes < 0, np.nan, numbers[codes] if name == "pearson" else codes)
         family = continuous.mean_over_pairs(scores, [name])

@@ -1,7 +1,7 @@
 """The alternative annotator test of Calderon, Reichart & Dror 2025 ("alt-test").
 
 It tests whether a judge may replace an annotator. Each annotator h is left out in turn. On each item of h the labels
-of the judge and of h are scored against the other annotators' labels. The judge has the advantage where it scores at
+of the judge and of h are scored against the other annotators' labels. The judge has the advantage if it scores at
 least as well; rho_f, the "advantage probability", is the share of such items, and rho_h the same share for h. The judge
 wins against h if the one-sided t-test rejects rho_f <= rho_h - epsilon, at a false discovery rate of q over all
 annotators by Benjamini & Yekutieli 2001, because the tests share their annotators and so depend on each other. The

@@ -60,7 +60,7 @@ def length_bias(choice: Floats, longer: Ints, reference: Floats | None = None) -
 def own_family_bias(choice: Floats, own: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
     """Estimate self-preference: how often a judge prefers the response of its own family; see `length_bias`.
 
-    `own` (N,) is 1 or 2 where exactly that response comes from the judge's family, else 0.
+    `own` (N,) is 1 or 2 if exactly that response comes from the judge's family, else 0.
     """
     return side_preference(choice, own, reference)
 

@@ -1,6 +1,6 @@
 """The human ceiling: how well each annotator agrees with the others, and the judge on the same test.
 
-For each annotator in turn the reference is the majority of the others, on the items that this annotator labelled, where
+For each annotator in turn the reference is the majority of the others, on the items that this annotator labelled, if
 the others have a majority and the judge gave a verdict. The annotator and the judge are scored against the same
 reference on the same items; the means over annotators are the ceiling and the judge's value. A judge near the ceiling
 agrees with annotators as well as they do with each other.

@@ -45,7 +45,7 @@ def gwet_ac(counts: Floats, agreement_weights: Floats | None = None) -> Statisti
 
     p_a: mean over items with two labels of sum_k n_ik (sum_l w_kl n_il - 1) / (n_i (n_i - 1)).
     p_e = T / (K (K - 1)) sum_k q_k (1 - q_k), T = sum_kl w_kl, q_k as in `fleiss_kappa`. K is the number of declared
-    categories, used or not. Undefined where the scale has one category.
+    categories, used or not. Undefined if the scale has one category.
     """
     n_categories = counts.shape[1]
     agree = np.eye(n_categories) if agreement_weights is None else agreement_weights
@@ -164,7 +164,7 @@ def alpha_from_disagreement(observed: Floats, expected: Floats, n: Floats) -> Fl
 
 
 def pair_agreement(counts: Floats, agreement_weights: Floats) -> tuple[Floats, Floats]:
-    """Return for each pattern the weighted share of its label pairs that agree, and 1 where it has pairs, else 0."""
+    """Return for each pattern the weighted share of its label pairs that agree, and 1 if it has pairs, else 0."""
     size = counts.sum(axis=1)
     agreeing = (counts * (counts @ agreement_weights.T - 1)).sum(axis=1)
     paired = size > 1
@@ -172,7 +172,7 @@ def pair_agreement(counts: Floats, agreement_weights: Floats) -> tuple[Floats, F
 
 
 def agreement_features(counts: Floats, agreement_weights: Floats) -> Floats:
-    """Return (P, K + 3): agreement, 1 where there are pairs, 1 where there are labels, proportions n_ik / n_i."""
+    """Return (P, K + 3): agreement, 1 if there are pairs, 1 if there are labels, proportions n_ik / n_i."""
     size = counts.sum(axis=1)
     proportions = np.nan_to_num(ratio(counts, size[:, None]))
     return np.column_stack([*pair_agreement(counts, agreement_weights), size > 0, proportions])

@@ -44,7 +44,7 @@ def compare_scores(
 ) -> list[Comparison]:
     """Compare every two judges' scores on the same items, (N,) each, nan if a judge has none.
 
-    A score is what is averaged: 1 where the verdict equals the gold label and 0 where not, or minus an error. Paired
+    A score is what is averaged: 1 if the verdict equals the gold label and 0 if not, or minus an error. Paired
     bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test.
     """
     comparisons = [
@@ -55,7 +55,7 @@ def compare_scores(
 
 
 def correct_comparisons(comparisons: Sequence[Comparison], correction: Correction) -> list[Comparison]:
-    """Return the comparisons with `p_corrected`, where a test was made."""
+    """Return the comparisons with `p_corrected`, if a test was made."""
     p = [comparison.p_bootstrap for comparison in comparisons if comparison.p_bootstrap is not None]
     corrected = iter(correct_p_values(p, correction))
     return [
@@ -104,7 +104,7 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     """Return the two-sided p: how often a resample is as far from the value as the value is from 0.
 
     Subtracting the value from the resamples gives those of a population without difference. One is added above and
-    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2). Where no resample is as extreme, p is that of the
+    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2). If no resample is as extreme, p is that of the
     normal distribution with the resamples' standard error, if it is smaller: the number of resamples would otherwise
     bound it, and after a correction for hundreds of comparisons nothing could be significant.
     """
@@ -148,7 +148,7 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, fl
 
     t = (r12 - r13) sqrt((n - 1)(1 + r23) / (2 (n - 1)/(n - 3) |R| + m^2 (1 - r23)^3)) with n - 3 degrees of freedom,
     |R| = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, m = (r12 + r13) / 2 (Steiger 1980, eq. 7). Variable 1 is the
-    annotators' score, 2 and 3 the two judges'. None for n < 4 or where the two judges are identical (r23 = 1).
+    annotators' score, 2 and 3 the two judges'. None for n < 4 or if the two judges are identical (r23 = 1).
     """
     if n < 4:
         return None

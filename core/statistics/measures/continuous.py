@@ -115,7 +115,7 @@ def kendall_tau_b(x: Floats, y: Floats) -> Statistic:
 
 
 def kendall_tau_b_by_scipy(x: Floats, y: Floats) -> Statistic:
-    """`kendall_tau_b` computed by scipy for each row of weights, where N x N signs would not fit in memory."""
+    """`kendall_tau_b` computed by scipy for each row of weights, if N x N signs would not fit in memory."""
 
     from scipy import stats  # takes a third of a second to import and is seldom needed
 

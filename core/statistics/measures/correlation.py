@@ -35,7 +35,7 @@ def item_level_correlations(
 ) -> dict[str, Estimate]:
     """Estimate Pearson's r, Spearman's rho and Kendall's tau-b over items from scores (N,), nan missing.
 
-    Items are resampled, or whole groups of items where groups (N,) are passed.
+    Items are resampled, or whole groups of items if groups (N,) are passed.
     """
     both = ~np.isnan(judge) & ~np.isnan(reference)
     x, y = judge[both], reference[both]

@@ -49,7 +49,7 @@ class AiuCounts:
 
     @property
     def f1(self) -> Floats:
-        """(C,): 0 where precision or recall is 0, nan if either is undefined."""
+        """(C,): 0 if precision or recall is 0, nan if either is undefined."""
         return harmonic_mean(self.precision, self.recall)
 
 
@@ -87,6 +87,6 @@ def critique_scores(
 
 
 def harmonic_mean(precision: Floats, recall: Floats) -> Floats:
-    """2 p r / (p + r); 0 where either is 0, nan if either is nan."""
+    """2 p r / (p + r); 0 if either is 0, nan if either is nan."""
     total = precision + recall
     return np.where(total == 0, 0.0, ratio(2 * precision * recall, np.where(total == 0, 1, total)))

@@ -27,7 +27,7 @@ class Fit:
     shares: Floats
     """(K,): p, the share of each true category."""
     confusion: Floats
-    """(R, K, K): pi[r, k, l], how often rater r answers l where k is true; nan if k never is."""
+    """(R, K, K): pi[r, k, l], how often rater r answers l if k is true; nan if k never is."""
     posterior: Floats
     """(P, K): the probability of each true category."""
     log_likelihood: float
@@ -90,5 +90,5 @@ def fit_ratings(ratings: Ratings) -> tuple[Fit, Codes]:
 
 
 def one_hot(codes: Codes, n_categories: int) -> Floats:
-    """Return (P, R, K) from codes (P, R): 1 where the rater chose the category."""
+    """Return (P, R, K) from codes (P, R): 1 if the rater chose the category."""
     return np.asarray(codes[:, :, None] == np.arange(n_categories), float)

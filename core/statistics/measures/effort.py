@@ -21,7 +21,7 @@ UNKNOWN_ENTROPY = 1e-9
 def entropy(counts: Floats) -> Floats:
     """Return the Shannon entropy of the votes on each item, as a share of its maximum ln K, (N, K) -> (N,).
 
-    0 where all votes are equal, 1 where they are evenly spread over the declared categories; nan without votes.
+    0 if all votes are equal, 1 if they are evenly spread over the declared categories; nan without votes.
     """
     n_categories = counts.shape[1]
     shares = ratio(counts, counts.sum(axis=1, keepdims=True))
@@ -53,7 +53,7 @@ class LabelPlan:
     """Width of the 95 % interval now."""
     target_width: float
     items: int | None
-    """Further items; 0 where the interval is narrow enough, None if no plan can be made."""
+    """Further items; 0 if the interval is narrow enough, None if no plan can be made."""
     labels: int | None
     """Further labels, with as many for each item as now."""
     expected_width: float | None

@@ -68,7 +68,7 @@ def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequ
 
 
 def percentile_interval(value: float, resampled: Floats) -> Resampled:
-    """Return the middle 95 % of the resamples, where there is no jackknife for a correction."""
+    """Return the middle 95 % of the resamples, if there is no jackknife for a correction."""
     defined = resampled[~np.isnan(resampled)]
     dropped = resampled.size - defined.size
     if np.isnan(value):
@@ -80,7 +80,7 @@ def percentile_interval(value: float, resampled: Floats) -> Resampled:
 
 
 def checked_interval(value: float, low: float, high: float, dropped: int) -> Resampled:
-    """Return the interval, or none where it excludes its own value."""
+    """Return the interval, or none if it excludes its own value."""
     if value < low - CLOSE or value > high + CLOSE:
         return Resampled(value, None, None, dropped, VALUE_OUTSIDE)
     return Resampled(value, low, high, dropped)

@@ -26,7 +26,7 @@ def mean_estimate(
 ) -> Estimate:
     """Estimate the mean over items of the defined values, with its BCa interval; None and nan are left out.
 
-    `total`: the number of items, where some have no value here at all.
+    `total`: the number of items, if some have no value here at all.
     """
     numbers = np.array([np.nan if value is None else value for value in values], float)
     is_defined = ~np.isnan(numbers)

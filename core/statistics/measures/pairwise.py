@@ -52,10 +52,10 @@ TableStatistic = Callable[[PairTables], Floats]
 
 
 def cohen_kappa(tables: PairTables, agreement_weights: Floats | None = None) -> Floats:
-    """Cohen's kappa, weighted where agreement weights (K, K) are passed (Cohen 1960, 1968).
+    """Cohen's kappa, weighted if agreement weights (K, K) are passed (Cohen 1960, 1968).
 
     1 - sum v_kl o_kl / sum v_kl e_kl with v = 1 - weights, o the table's proportions and e the products of its margins.
-    Undefined where both raters used one and the same category.
+    Undefined if both raters used one and the same category.
     """
     if agreement_weights is None:
         observed = tables.n - np.einsum("kk...->...", tables.cells)
@@ -70,7 +70,7 @@ def cohen_kappa(tables: PairTables, agreement_weights: Floats | None = None) -> 
 def cohen_kappa_statistic(codes: Codes, n_categories: int, agreement_weights: Floats | None = None) -> Statistic:
     """`cohen_kappa` of two raters' codes (P, 2) from their margins, without a K x K table for each resample.
 
-    Patterns that one of the two did not label are left out. This is faster where categories are many.
+    Patterns that one of the two did not label are left out. This is faster if categories are many.
     """
     disagree = 1 - (np.eye(n_categories) if agreement_weights is None else agreement_weights)
     both = np.flatnonzero((codes >= 0).all(axis=1))

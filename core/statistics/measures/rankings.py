@@ -23,7 +23,7 @@ def descending_ranks(weights: Floats) -> Floats:
 def kendall_distance(x: Floats, y: Floats) -> float | None:
     """(1 - tau_b) / 2: 0 for the same order, 1 for the opposite; None if x or y ties all elements.
 
-    This is the distance of DnA-Eval's published code, which however returns 0, "identical", where tau_b is undefined.
+    This is the distance of DnA-Eval's published code, which however returns 0, "identical", if tau_b is undefined.
     """
     signs_x, signs_y = sign_matrix(x), sign_matrix(y)
     spread = np.sqrt((signs_x**2).sum() * (signs_y**2).sum())

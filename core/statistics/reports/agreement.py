@@ -66,7 +66,7 @@ def agreement_rows(
 ) -> list[AgreementRow]:
     """Return the agreement between annotators, one row for each statistic.
 
-    `frame` has one row for each label: item, scenario, kind, criterion, part, rater, value and, where items come in
+    `frame` has one row for each label: item, scenario, kind, criterion, part, rater, value and, if items come in
     documents or dialogues, group. `scales` gives the declared scale of each (kind, criterion). By "raters" a group is a
     pair, "a × b"; by "scenario" a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
     scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need

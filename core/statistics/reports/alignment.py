@@ -68,14 +68,14 @@ def alignment_rows(
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
-    `labels`: one row for each label of an annotator, columns item, kind, criterion, part, rater, value and, where
+    `labels`: one row for each label of an annotator, columns item, kind, criterion, part, rater, value and, if
     known, scenario and group (document or dialogue). `opinions`: the same with `judge` instead of rater, one row for
     each target that a judge was asked about; a value of None is no verdict; `system` (whose response it is), `critique`
     (which critique an AIU belongs to) and, for preferences, `shown_first`, `longer` and `own` (1 or 2, which response
-    that is) are used where present, and run, rater and stage tell which judges are not independent. `gold` is the
-    reference: item, kind, criterion, part, value and, where known, number (a mean between two categories), source and
+    that is) are used if present, and run, rater and stage tell which judges are not independent. `gold` is the
+    reference: item, kind, criterion, part, value and, if known, number (a mean between two categories), source and
     disputed; without it gold is the annotators' majority or mean. `scales` as in `agreement_rows`. `epsilon` is what
-    the alternative-annotator test concedes to a judge for being cheap: .2 where annotators are experts, .15 skilled,
+    the alternative-annotator test concedes to a judge for being cheap: .2 if annotators are experts, .15 skilled,
     .1 crowd workers.
 
     By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
@@ -129,7 +129,7 @@ def uses_reference(row: AlignmentRow) -> bool:
 def reference_mix(dataset: Dataset, opinions: JudgeOpinions) -> str:
     """Return the sources of the reference on the items that the judge decided, such as "41 by people".
 
-    Says where all of these items are disputed ones: they are harder than others.
+    Says if all of these items are disputed ones: they are harder than others.
     """
     has_value = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
     used = ~np.isnan(opinions.values) & has_value
@@ -199,7 +199,7 @@ def critique_rows(datasets: list[Dataset], resamples: int, seed: int) -> list[Al
 
 
 def aiu_counts(datasets: list[Dataset], judge: str) -> tuple[AiuCounts, AiuCounts]:
-    """Count the true AIUs by the judge's verdicts and by gold, where both are present."""
+    """Count the true AIUs by the judge's verdicts and by gold, if both are present."""
     critique, recall, judge_true, gold_true = [], [], [], []
     for dataset in datasets:
         if judge not in dataset.judges:

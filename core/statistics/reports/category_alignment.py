@@ -37,7 +37,7 @@ class Measure:
     pairs: int
     note: str = ""
     is_share: bool = False
-    """A share of items, so that Wilson's interval applies where all items have the same outcome."""
+    """A share of items, so that Wilson's interval applies if all items have the same outcome."""
 
 
 def verdict_statistics(
@@ -142,10 +142,10 @@ def win_rates(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
 
 
 def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estimate]:
-    """Return the lowest and the highest value that accuracies and win rates can take where verdicts are missing.
+    """Return the lowest and the highest value that accuracies and win rates can take if verdicts are missing.
 
     Named as the statistic with "_lowest" and "_highest". On the items of the statistic and those whose reference is
-    known and whose verdict is missing, all counted one way or the other; left out where no verdict is missing.
+    known and whose verdict is missing, all counted one way or the other; left out if no verdict is missing.
     """
     wins = np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
     references = {"accuracy_gold": patterns.gold, "accuracy_majority": patterns.majority}

@@ -40,7 +40,7 @@ class TraceOutcome:
 
     @property
     def misled_by(self) -> tuple[str, ...]:
-        """The peers that were wrong where the chair was wrong, with the same answer or an error in its direction."""
+        """The peers that were wrong if the chair was wrong, with the same answer or an error in its direction."""
         if self.chair_right or self.reviewed.chair is None:
             return ()
         wrong = [(name, value) for name, value in self.reviewed.peers if name not in self.peers_right]

@@ -148,7 +148,7 @@ def compare_judges(
 
 
 def accuracy_or_lowest(evaluation: JudgeEvaluation) -> float:
-    """Return the accuracy; -1, below every accuracy, where it is undefined."""
+    """Return the accuracy; -1, below every accuracy, if it is undefined."""
     return -1.0 if evaluation.accuracy.value is None else evaluation.accuracy.value
 
 

@@ -82,7 +82,7 @@ def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
 
 
 def _parts(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield all rows, then those of each scenario where there are several."""
+    """Yield all rows, then those of each scenario if there are several."""
     yield ALL, frame
     names = sorted(name for name in set(frame["scenario"]) if name)
     if len(names) > 1:

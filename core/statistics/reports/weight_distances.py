@@ -1,7 +1,7 @@
 """Rank distances of weights by pair of raters, and mean weights by category: DnA-Eval's Figure 5 and Tables 7 to 10.
 
 A unit is one set of aspects of one item. Distances are computed within a unit, averaged over the pairs of annotators
-where there are several, then over units; items are resampled whole, because their units are not independent.
+if there are several, then over units; items are resampled whole, because their units are not independent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from core.statistics.measures.rankings import kendall_distance, partial_ranking_
 ALL = "all"
 """The name of all categories together."""
 PEOPLE = "people"
-"""The name of all annotators together, where there are several."""
+"""The name of all annotators together, if there are several."""
 
 DistanceMeasure = Callable[[Weights, Weights], float | None]
 """The distance of two weightings of the same aspects; None if it is undefined."""
@@ -94,7 +94,7 @@ def rater_distances(
 ) -> list[RaterDistance]:
     """Return the distances of every two annotators and of each judge with each annotator.
 
-    Where there are several annotators, also those of all annotators among each other, and of each judge with all.
+    If there are several annotators, also those of all annotators among each other, and of each judge with all.
     """
     annotators = sorted({name for unit in units for name in unit.annotators})
     judges = list(dict.fromkeys(name for unit in units for name in unit.judges))

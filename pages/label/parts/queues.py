@@ -33,7 +33,7 @@ CRITIQUE_TASKS: Mapping[str, str] = {
 
 
 def address(queue: str) -> dict[str, str]:
-    """Return what the address of the page names, besides the study, where it has several queues."""
+    """Return what the address of the page names, besides the study, if it has several queues."""
     return {"task": CRITIQUE_TASKS[queue]} if queue in CRITIQUE_TASKS else {}
 
 

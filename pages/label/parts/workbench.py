@@ -27,7 +27,7 @@ LINKED = ("tab", "run")
 
 
 def choose_study() -> Study:
-    """Draw the study selection in the sidebar; the screen belongs to the item. Stops the page where there is none."""
+    """Draw the study selection in the sidebar; the screen belongs to the item. Stops the page if there is none."""
     st.set_page_config(initial_sidebar_state="collapsed")
     with database.reading(resources.engine()) as session:
         names = studies.names(session)
@@ -54,7 +54,7 @@ def choose_scenario(study: Study) -> str | None:
 
 
 def linked_item(study: Study, kind: Kind) -> str | None:
-    """Return what the address links to: a task where it names a criterion or part of the item, else the item."""
+    """Return what the address links to: a task if it names a criterion or part of the item, else the item."""
     item, criterion = st.query_params.get("item"), st.query_params.get("on")
     if item is None or criterion is None:
         return item
@@ -66,7 +66,7 @@ def linked_item(study: Study, kind: Kind) -> str | None:
 def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
     """Draw the element for one queue. Another queue is another element, so that nothing of the first one is left.
 
-    `item` is the task or item to begin with, where it is not the one that the address names.
+    `item` is the task or item to begin with, if it is not the one that the address names.
     """
     linked = {name: st.query_params.get(name) for name in LINKED}
     linked["item"] = item or linked_item(study, work.TARGET_KINDS[kind])

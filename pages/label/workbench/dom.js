@@ -17,14 +17,14 @@ function set(node, name, value) {
   else node.setAttribute(name, value === true ? "" : String(value));
 }
 
-/** Set an attribute, or remove it where the value is null or false; of ARIA, false is a value. */
+/** Set an attribute, or remove it if the value is null or false; of ARIA, false is a value. */
 export function attribute(node, name, value) {
   if (value === null || value === undefined || (value === false && !name.startsWith("aria-")))
     node.removeAttribute(name);
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-/** Change a text only where it differs, so that a screen reader and a selection are left alone. */
+/** Change a text only if it differs, so that a screen reader and a selection are left alone. */
 export function text(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }

@@ -45,7 +45,7 @@ export class Keyboard {
     return false;
   }
 
-  /** Do what a key or a button says; true where the key is used. */
+  /** Do what a key or a button says; true if the key is used. */
   command(name, inside) {
     const commands = {
       submit: () => this.bench.submit(),

@@ -102,7 +102,7 @@ export function phase(state) {
   return state.complete && !state.ready.length ? "finished" : "waiting";
 }
 
-/** The request for more tasks, or null where enough are here. */
+/** The request for more tasks, or null if enough are here. */
 export function wanted(state) {
   const ahead = state.ready.reduce((sum, id) => sum + targetsOf(state, id).length, 0);
   if (state.complete || (ahead >= ASK_BELOW && state.ready.length >= 3)) return null;

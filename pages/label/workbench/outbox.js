@@ -5,7 +5,7 @@ const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the nex
 const QUIET = 400; // milliseconds before a draft is sent: while somebody types, only the last one matters
 const AT_ONCE = 50;
 
-/** The storage key of an annotator's outbox in a study; `part` where a window has an outbox of its own. */
+/** The storage key of an annotator's outbox in a study; `part` if a window has an outbox of its own. */
 export const storageKey = (study, annotator, part = "") =>
   ["tiebreak-workbench", study, annotator, part].filter(Boolean).join("/");
 

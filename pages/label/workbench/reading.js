@@ -261,7 +261,7 @@ export class Reading {
     return this.view.differ;
   }
 
-  /** Widen one of two columns; where tabs are shown, go to it. */
+  /** Widen one of two columns; if tabs are shown, go to it. */
   widen(number) {
     const tabs = [...this.tabs.children];
     if (tabs.length && this.tabs.offsetParent)
@@ -283,7 +283,7 @@ export class Reading {
     this.update(this.bench.state);
   }
 
-  /** A selection becomes evidence of the label, where the study wants it. */
+  /** A selection becomes evidence of the label, if the study wants it. */
   #selected() {
     const { state } = this.bench;
     const task = here(state);

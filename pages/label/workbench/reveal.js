@@ -191,7 +191,7 @@ export class Reveal {
     this.bench.reading.reveal("mark.passage.current");
   }
 
-  /** To the next disagreement, round by round; false where there is none. */
+  /** To the next disagreement, round by round; false if there is none. */
   next() {
     const places = disagreements(this.reveal?.stances ?? []);
     if (!places.length) return false;
@@ -216,7 +216,7 @@ export class Reveal {
   }
 }
 
-/** The references of a turn that fall into its one-line reason, where the reason is the beginning of the text. */
+/** The references of a turn that fall into its one-line reason, if the reason is the beginning of the text. */
 function within(turn, words) {
   const length = [...words].length;
   return (turn.text ?? "").startsWith(words) ? (turn.references ?? []).filter((one) => one.end <= length) : [];

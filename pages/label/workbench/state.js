@@ -114,7 +114,7 @@ function labelAndStep(state, task, target, value, seconds, at) {
   return [stepFocus(next, task, target), actions];
 }
 
-/** Enter: label what is entered; where a label stands, save what was changed and go on. */
+/** Enter: label what is entered; if a label stands, save what was changed and go on. */
 function submit(state, { seconds, at }) {
   if (state.pausing) return read(state);
   const task = here(state);

@@ -24,7 +24,7 @@ export function source(block) {
 }
 
 /**
- * The pieces of `text` from `start` to `end`. `marks` are {start, end, class, title, after, onclick}; where some overlap, the
+ * The pieces of `text` from `start` to `end`. `marks` are {start, end, class, title, after, onclick}; if some overlap, the
  * classes add up and the shortest mark is clicked.
  */
 export function pieces(text, marks, start = 0, end = text.length) {
@@ -127,7 +127,7 @@ function selectedRange(root) {
   return selection?.rangeCount ? selection.getRangeAt(0) : null;
 }
 
-/** A judge's text with the item's own response numbers where it wrote "Submission 1". */
+/** A judge's text with the item's own response numbers if it wrote "Submission 1". */
 export function judgeText(words, references, columns) {
   const marks = (references ?? [])
     .map((one) => ({

@@ -270,8 +270,8 @@ export class LabelWorkbench extends HTMLElement {
 
   #listen() {
     this.listening = new AbortController();
-    const on = (where, name, handle, options = {}) =>
-      where.addEventListener(name, handle, { signal: this.listening.signal, ...options });
+    const on = (target, name, handle, options = {}) =>
+      target.addEventListener(name, handle, { signal: this.listening.signal, ...options });
     on(document, "keydown", (event) => this.keyboard.handle(event));
     for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll"])
       on(document, name, () => this.stopwatch.touch(performance.now()), { capture: true, passive: true });

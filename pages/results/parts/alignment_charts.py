@@ -180,7 +180,7 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str, selected:
 
 
 def _count_text(count: int, same: bool) -> str:
-    """Return the count, in bold where both values are the same."""
+    """Return the count, in bold if both values are the same."""
     return f"<b>{count:,}</b>" if same else f"{count:,}"
 
 

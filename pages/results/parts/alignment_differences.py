@@ -64,7 +64,7 @@ def load_pairs(
 
 
 def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
-    """Return the criterion of a query; for "all" those that the judge judged, or none where their scales differ."""
+    """Return the criterion of a query; for "all" those that the judge judged, or none if their scales differ."""
     if query.criterion != disagreements.ALL:
         return [query.criterion]
     opinions = select_rows(data.opinions, query.kind)
@@ -212,7 +212,7 @@ def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -
 
 
 def count_targets(pairs: Sequence[Pair], kind: str) -> str:
-    """Return `3 items`, or `6 targets of 3 items` where several criteria or parts of an item were judged."""
+    """Return `3 items`, or `6 targets of 3 items` if several criteria or parts of an item were judged."""
     unit, items = alignment_rows.unit_name(kind), len({pair.target.item for pair in pairs})
     if unit != "item" or items == len(pairs):
         return numbers.format_count(len(pairs), unit)

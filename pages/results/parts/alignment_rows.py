@@ -129,7 +129,7 @@ def has_reference_values(by_place: Figures) -> bool:
 def available_statistics(by_place: Figures, reference: Reference) -> list[str]:
     """Return the statistics that at least one judge has, in the order of `VIEWS`.
 
-    Those with people's majority are left out where something else than people's decisions is the reference.
+    Those with people's majority are left out if something else than people's decisions is the reference.
     """
     names = {name for rows in by_place.values() for name in rows}
     if reference.type not in ("gold", "majority"):
@@ -251,7 +251,7 @@ def _format_price(cost: JudgeCost | None) -> str:
 
 
 def _price_reason(cost: JudgeCost | None) -> str:
-    """Return why there is no price; empty where there is one."""
+    """Return why there is no price; empty if there is one."""
     if cost is None:
         return "$: no calls were recorded"
     return f"$: {numbers.format_count(cost.unpriced, 'call')} of unknown price" if cost.unpriced else ""
@@ -268,7 +268,7 @@ def _undefined_by_reason(columns: Mapping[str, str], rows: Mapping[str, Alignmen
 
 
 def compare_with_ceiling(rows: Mapping[str, AlignmentRow], view: StatisticView) -> str:
-    """Return how a judge compares with the human ceiling; empty where the difference is undefined."""
+    """Return how a judge compares with the human ceiling; empty if the difference is undefined."""
     difference = rows.get(view.difference)
     if difference is None or difference.value is None:
         return ""

@@ -65,7 +65,7 @@ def name_lines(name: str) -> int:
 
 
 def wrap_name(name: str) -> str:
-    """Return a judge's full name in lines of at most 24 characters, where its words allow it."""
+    """Return a judge's full name in lines of at most 24 characters, if its words allow it."""
     return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, LINE_LENGTH)) or "–"
 
 

@@ -103,7 +103,7 @@ def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
 
 
 def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
-    """Return a judge to the shared reply length where the local model's was not changed by hand."""
+    """Return a judge to the shared reply length if the local model's was not changed by hand."""
     spec = rows[index].get("spec", {})
     if spec.get("model") != local_server.MODEL_NAME or st.session_state[f"{key}model"] == local_server.MODEL_NAME:
         return

@@ -27,13 +27,13 @@ LABELS = {
 """Every setting of a call and its label, in the order of the form."""
 HELP = {
     "answer_format": "JSON: the answer is requested with a schema. Text: as a final line, as in the papers. auto: JSON "
-    "where the provider accepts a schema. A provider that refuses the schema is asked for text.",
+    "if the provider accepts a schema. A provider that refuses the schema is asked for text.",
     "temperature": "0 gives the most likely reply. Dropped for models that do not accept one. A judge can override it.",
     "top_p": "Nucleus sampling. Empty: the provider's default.",
     "max_tokens": "A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
     "max_tokens_ceiling": "A reply that was cut off is requested once more with twice the tokens, up to this many.",
     "reasoning_effort": "One of the provider's own levels. Empty: the provider's default.",
-    "seed": "The seed of the provider's sampling, where it has one. Empty: none is sent.",
+    "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
     "timeout": "A call that takes longer is retried.",
     "system": "A message before the prompt, in the role of the system. Empty: none.",
     "extra": "Fields under the server's own names, such as `top_k: 20`. They are stored with the run: never a key.",
@@ -46,7 +46,7 @@ LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "seed": (0, None, 1),
     "timeout": (0.1, None, 10.0),
 }
-"""The lowest and the highest number of a setting, and its step; integers where the step is one."""
+"""The lowest and the highest number of a setting, and its step; integers if the step is one."""
 SHARED = "shared setting"
 
 

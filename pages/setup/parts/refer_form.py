@@ -28,7 +28,7 @@ def render(form: SettingsForm) -> Draft:
         chair = panel_form.draw_models(form, "chair", "Area chair", maximum=1)
     with st.expander("Prompt: task, steps, guidelines", key=form.key("schema")):
         draft |= _draw_schema(form, draft)
-    with st.expander("Prompt of the chair, where it differs", key=form.key("chair_schema")):
+    with st.expander("Prompt of the chair, if it differs", key=form.key("chair_schema")):
         draft |= _draw_chair_schema(form)
     with st.expander("More settings", key=form.key("more")):
         draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")

@@ -18,7 +18,7 @@ TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
 def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> Draft:
     """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
 
-    Where the table has labels, judges and gold have the same targets and values; else they are guessed from the cells.
+    If the table has labels, judges and gold have the same targets and values; else they are guessed from the cells.
     """
     judge_guess, gold_guess = guess_roles(preview.columns, preview.rows)
     left, right = st.columns(2, gap="medium")

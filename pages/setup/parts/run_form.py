@@ -210,7 +210,7 @@ def _check_complete(draft: Draft) -> Draft:
 
 
 def _draw_estimate(request: RunRequest) -> bool:
-    """Draw the estimated calls, tokens and cost; returns False where the run cannot start."""
+    """Draw the estimated calls, tokens and cost; returns False if the run cannot start."""
     try:
         estimate = estimate_run(resources.engine(), request)
     except TiebreakError as error:

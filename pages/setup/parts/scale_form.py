@@ -67,7 +67,7 @@ def draw_score_scale(prefix: str, current: Scale | None) -> Scale | None:
 
 
 def draw_values(chooser: Chooser, start: Draft, file_values: list[str], kind: str, scale: Draft | None) -> Meanings:
-    """Return the translations of a file's values; draws them where a value is not on the scale."""
+    """Return the translations of a file's values; draws them if a value is not on the scale."""
     valid_scale = PREFERENCE if kind == "preference" else _validated_scale(scale)
     if valid_scale is None:
         return {}

@@ -65,7 +65,7 @@ class SettingsForm:
         return (st.text_input if info.get_default() else st.text_area)(value=str(value), **widget_options)
 
     def criterion(self, name: str = "criterion", label: str = "Criterion", required: bool = True) -> Draft | None:
-        """Draw the choice of a criterion: one of the study's, a new one, or none where it is optional."""
+        """Draw the choice of a criterion: one of the study's, a new one, or none if it is optional."""
         start = self.start.get(name) or {}
         names = [criterion.name for criterion in self.criteria]
         options = [*([] if required else [NO_CRITERION]), *names, NEW_CRITERION]

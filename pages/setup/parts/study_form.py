@@ -184,7 +184,7 @@ def _draw_gold_export(study: Study) -> None:
         judge_columns = bool(run_names) and st.toggle("Columns with the judges' verdicts", key="gold_judge_columns")
     if run_names:
         judges = st.multiselect(
-            "Verdicts of judges as gold where nobody labelled",
+            "Verdicts of judges as gold if nobody labelled",
             run_names,
             key="gold_judges",
             placeholder="None: gold is what people decided",

@@ -61,7 +61,7 @@ def draw_sums(weights: Weights, scores: Sequence[Scores], highest: float, key: s
 
 
 def draw_overalls(values: Sequence[float], highest: float, key: str) -> None:
-    """Draw one bar for each response, where the judge gave the overall scores itself."""
+    """Draw one bar for each response, if the judge gave the overall scores itself."""
     import plotly.graph_objects as go
 
     names = [f"Response {number}" for number in range(1, len(values) + 1)]

@@ -217,7 +217,7 @@ def draw_comparison(
 
 
 def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judgements: Sequence[Judgement]) -> None:
-    """Draw every reply with its prompt, where the toggle is on."""
+    """Draw every reply with its prompt, if the toggle is on."""
     if not numbered_turns or not st.toggle(
         f"Show {numbers.format_count(len(numbered_turns), 'reply', 'replies')}",
         key=f"replies-{trace_id}",

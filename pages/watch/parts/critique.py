@@ -105,7 +105,7 @@ def choose_critique(replay: Replay) -> Critique | None:
 
 
 def draw_scores(replay: Replay, critique: Critique) -> None:
-    """Draw `P 0.71 · R 0.40 · F1 0.51` for each judge, with ranges where judgements are missing."""
+    """Draw `P 0.71 · R 0.40 · F1 0.51` for each judge, with ranges if judgements are missing."""
     scores = metacritique.critique_scores(replay.evaluation)
     judges = replay.evaluation.settings.judges
     with st.container(horizontal=True, gap="large"):

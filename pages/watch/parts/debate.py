@@ -153,7 +153,7 @@ def _draw_grid(
 
 
 def _cell(row: int, stance: Stance, preference: bool) -> list[Any]:
-    """Return seq, row, round, value, previous value and problem; an array is short where there are 10,000 of them."""
+    """Return seq, row, round, value, previous value and problem; an array is short if there are 10,000 of them."""
     value, previous = stance.value, stance.previous_value if stance.changed else None
     if not preference:
         value, previous = _text(value), _text(previous)

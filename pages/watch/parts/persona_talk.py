@@ -30,7 +30,7 @@ SWAPPED = (
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Draw scores, chart and discussion; the default view where the settings are incomplete."""
+    """Draw scores, chart and discussion; the default view if the settings are incomplete."""
     try:
         run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
     except TiebreakError:
@@ -166,7 +166,7 @@ def _reading(turn: Turn) -> str:
 
 
 def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> str:
-    """Return what a persona had read before it answered; empty where all answer independently."""
+    """Return what a persona had read before it answered; empty if all answer independently."""
     if settings.strategy == "independent":
         return ""
     if turn.round > 0 and not any(other.round < turn.round for other in earlier):

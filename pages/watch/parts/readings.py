@@ -32,7 +32,7 @@ _JSON = json.JSONDecoder(strict=False)
 def draw_reply(turn: Turn) -> None:
     """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then folded.
 
-    `draw_reading` shows the passage again where it cannot be highlighted inside the Markdown.
+    `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
     """
     if not turn.reply.strip():
         st.markdown("*(empty reply)*")
@@ -47,9 +47,9 @@ def draw_reply(turn: Turn) -> None:
 
 
 def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
-    """Draw the value, the rule and the marked passage with its context; nothing where no value was asked for.
+    """Draw the value, the rule and the marked passage with its context; nothing if no value was asked for.
 
-    The passage is left out where `draw_reply` has highlighted it, unless `with_passage` is set.
+    The passage is left out if `draw_reply` has highlighted it, unless `with_passage` is set.
     """
     if turn.reading is None:
         if turn.problem:
@@ -118,7 +118,7 @@ def marked_html(reply: str, span: tuple[int, int] | None) -> str:
 
 
 def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
-    """Return the reply as sanitized Markdown, with the passage highlighted where that breaks nothing around it."""
+    """Return the reply as sanitized Markdown, with the passage highlighted if that breaks nothing around it."""
     return sanitize_markdown(reply, None if span is None else _within(reply, span))
 
 

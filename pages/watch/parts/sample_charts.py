@@ -105,7 +105,7 @@ def _add_raters(
     *,
     with_mean: bool,
 ) -> None:
-    """Add one mark for each value, with the number of raters where there are several."""
+    """Add one mark for each value, with the number of raters if there are several."""
     import plotly.graph_objects as go
 
     if not rated:

@@ -18,7 +18,7 @@ SAMPLES_PER_PAGE = 10
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Draw the verdict, the histogram where there are several samples, and one page of the turns."""
+    """Draw the verdict, the histogram if there are several samples, and one page of the turns."""
     completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
     verdict = next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
     if verdict is not None:

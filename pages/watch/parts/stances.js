@@ -70,7 +70,7 @@ function cellsByPlace(data) {
   return cells;
 }
 
-// Scroll to a turn and mark it; false where the turn is on another page.
+// Scroll to a turn and mark it; false if the turn is on another page.
 function scrollToTurn(trace, seq) {
   const turn = document.querySelector(`.st-key-turn-${trace}-${seq}`);
   if (!turn) return false;

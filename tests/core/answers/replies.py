@@ -33,7 +33,7 @@ MEASURED = {
     "third": {"replies": 511, "right": 462, "wrong": 7, "invented": 14, "lost": 28},
     "fourth": {"replies": 325, "right": 298, "wrong": 3, "invented": 12, "lost": 12},
 }
-"""Wrong: another value than the reply states. Invented: one where it states none. Lost: none where it states one."""
+"""Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 
 ANSWERS: dict[str, dict[str, Answer[Any]]] = {
     "choice": {

@@ -1,4 +1,4 @@
-"""Public data sets, which are not part of the project: tests that need them are skipped where they are missing."""
+"""Public data sets, which are not part of the project: tests that need them are skipped if they are missing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Keys come from the environment, are sent only where they belong, and are never shown."""
+"""Keys come from the environment, are sent only to their own provider, and are never shown."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from tests.paths import DATA
 
 
 def public_path(name: str) -> Path:
-    """Return the path of a public file; skip the test, naming the file, where it is missing."""
+    """Return the path of a public file; skip the test, naming the file, if it is missing."""
     file = DATA / name
     if not file.exists():
         pytest.skip(f"{file} is missing")

@@ -32,7 +32,7 @@ def case_id(item):
 
 
 def opened(page):
-    """Return the case in the address; AppTest has a list where the test set it, else a text."""
+    """Return the case in the address; AppTest has a list if the test set it, else a text."""
     value = page.query_params["case"]
     return value[0] if isinstance(value, list) else value
 
@@ -73,9 +73,7 @@ def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(con
     page = visit("label/adjudication", "eve", case=case_id("item 1"))
     press(page, "Neither is better")
     page.button(key="decide").click().run()
-    assert [error.value for error in page.error] == [
-        "An adjudication needs a reason where no annotator chose the value."
-    ]
+    assert [error.value for error in page.error] == ["An adjudication needs a reason if no annotator chose the value."]
     page.text_area(key=f"reason_{case_id('item 1')}").set_value("the same text")
     page.button(key="decide").click().run()
     assert gold()["item 1"] == (0, "adjudicated", "Expert decision: the same text")

@@ -22,7 +22,7 @@ from tests.storage.transfer.test_imports import export, one_of_each_type
 
 
 def lines(records):
-    """Return records as JSON, where True, 1 and 1.0 differ."""
+    """Return records as JSON, in which True, 1 and 1.0 differ."""
     return [record.model_dump_json() for record in records]
 
 

@@ -1,4 +1,4 @@
-"""The export of gold: people's decisions with their origin, and judges only where the owner selects their runs."""
+"""The export of gold: people's decisions with their origin, and judges only if the owner selects their runs."""
 
 import io
 

@@ -346,7 +346,7 @@ function line(bench, state, target, chosen) {
   );
 }
 
-/** What an editor begins with, or null where the key has no meaning. */
+/** What an editor begins with, or null if the key has no meaning. */
 function started(type, bench, task, claim, chosen) {
   if (type === "add") return { type, ...placeOf(bench, task, claim) };
   if (!claim && !(type === "merge" && chosen.size > 1)) return (bench.say("Choose an AIU first."), null);
@@ -381,7 +381,7 @@ function placeOf(bench, task, claim) {
   return { block: claim?.block ?? task.columns[0]?.id, text: "", at: null };
 }
 
-/** The change that an editor stands for, or null where words are missing. */
+/** The change that an editor stands for, or null if words are missing. */
 export function completed({ type, aiu, aius, block, at }, words) {
   const lines = words
     .split("\n")

@@ -231,7 +231,7 @@ function weightsField(bench, task, target) {
   };
 }
 
-/** The judges' weights under the track, where they cover nothing; judges with nearly the same weight share a mark. */
+/** The judges' weights under the track, at a place where they cover nothing; judges with nearly the same weight share a mark. */
 function judgeMarks(judges, aspect) {
   const near = new Map();
   judges.forEach((judge, place) => {

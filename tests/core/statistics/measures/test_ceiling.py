@@ -19,7 +19,7 @@ def value(statistic, patterns: JudgedPatterns) -> float:
 
 
 def test_the_ceiling_computed_by_hand():
-    """Three annotators; each is compared with the other two where those agree."""
+    """Three annotators; each is compared with the other two if those agree."""
     patterns = make_patterns(["0000", "0011", "0101"], "0100")
     ceiling = human_ceiling(patterns)
     # a: the others agree on items 0 (0) and 3 (1): a is right once; the judge once.

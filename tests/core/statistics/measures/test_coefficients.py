@@ -56,12 +56,12 @@ def test_nominal_alpha_equals_nltk_with_missing_labels(ratings):
         if code >= 0
     ]
     (value,) = estimate_values(ratings, "krippendorff_alpha_nominal")
-    if value is not None:  # where nothing varies nltk returns 1
+    if value is not None:  # if nothing varies nltk returns 1
         assert value == pytest.approx(AnnotationTask(data=triples).alpha(), abs=1e-9)
 
 
 def gwet_by_item(ratings: Ratings, weights: np.ndarray) -> float:
-    """Return AC2 as Gwet 2014 defines it, item by item; AC1 where the weights are the identity."""
+    """Return AC2 as Gwet 2014 defines it, item by item; AC1 if the weights are the identity."""
     n_categories = len(ratings.categories)
     agreements, shares = [], []
     for row in ratings.codes:
