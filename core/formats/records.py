@@ -122,7 +122,7 @@ class TargetRecord(Frozen):
 class RunRecord(Frozen):
     """One protocol with one settings over many items.
 
-    Fields that were added later are serialised only where they differ from the default.
+    Fields that were added later are serialised only if they differ from the default.
     """
 
     type: Literal["run"] = "run"
@@ -155,7 +155,7 @@ class TraceRecord(Frozen):
     item: str
     events: tuple[Event, ...]
     times: tuple[datetime, ...] = Field(default=(), exclude_if=lambda times: not times)
-    """When each event was stored; empty where it is not known."""
+    """When each event was stored; empty if it is not known."""
 
 
 class LabelRecord(Frozen):
