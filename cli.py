@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compare": judges.compare,
     "systems": judges.systems,
     "weights": statistics.weights,
+    "table": statistics.table,
     "critiques": statistics.critiques,
     "unread": replies.unread,
     "reread": replies.reread,

@@ -1,0 +1,55 @@
+"""Rules that make scorers of different kinds comparable; docs/statistics.md explains them.
+
+A scorer is anything with a value for a target: people, a judge, a protocol, one of its members or rounds. Scores become
+preferences, preferences become scores, and a choice becomes a win or a loss. Each rule is one function here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+TOLERANCE = 1e-9
+"""Scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3."""
+
+
+def preference_of_scores(first: float | None, second: float | None) -> int | None:
+    """Return 1 or 2, the number of the higher score, 0 where they are equal, None where one is missing.
+
+    There is no threshold of indifference: any difference is a preference, as where a leaderboard is sorted.
+    """
+    if first is None or second is None or math.isnan(first) or math.isnan(second):
+        return None
+    if abs(first - second) < TOLERANCE:
+        return 0
+    return 1 if first > second else 2
+
+
+def pairwise_preferences(scores: Sequence[float | None]) -> dict[tuple[int, int], int | None]:
+    """Return (i, j) -> the preference between entries i < j, numbered from 1: a ranking as its pairs."""
+    numbered = enumerate(scores, start=1)
+    return {(i, j): preference_of_scores(a, b) for (i, a), (j, b) in combinations(numbered, 2)}
+
+
+def response_pair(first: int, second: int, responses: int) -> str:
+    """Return the part of a target for the preference between two responses: empty where there are only two."""
+    return "" if responses == 2 else f"{first} or {second}"
+
+
+def scores_of_preferences(preferences: Iterable[tuple[str, str, int | None]]) -> dict[str, float]:
+    """Return entry -> its share of wins, a tie one half, over the comparisons (first, second, choice) with a choice."""
+    points: dict[str, list[float]] = {}
+    for first, second, choice in preferences:
+        if choice is not None:
+            points.setdefault(first, []).append(win(choice, 1))
+            points.setdefault(second, []).append(win(choice, 2))
+    return {entry: sum(won) / len(won) for entry, won in points.items()}
+
+
+def win(choice: int, side: int) -> float:
+    """Return 1 where the choice is this side of a pair, 0 where it is the other, one half for a tie."""
+    return 0.5 if choice == 0 else float(choice == side)
+
+
+def mean_of_annotators(values: Mapping[str, float]) -> float | None:
+    """Return the mean of annotators' ratings of one target; None without a rating."""
+    return sum(values.values()) / len(values) if values else None

@@ -1,0 +1,81 @@
+"""A chart of one statistic of a published table: a point with its interval for each scorer."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from pages.parts import charts, numbers
+from pages.results.parts.judge_charts import LINE_HEIGHT, wrap_name
+from storage.reports.published import PublishedRow
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_HEIGHT = 36
+
+
+def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
+    """Return the figure, the highest value at the top; `rows` are of one statistic and have values."""
+    import plotly.graph_objects as go
+
+    ranked = sorted(rows, key=lambda row: row.value or 0.0)
+    values = [row.value or 0.0 for row in ranked]
+    names = [wrap_name(row.scorer) for row in ranked]
+    places = list(range(len(ranked)))
+    chart = go.Figure(
+        go.Scatter(
+            x=values,
+            y=places,
+            mode="markers",
+            marker={"size": 11, "color": charts.accent_colour()},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [0 if row.high is None else row.high - (row.value or 0) for row in ranked],
+                "arrayminus": [0 if row.low is None else (row.value or 0) - row.low for row in ranked],
+                "color": charts.accent_colour(),
+                "thickness": 1.5,
+                "width": 4,
+            },
+            hovertext=[_hover_text(row) for row in ranked],
+            hoverinfo="text",
+        )
+    )
+    chart.add_trace(
+        go.Scatter(
+            x=[row.value if row.high is None else row.high for row in ranked],
+            y=places,
+            mode="text",
+            text=[f"  n {row.items:,}" for row in ranked],
+            textposition="middle right",
+            textfont={"size": 11},
+            cliponaxis=False,
+            hoverinfo="skip",
+        )
+    )
+    first = ranked[0]
+    ends = [end for row in ranked for end in (row.value, row.low, row.high) if end is not None]
+    margin = 0.06 * ((max(ends) - min(ends)) or 1)
+    chart.update_xaxes(
+        title=escape(first.statistic, quote=False),
+        range=[min(0.0, min(ends)) - margin, max(ends) + 2.5 * margin],
+        zeroline=True,
+        zerolinecolor=charts.GREY,
+        fixedrange=True,
+    )
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(ranked) - 0.4], fixedrange=True)
+    lines = max(name.count("<br>") + 1 for name in names)
+    height = 120 + max(ROW_HEIGHT, LINE_HEIGHT * lines) * len(ranked)
+    title = escape(first.group or first.statistic, quote=False)
+    return charts.apply_layout(chart, title, height, legend=False)
+
+
+def describe(rows: Sequence[PublishedRow]) -> str:
+    """Return the chart in words, for screen readers."""
+    parts = (f"{row.scorer} {numbers.format_estimate(row.value, row.low, row.high)}" for row in rows)
+    return f"{rows[0].statistic}: {'; '.join(parts)}"
+
+
+def _hover_text(row: PublishedRow) -> str:
+    estimate = numbers.format_estimate(row.value, row.low, row.high)
+    return f"<b>{escape(row.scorer, quote=False)}</b><br>{estimate}<br>{numbers.format_count(row.items, 'item')}"

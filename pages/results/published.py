@@ -1,0 +1,99 @@
+"""The tables and figures of the papers, computed from a study: one scorer a row."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import alignment_data, published_chart, reference_choice
+from storage import database, studies
+from storage.reports import published
+from storage.reports.published import PublishedRow, PublishedTable
+from storage.studies import Study
+
+DOCS = "docs/published.md"
+
+
+@st.cache_data(max_entries=64, show_spinner="Computing the table …")
+def load_rows(url: str, study_id: int, version: tuple[int, ...], name: str, reference: str) -> list[PublishedRow]:
+    """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return published.compute(resources.engine(), study, name, reference=reference)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the choice of a table, then its chart and its rows."""
+    with database.reading(resources.engine()) as session:
+        tables = {table.name: table for table in published.available(session, study.id)}
+    if not tables:
+        return empty_state(study)
+    name = st.selectbox(
+        "Table or figure",
+        list(tables),
+        key="table",
+        bind="query-params",
+        width=300,
+        help="Those for which this study has values of the right kind.",
+    )
+    reference = reference_choice.draw_choice(study)
+    version = alignment_data.label_version(study)
+    rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
+    draw_table(study, tables[name], rows)
+
+
+def empty_state(study: Study) -> None:
+    """Draw what to do where there are no values."""
+    st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
+    with st.container(horizontal=True):
+        for script, label, icon in (
+            ("setup/runs.py", "Start a run", ":material/play_circle:"),
+            ("setup/studies.py", "Import a published data set", ":material/upload_file:"),
+        ):
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]) -> None:
+    """Draw the question of a table, the best scorer, a chart of one statistic, and all rows."""
+    st.subheader(f"{table.paper.partition(',')[0]}, {table.title}", anchor=False)
+    st.markdown(f"**{escape_markdown(table.question)}**")
+    st.caption(f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `cli.py table {table.name}`.")
+    if not rows:
+        st.info(f"No rows yet: this table needs {table.needs}.")
+        return
+    chosen = choose_rows(rows)
+    if chosen:
+        charts.draw(published_chart.figure(chosen), "published", published_chart.describe(chosen))
+    st.dataframe([line(row) for row in rows], key="published_rows", hide_index=True)
+    downloads.draw_csv_download(downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
+
+
+def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
+    """Draw the choice of a statistic and a group; returns the rows with a value, one for each scorer."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        statistics = list(dict.fromkeys(row.statistic for row in rows))
+        statistic = statistics[0]
+        if len(statistics) > 1:
+            statistic = st.selectbox("Statistic", statistics, key="statistic", bind="query-params", width=360)
+        groups = list(dict.fromkeys(row.group for row in rows if row.statistic == statistic))
+        group = groups[0]
+        if len(groups) > 1:
+            group = st.selectbox("Group", groups, key="group", bind="query-params", width=360)
+    chosen = [row for row in rows if (row.statistic, row.group) == (statistic, group) and row.value is not None]
+    return list({row.scorer: row for row in chosen}.values())
+
+
+def line(row: PublishedRow) -> dict[str, str]:
+    """Return the table row of an estimate."""
+    return {
+        "Scorer": row.scorer,
+        "Group": row.group,
+        "Statistic": row.statistic,
+        "Value": numbers.format_estimate(row.value, row.low, row.high),
+        "n": f"{row.items:,}",
+        "Note": row.note,
+    }
+
+
+draw_page(shell.draw_header("Published tables", "The tables and figures of the five papers, from this study's values."))

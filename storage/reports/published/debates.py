@@ -1,0 +1,309 @@
+"""ScaleEval's Tables 3 to 5 and Figure 3, and opinions by round (Chern et al. 2024, arXiv:2401.16788)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.labels import Target, Value, majority_value
+from core.stances import Stance
+from core.statistics.measures.means import mean_estimate
+from storage import database, items, runs, targets
+from storage.reports import references, turns
+from storage.reports.opinions import opinion_frame
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row, share
+from storage.reports.references import Reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "ScaleEval, Chern et al. 2024"
+PREFERENCE = "preference"
+MAJORITY = "majority of the panel"
+"""The source of a decision where a debate ended without agreement and nobody decided."""
+OWN_PANEL = "on the panel; its opinion before the debate"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a debate and people concluded on a target."""
+
+    value: Value
+    source: str
+
+
+@dataclass(frozen=True)
+class Debates:
+    """The runs of a panel that debated different targets, with their conclusions."""
+
+    runs: tuple[str, ...]
+    decisions: Mapping[Target, Decision]
+    first: Mapping[str, Mapping[Target, Value | None]]
+    """Panel member -> its opinions before the debate; None where there is none."""
+
+    @property
+    def title(self) -> str:
+        """The name of the run, or how many runs there are."""
+        return f"the debate {self.runs[0]}" if len(self.runs) == 1 else f"{len(self.runs)} debates of a panel"
+
+    @property
+    def targets(self) -> set[Target]:
+        """Every target that was debated."""
+        return {target for opinions in self.first.values() for target in opinions}
+
+    def merge(self, other: "Debates") -> "Debates":
+        """Return both together."""
+        first = {judge: {**opinions, **other.first[judge]} for judge, opinions in self.first.items()}
+        return Debates((*self.runs, *other.runs), {**self.decisions, **other.decisions}, first)
+
+    def can_merge(self, other: "Debates") -> bool:
+        """Whether the same panel debated other targets, as in a release with one run for each criterion."""
+        return self.first.keys() == other.first.keys() and not self.targets & other.targets
+
+
+def load_debates(request: Request) -> list[Debates]:
+    """Return the debates of a study, oldest first."""
+    with database.reading(request.engine) as session:
+        names = references.debate_runs(session, request.study.id)
+        by_id = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        opinions = opinion_frame(session, request.study.id)
+        golds = {
+            name: references.frame(session, request.study.id, Reference("debate", name), request.data.scales)
+            for name in names
+        }
+    opinions = opinions[opinions["kind"] == PREFERENCE]
+    opinions = opinions.assign(run=opinions["run"].map(by_id))
+    merged: list[Debates] = []
+    for name in names:
+        debate = _load_debate(name, opinions[opinions["run"] == name], golds[name])
+        place = next((n for n, other in enumerate(merged) if other.can_merge(debate)), None)
+        if place is None:
+            merged.append(debate)
+        else:
+            merged[place] = merged[place].merge(debate)
+    return [debate for debate in merged if debate.targets]
+
+
+def _load_debate(run: str, opinions: "pd.DataFrame", gold: "pd.DataFrame") -> Debates:
+    panel = opinions[opinions["stage"] != "verdict"]
+    first: dict[str, dict[Target, Value | None]] = defaultdict(dict)
+    last: dict[Target, list[Value]] = defaultdict(list)
+    columns = (panel[name] for name in ("rater", "stage", "value"))
+    for judge, stage, value, target in zip(*columns, targets.of_frame(panel), strict=True):
+        if stage == "first":
+            first[judge][target] = value
+        elif value is not None:
+            last[target].append(value)
+    return Debates((run,), _decisions(gold, last), first)
+
+
+def _other_verdicts(request: Request) -> dict[str, dict[Target, Value | None]]:
+    """Return the verdicts of the judges of runs that are no debates."""
+    with database.reading(request.engine) as session:
+        debates = {*references.debate_runs(session, request.study.id)}
+        own = {run.id for run in runs.of_study(session, request.study.id) if run.name in debates}
+    opinions = request.data.opinions
+    return _verdicts(opinions[~opinions["run"].isin(own)])
+
+
+def _verdicts(opinions: "pd.DataFrame") -> dict[str, dict[Target, Value | None]]:
+    """Return judge -> target -> its preference; None where there is none."""
+    rows = opinions[opinions["kind"] == PREFERENCE] if len(opinions) else opinions
+    found: dict[str, dict[Target, Value | None]] = defaultdict(dict)
+    if len(rows):
+        for judge, target, value in zip(rows["judge"], targets.of_frame(rows), rows["value"], strict=True):
+            found[judge][target] = value
+    return found
+
+
+def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> dict[Target, Decision]:
+    """Return what was decided: by people, by agreement, else by the majority of the panel's last opinions."""
+    gold = gold[(gold["kind"] == PREFERENCE) & gold["value"].notna()]
+    decided = {
+        target: Decision(value, source)
+        for target, value, source in zip(targets.of_frame(gold), gold["value"], gold["source"], strict=True)
+    }
+    majorities = {target: majority_value(values) for target, values in last.items()}
+    return {t: Decision(v, MAJORITY) for t, v in majorities.items() if v is not None} | decided
+
+
+def agreement_with_debate(request: Request) -> list[PublishedRow]:
+    """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
+    rows: list[PublishedRow] = []
+    others = _other_verdicts(request)
+    scenarios = _scenarios(request)
+    for debates in load_debates(request):
+        evaluators = {f"{name}, {OWN_PANEL}": values for name, values in debates.first.items()} | others
+        for name, values in evaluators.items():
+            debated = {target: value for target, value in values.items() if target in debates.targets}
+            rows += _agreement(debates, name, debated, scenarios)
+    return rows
+
+
+def _agreement(
+    debates: Debates, name: str, values: Mapping[Target, Value | None], scenarios: Mapping[str, str]
+) -> Iterator[PublishedRow]:
+    """Yield the agreement in each criterion and scenario, then the mean of these cells."""
+    cells: dict[str, list[Target]] = defaultdict(list)
+    for target in values:
+        cells[_cell(target, scenarios)].append(target)
+    rows = []
+    for group, of_cell in sorted(cells.items()):
+        used = [target for target in of_cell if target in debates.decisions]
+        hits = sum(values[target] == debates.decisions[target].value for target in used)
+        note = _sources_note(Counter(debates.decisions[target].source for target in used))
+        if undecided := len(of_cell) - len(used):
+            low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
+            note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
+        rows.append(share(name, group, f"agreement with {debates.title}", hits, len(used), note))
+    yield from rows
+    if (mean := mean_row(rows, "mean")) is not None:
+        yield mean
+
+
+def _cell(target: Target, scenarios: Mapping[str, str]) -> str:
+    return " · ".join(filter(None, (target.criterion, scenarios.get(target.item, "")))) or "all"
+
+
+def _sources_note(sources: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
+
+
+def example_level(request: Request) -> list[PublishedRow]:
+    """Return the share of items on which people and each evaluator decide alike, no verdict being none (Table 3)."""
+    data = request.data
+    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
+    people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    scenarios = _scenarios(request)
+    rows = []
+    for judge, values in _verdicts(data.opinions).items():
+        cells: dict[str, list[bool]] = defaultdict(list)
+        for target, value in values.items():
+            if target in people:
+                cells[_cell(target, scenarios)].append(value == people[target])
+        of_judge = [
+            share(judge, group, "example-level agreement", sum(equal), len(equal), "no verdict is a disagreement")
+            for group, equal in sorted(cells.items())
+        ]
+        mean = mean_row(of_judge, "mean")
+        rows += of_judge + ([mean] if mean is not None else [])
+    return rows
+
+
+def _scenarios(request: Request) -> dict[str, str]:
+    """Return item -> its scenario."""
+    with database.reading(request.engine) as session:
+        return {item.id: item.scenario or "" for item in items.of_study(session, request.study.id)}
+
+
+def system_wins(request: Request) -> list[PublishedRow]:
+    """Return how often each of two systems wins, by people, by each debate and by each judge (Figure 3)."""
+    data = request.data
+    with database.reading(request.engine) as session:
+        systems = {
+            item.id: tuple(response.system or f"response {n}" for n, response in enumerate(item.responses, 1))
+            for item in items.of_study(session, request.study.id)
+        }
+    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
+    people = [row[:3] for row in zip(targets.of_frame(gold), gold["value"], gold["source"], strict=True)]
+    scorers: dict[str, dict[Target, Value]] = {}
+    if data.reference.type != "debate":  # debates follow, with every decision on them
+        scorers[data.reference.title] = {target: value for target, value, _ in people}
+    scenarios = _scenarios(request)
+    for debates in load_debates(request):
+        scorers[debates.title] = {target: one.value for target, one in debates.decisions.items()}
+    others = _other_verdicts(request)
+    scorers |= {name: {t: v for t, v in values.items() if v is not None} for name, values in others.items()}
+    return [row for name, values in scorers.items() for row in _wins(name, values, systems, scenarios)]
+
+
+def _wins(
+    name: str, values: Mapping[Target, Value], systems: Mapping[str, tuple[str, ...]], scenarios: Mapping[str, str]
+) -> Iterator[PublishedRow]:
+    games: dict[tuple[str, tuple[str, str]], list[Value]] = defaultdict(list)
+    for target, value in values.items():
+        pair = systems.get(target.item, ())
+        if len(pair) == 2:
+            games[_cell(target, scenarios), (pair[0], pair[1])].append(value)
+    for (cell, (first, second)), choices in sorted(games.items()):
+        counts = Counter(choices)
+        for statistic, choice in ((f"{first} wins", 1), ("tie", 0), (f"{second} wins", 2)):
+            yield share(name, f"{cell}: {first} vs {second}", statistic, counts[choice], len(choices))
+
+
+def by_round(request: Request) -> list[PublishedRow]:
+    """Return each judge's accuracy after every round of a discussion, and the panel's majority (ChatEval, Figure 4)."""
+    data = request.data
+    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
+    people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    opinions = request_opinions(request)
+    rows = []
+    for run, by_trace in opinions.items():
+        rounds = sorted({stance.round for _, stances in by_trace for stance in stances})
+        standing = [(target, _standing(stances, rounds)) for target, stances in by_trace if target in people]
+        judges = dict.fromkeys(judge for _, of_trace in standing for latest in of_trace.values() for judge in latest)
+        for number in rounds if len(rounds) > 1 else ():
+            for judge in judges:
+                given = [(people[target], latest[number].get(judge)) for target, latest in standing]
+                rows.append(_round_row(f"{judge} · {run}", number, given, request))
+            given = [(people[target], majority_value([*latest[number].values()])) for target, latest in standing]
+            rows.append(_round_row(f"{MAJORITY} · {run}", number, given, request))
+    return rows
+
+
+def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stance]]]]:
+    """Return run -> the stances of each trace with a preference as its only target."""
+    with database.reading(request.engine) as session:
+        frame = opinion_frame(session, request.study.id)
+        frame = frame[(frame["kind"] == PREFERENCE) & (frame["part"] == "")]
+        names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        of_trace = dict(zip(frame["trace"].tolist(), targets.of_frame(frame), strict=True))
+        found: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
+        for trace in turns.by_trace(session, request.study.id, sorted(set(frame["run"].tolist()))):
+            if trace.trace in of_trace:
+                stances = [
+                    Stance(n, turn.speaker, turn.round, turn.reading, turn.problem, None)
+                    for n, turn in enumerate(trace.turns)
+                    if turn.reading in (0, 1, 2) or turn.problem
+                ]
+                found[names[trace.run]].append((of_trace[trace.trace], stances))
+    return found
+
+
+def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dict[str, Value]]:
+    """Return round -> judge -> its latest readable opinion up to that round: a debate that ended early stands."""
+    return {
+        number: {
+            stance.judge: stance.value for stance in stances if stance.round <= number and stance.value is not None
+        }
+        for number in rounds
+    }
+
+
+def _round_row(name: str, number: int, given: Sequence[tuple[Value, Value | None]], request: Request) -> PublishedRow:
+    equal = [float(value == wanted) for wanted, value in given if value is not None]
+    estimate = mean_estimate(equal, total=len(given), resamples=request.resamples)
+    return from_estimate(name, f"after round {number}", "accuracy", estimate)
+
+
+TABLES = (
+    PublishedTable(
+        "scaleeval-3", PAPER, "Table 3: example-level agreement with people",
+        "Does the debate decide as people do, more often than one model?", "people's preferences", example_level,
+    ),
+    PublishedTable(
+        "scaleeval-4", PAPER, "Tables 4 and 5: agreement with the debate",
+        "How often does each evaluator decide as the debate does, also with other wordings of a criterion?",
+        "a debate; people's decisions on its disputes; for Table 5 runs with other wordings", agreement_with_debate,
+    ),
+    PublishedTable(
+        "scaleeval-figure-3", PAPER, "Figure 3: win rates of systems",
+        "Do people and the debate prefer the same system?",
+        "preferences of people, or a debate", system_wins,
+    ),
+    PublishedTable(
+        "rounds", f"{PAPER}; ChatEval, Chan et al. 2023, Figure 4", "Accuracy by round",
+        "Do judges come closer to people as they discuss?", "people's preferences, and a run with several rounds",
+        by_round,
+    ),
+)  # fmt: skip

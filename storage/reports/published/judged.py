@@ -1,0 +1,176 @@
+"""Tables of judges against people: ChatEval's 1 and 2, ReFeR's 2 and 12, DnA-Eval's 2 to 4, 7 and Figure 5.
+
+ChatEval: Chan et al. 2023, arXiv:2308.07201. ReFeR: Narsupalli et al. 2024, arXiv:2407.12877. DnA-Eval: Li et al. 2024,
+arXiv:2405.15329.
+"""
+
+from collections.abc import Sequence
+
+from core.statistics.data.frames import ALL
+from core.statistics.measures.means import mean_estimate
+from core.statistics.reports.judge_comparison import judge_comparison_rows
+from storage import targets
+from storage.reports import alignment, weights
+from storage.reports.alignment import AS_TIE, FIRST_OPINION
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row
+
+CHATEVAL, REFER, DNA = "ChatEval, Chan et al. 2023", "ReFeR, Narsupalli et al. 2024", "DnA-Eval, Li et al. 2024"
+ACCURACIES = ("accuracy_gold", "cohen_kappa_gold")
+CORRELATIONS = ("spearman", "kendall_tau_b", "pearson")
+PART_OF_MAJORITY = "this annotator's own label is part of the majority"
+
+
+def accuracy(request: Request) -> list[PublishedRow]:
+    """Return accuracy and kappa of each judge, and of each annotator with the majority (ChatEval's Table 1)."""
+    statistics = {name: name.removesuffix("_gold") for name in ACCURACIES}
+    statistics |= {name + AS_TIE: f"{short}, no verdict as a tie" for name, short in statistics.items()}
+    return annotator_accuracy(request) + _alignment_rows(request, "preference", statistics)
+
+
+def annotator_accuracy(request: Request) -> list[PublishedRow]:
+    """Return each annotator's agreement with the reference, where there are several annotators."""
+    labels = request.data.labels
+    labels = labels[labels["kind"] == "preference"]
+    gold = request.data.gold[request.data.gold["value"].notna()]
+    decided = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    rows = []
+    if labels["rater"].nunique() > 1:
+        for name, given in labels.groupby("rater", sort=True):
+            pairs = zip(targets.of_frame(given), given["value"], strict=True)
+            equal = [float(value == decided[target]) for target, value in pairs if target in decided]
+            estimate = mean_estimate(equal, resamples=request.resamples)
+            rows.append(from_estimate(str(name), "", "accuracy", estimate, PART_OF_MAJORITY))
+    return rows
+
+
+def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> list[PublishedRow]:
+    """Return rows of the alignment by criterion, renamed; first opinions are left out."""
+    found = alignment.rows(
+        request.engine, request.study, "criterion", reference=request.reference, resamples=request.resamples
+    )
+    return [
+        PublishedRow(
+            row.judge, row.criterion, statistics[row.statistic], row.value, row.low, row.high, row.items, row.reason
+        )
+        for row in found
+        if row.kind == kind and row.statistic in statistics and not row.judge.endswith(FIRST_OPINION)
+    ]  # fmt: skip
+
+
+def correlations(request: Request) -> list[PublishedRow]:
+    """Return each judge's correlations with people by criterion, and their means over criteria."""
+    rows = _alignment_rows(request, "score", {name: name for name in CORRELATIONS})
+    keys = dict.fromkeys((row.scorer, row.statistic) for row in rows)
+    means = [mean_row([row for row in rows if (row.scorer, row.statistic) == key], "mean") for key in keys]
+    return rows + [row for row in means if row is not None]
+
+
+def differences(request: Request, kind: str) -> list[PublishedRow]:
+    """Return every two judges' difference on the same items (ReFeR's Table 12, DnA-Eval's Table 4)."""
+    data = request.data
+    if data.opinions.empty:
+        return []
+    rows = judge_comparison_rows(
+        data.labels, data.opinions[data.opinions["kind"] == kind], scales=data.scales, gold=data.gold, by="criterion",
+        resamples=request.resamples,
+    )  # fmt: skip
+    return [
+        PublishedRow(
+            f"{row.judge} less {row.other_judge}", row.criterion, row.statistic, row.difference, row.low, row.high,
+            row.items, "; ".join(filter(None, (_p_values(row.p_bootstrap, row.p_t, row.p_corrected), row.reason))),
+        )
+        for row in rows
+        if row.criterion != ALL and FIRST_OPINION not in row.judge + row.other_judge
+    ]  # fmt: skip
+
+
+def _p_values(p_bootstrap: float | None, p_t: float | None, p_corrected: float | None) -> str:
+    named = {"p of the bootstrap": p_bootstrap, "of the test": p_t, "corrected (Holm)": p_corrected}
+    return ", ".join(f"{name} {p:.3g}" for name, p in named.items() if p is not None)
+
+
+def verdict_agreement(request: Request) -> list[PublishedRow]:
+    """Return each run's agreement with people's preferences, with and without their ties (DnA-Eval's Table 2)."""
+    return [
+        from_estimate(row.run, row.criterion, statistic, estimate, note)
+        for row in weights.verdict_agreement(request.engine, request.study)
+        for statistic, estimate in (("with ties", row.with_ties), ("without ties", row.without_ties))
+        for note in (f"{row.no_verdict} items without a verdict, left out" if row.no_verdict else "",)
+    ]
+
+
+def aspect_ratings(request: Request) -> list[PublishedRow]:
+    """Return people's mean ratings of each judge's aspects (DnA-Eval's Table 3)."""
+    found = weights.aspect_qualities(request.engine, request.study, resamples=request.resamples)
+    return [from_estimate(row.judge, row.quality, "mean rating", row.rating) for row in found]
+
+
+def average_weights(request: Request) -> list[PublishedRow]:
+    """Return each rater's mean weights by category of tasks (DnA-Eval's Figure 4 and Tables 7 to 10)."""
+    found = weights.mean_weights(request.engine, request.study, resamples=request.resamples)
+    return [from_estimate(row.rater, f"{row.scenario}: {row.aspect}", "weight in percent", row.weight) for row in found]
+
+
+def weight_distances(request: Request) -> list[PublishedRow]:
+    """Return the rank distances of weights between raters (DnA-Eval's Figure 5)."""
+    rows: list[PublishedRow] = []
+    for row in weights.rows(request.engine, request.study, resamples=request.resamples):
+        pair = f"{row.rater_a} and {row.rater_b}" if row.rater_a != row.rater_b else "people, all pairs"
+        rows.append(from_estimate(pair, "", "rank distance", row.distance))
+        note = "equal weights have no order; counted as the same order, as in the authors' code"
+        value = row.distance_undefined_as_zero
+        rows.append(PublishedRow(pair, "", "rank distance, undefined as 0", value, None, None, row.units, note))
+    return rows
+
+
+def preference_differences(request: Request) -> Sequence[PublishedRow]:
+    """Return `differences` of preferences."""
+    return differences(request, "preference")
+
+
+def score_differences(request: Request) -> Sequence[PublishedRow]:
+    """Return `differences` of scores."""
+    return differences(request, "score")
+
+
+PEOPLE_PREFER, PEOPLE_SCORE = "people's preferences, and verdicts of judges", "people's scores, and scores by judges"
+TABLES = (
+    PublishedTable(
+        "chateval-1", CHATEVAL, "Table 1: accuracy and kappa on preferences",
+        "Does a discussion of personas decide as people do?", PEOPLE_PREFER, accuracy,
+    ),
+    PublishedTable(
+        "chateval-2", CHATEVAL, "Table 2: correlations with people's scores",
+        "Does a discussion of personas score as people do?", PEOPLE_SCORE, correlations,
+    ),
+    PublishedTable(
+        "refer-2", REFER, "Tables 2, 3, 5, 8 and 9: correlations of peers and area chair",
+        "Does the area chair score more like people than its peers do?", PEOPLE_SCORE, correlations,
+    ),
+    PublishedTable(
+        "refer-12", REFER, "Table 12: differences of correlations", "Is the area chair better than another judge?",
+        PEOPLE_SCORE, score_differences,
+    ),
+    PublishedTable(
+        "dna-2", DNA, "Table 2: agreement with people, with and without ties",
+        "Does scoring by aspects agree with people more often than one overall score?", PEOPLE_PREFER,
+        verdict_agreement,
+    ),
+    PublishedTable(
+        "dna-3", DNA, "Table 3: ratings of aspects", "How good are the aspects that models propose?",
+        "people's ratings of aspects from 1 to 5, and a run of DnA-Eval", aspect_ratings,
+    ),
+    PublishedTable(
+        "dna-4", DNA, "Table 4: significance of the differences",
+        "Is the difference from the baseline more than chance?",
+        PEOPLE_PREFER, preference_differences,
+    ),
+    PublishedTable(
+        "dna-7", DNA, "Figure 4 and Tables 7 to 10: average weights", "Which aspects matter in which task?",
+        "aspect weights of several items with the same aspects", average_weights,
+    ),
+    PublishedTable(
+        "dna-figure-5", DNA, "Figure 5: distances of weights", "Do models weight aspects as people do?",
+        "aspect weights of people and of judges", weight_distances,
+    ),
+)  # fmt: skip

@@ -1,0 +1,222 @@
+"""MetaCritique's Tables 2 to 6 and Figures 3 to 5 (Sun et al. 2024, arXiv:2401.04518, Sections 3 to 5)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from core import critique_ratings
+from core.statistics.conversions import win
+from core.statistics.data.frames import select_rows
+from core.statistics.measures.correlation import item_level_correlations
+from core.statistics.measures.means import mean_estimate
+from core.statistics.reports.judge_comparison import correlation_difference
+from storage import database
+from storage.reports import critiques as leaderboards
+from storage.reports.critique_scores import load_data
+from storage.reports.published import critique_scorers
+from storage.reports.published.critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
+
+PAPER = "MetaCritique, Sun et al. 2024"
+AIUS = "people's true/false labels of AIUs"
+
+
+def scores(request: Request, level: str) -> list[PublishedRow]:
+    """Return precision, recall and F1 by author and source, at one level or, for "", at both."""
+    board = leaderboards.leaderboard(request.engine, request.study, resamples=request.resamples)
+    return [
+        _row(row.source, f"{row.author}, {row.level}", name, value, interval, row.critiques, row.reason)
+        for row in board.rows
+        if level in ("", row.level) and row.precision is not None
+        for name, value, interval in (
+            ("precision", row.precision, row.precision_interval),
+            ("recall", row.recall, row.recall_interval),
+            ("f1", row.f1, row.f1_interval),
+        )
+    ]
+
+
+def _row(
+    scorer: str,
+    group: str,
+    statistic: str,
+    value: float | None,
+    interval: tuple[float, float] | None,
+    items: int,
+    note: str,
+) -> PublishedRow:
+    low, high = interval or (None, None)
+    return PublishedRow(scorer, group, statistic, value, low, high, items, note)
+
+
+def text_ratings(request: Request) -> list[PublishedRow]:
+    """Return people's mean ratings from 1 to 7 of reference answers, reference critiques and AIUs (Table 3)."""
+    with database.reading(request.engine) as session:
+        critiques = load_data(session, request.study.id).critiques
+    authors = {
+        (item, one.id): "reference" if one.role == "reference" else critique_scorers.GROUPS[one.source]
+        for item, of_item in critiques.items()
+        for one in of_item
+    }
+    rows = []
+    for criterion in (
+        critique_ratings.REFERENCE_ANSWER, critique_ratings.REFERENCE_CRITIQUE, critique_ratings.AIU_EXTRACTION,
+    ):  # fmt: skip
+        labels = select_rows(request.data.labels, "likert", criterion.name)
+        by_target: dict[Key, list[float]] = {}
+        columns = (labels["item"], labels["part"], labels["value"]) if len(labels) else ((), (), ())
+        for item, part, value in zip(*columns, strict=True):
+            by_target.setdefault((str(item), str(part)), []).append(float(value))
+        groups = {key: authors.get(key, "") for key in by_target}
+        for group in dict.fromkeys(groups.values()):
+            keys = [key for key in by_target if groups[key] == group]
+            means = [float(np.mean(by_target[key])) for key in keys]
+            estimate = mean_estimate(means, groups=[item for item, _ in keys], resamples=request.resamples)
+            name = f"{criterion.name}, {group}" if group else criterion.name
+            rows.append(from_estimate("people", name, "mean rating", estimate))
+    return rows
+
+
+def aiu_accuracy(request: Request) -> list[PublishedRow]:
+    """Return the share of AIUs on which each judge equals people, by task and authors (Table 4)."""
+    board = leaderboards.leaderboard(request.engine, request.study, resamples=request.resamples)
+    rows = []
+    for row in board.accuracies:
+        unread = f"{row.unread} unreadable, left out" if row.unread else ""
+        note = "; ".join(filter(None, (unread, row.reason)))
+        rows.append(
+            _row(row.judge, f"{row.task}, {row.critiques}", "accuracy", row.accuracy, row.interval, row.aius, note)
+        )
+    return rows
+
+
+def correlations(request: Request) -> list[PublishedRow]:
+    """Return each score's correlations with the gold F1, by the critiques' authors (Table 5)."""
+    scorers = critique_scorers.load(request)
+    baselines = [name for name in scorers.scores if name.endswith(RATINGS) and not name.startswith("people")]
+    rows: list[PublishedRow] = []
+    for name, values in scorers.scores.items():
+        for group in (*dict.fromkeys(critique_scorers.GROUPS.values()), "all"):
+            keys = [key for key in scorers.gold if group in ("all", scorers.groups.get(key))]
+            keys = [key for key in keys if key in values]
+            if keys:
+                rows += _correlations_of(name, group, keys, scorers, request.resamples)
+                rows += _less_baselines(name, group, keys, scorers, baselines, request.resamples)
+    return rows
+
+
+def _correlations_of(
+    name: str, group: str, keys: Sequence[Key], scorers: CritiqueScorers, resamples: int
+) -> Iterator[PublishedRow]:
+    scores, gold = ([float(values[key]) for key in keys] for values in (scorers.scores[name], scorers.gold))
+    estimates = item_level_correlations(
+        np.array(scores), np.array(gold), groups=[item for item, _ in keys], resamples=resamples
+    )
+    for statistic, estimate in estimates.items():
+        yield from_estimate(name, group, statistic, estimate)
+
+
+def _less_baselines(
+    name: str, group: str, keys: Sequence[Key], scorers: CritiqueScorers, baselines: Sequence[str], resamples: int
+) -> Iterator[PublishedRow]:
+    """Yield the difference in Pearson's r from each single rating by a judge, by the paired bootstrap (Koehn 2004)."""
+    for baseline in baselines:
+        shared = [key for key in keys if key in scorers.scores[baseline]]
+        if baseline == name or not shared:
+            continue
+        columns = np.array([[scorers.gold[k], scorers.scores[name][k], scorers.scores[baseline][k]] for k in shared])
+        groups = tuple(item for item, _ in shared)
+        row = correlation_difference(name, baseline, columns, groups, resamples, 0)
+        p = f"p = {row.p_bootstrap:.3g} (paired bootstrap)" if row.p_bootstrap is not None else ""
+        note = "; ".join(filter(None, (p, row.reason)))
+        statistic = f"pearson less {baseline}"
+        yield PublishedRow(name, group, statistic, row.difference, row.low, row.high, row.items, note)
+
+
+def pair_agreement(request: Request) -> list[PublishedRow]:
+    """Return how often each scorer's choice between two critiques is that of the gold F1 (Figure 3)."""
+    scorers = critique_scorers.load(request)
+    gold = scorers.gold_preferences()
+    return [
+        _pair_row(name, group, [pair for pair in gold if scorers.group_of_pair(pair) == group], choices, gold, request)
+        for name, choices in scorers.preferences().items()
+        for group in dict.fromkeys(scorers.group_of_pair(pair) for pair in gold if pair in choices)
+    ]
+
+
+def _pair_row(
+    name: str,
+    group: str,
+    pairs: Sequence[PairKey],
+    choices: Mapping[PairKey, int],
+    gold: Mapping[PairKey, int],
+    request: Request,
+) -> PublishedRow:
+    used = [pair for pair in pairs if pair in choices]
+    equal = [float(choices[pair] == gold[pair]) for pair in used]
+    ties = sum(choices[pair] == 0 for pair in used), sum(gold[pair] == 0 for pair in used)
+    note = f"ties: {ties[0]} by the scorer, {ties[1]} by gold; a tie equals a tie only"
+    note += f"; {len(pairs) - len(used)} pairs without a choice" if len(used) < len(pairs) else ""
+    estimate = mean_estimate(equal, groups=[item for item, _, _ in used], resamples=request.resamples)
+    return from_estimate(name, group, "agreement", estimate, note)
+
+
+def refinement_wins(request: Request) -> list[PublishedRow]:
+    """Return how often the answer refined by each scorer's better critique is the better one (Figures 4 and 5)."""
+    scorers = critique_scorers.load(request)
+    preferences = {"gold: Meta-F1": scorers.gold_preferences()} | scorers.preferences()
+    return [
+        row
+        for judge, outcomes in scorers.refined.items()
+        for name, choices in preferences.items()
+        for row in _wins(name, judge, choices, outcomes)
+    ]
+
+
+def _wins(
+    name: str, judge: str, choices: Mapping[PairKey, int], outcomes: Mapping[PairKey, int]
+) -> Iterator[PublishedRow]:
+    both = [pair for pair in outcomes if pair in choices]
+    decided = [pair for pair in both if choices[pair]]
+    won = [win(outcomes[pair], choices[pair]) for pair in decided]
+    note = f"{len(both) - len(decided)} pairs that the scorer ties are left out" if len(decided) < len(both) else ""
+    group = f"refined answers compared by {judge}"
+    for statistic, value in (("win", 1.0), ("tie", 0.5), ("loss", 0.0)):
+        yield share(name, group, statistic, won.count(value), len(won), note)
+    estimate = mean_estimate(won, groups=[item for item, _, _ in decided])
+    yield from_estimate(name, group, "win rate", estimate, "; ".join(filter(None, ("a tie is one half", note))))
+
+
+TABLES = (
+    PublishedTable(
+        "metacritique-2", PAPER, "Table 2: gold scores", "How good are the critiques of people and of models?", AIUS,
+        lambda request: scores(request, ""),
+    ),
+    PublishedTable(
+        "metacritique-3", PAPER, "Table 3: ratings of generated texts",
+        "How good are the reference answers, the reference critiques and the AIUs?",
+        "people's ratings from 1 to 7 of these texts", text_ratings,
+    ),
+    PublishedTable(
+        "metacritique-4", PAPER, "Table 4: accuracy on AIUs", "How often does each judge label an AIU as people do?",
+        f"{AIUS} and a run of MetaCritique", aiu_accuracy,
+    ),
+    PublishedTable(
+        "metacritique-5", PAPER, "Table 5: correlation with the gold F1", "Which score orders critiques as people do?",
+        f"{AIUS}, and runs of MetaCritique or of critique ratings, or people's ratings", correlations,
+    ),
+    PublishedTable(
+        "metacritique-figure-3", PAPER, "Figure 3: agreement on pairs of critiques",
+        "Which scorer picks the better of two critiques as the gold F1 does?",
+        f"{AIUS}, and any scores or comparisons of critiques", pair_agreement,
+    ),
+    PublishedTable(
+        "metacritique-figure-4", PAPER, "Figures 4 and 5: win rate of refined answers",
+        "Does the better critique lead to the better answer?",
+        "a run of critique refinement, or people's comparisons of refined answers", refinement_wins,
+    ),
+    PublishedTable(
+        "metacritique-6", PAPER, "Table 6: leaderboard of critique models", "Which author writes the best critiques?",
+        "a run of MetaCritique, or people's labels of AIUs", lambda request: scores(request, "macro"),
+    ),
+)  # fmt: skip

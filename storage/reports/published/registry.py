@@ -1,0 +1,59 @@
+"""The tables by name."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.problems import Problem
+from storage.reports.published import debates, judged, metacritique
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request
+from storage.studies import Study
+from storage.tables import TargetRow
+
+TABLES: Sequence[PublishedTable] = (*metacritique.TABLES, *debates.TABLES, *judged.TABLES)
+
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "metacritique-3": ("likert",),
+    "metacritique-figure-4": ("preference/refined answer",),
+    "metacritique": ("aiu_precision", "aiu_recall"),
+    "scaleeval": ("preference",),
+    "rounds": ("preference",),
+    "chateval-1": ("preference",),
+    "chateval-2": ("score",),
+    "refer": ("score",),
+    "dna-2": ("preference",),
+    "dna-3": ("aspect_quality",),
+    "dna-4": ("preference",),
+    "dna": ("aspect_weights",),
+}
+"""Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" where
+only this criterion counts."""
+
+
+def available(session: Session, study_id: int) -> list[PublishedTable]:
+    """Return the tables for which a study has values of the right kind; they can lack other things that they need."""
+    query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id).distinct()
+    present = {name for kind, criterion in session.execute(query) for name in (kind, f"{kind}/{criterion}")}
+    return [table for table in TABLES if present & set(_kinds(table.name))]
+
+
+def _kinds(name: str) -> tuple[str, ...]:
+    return KINDS.get(name) or KINDS[name.partition("-")[0]]
+
+
+def find_table(name: str) -> PublishedTable:
+    """Return the table with this name; raises Problem where there is none."""
+    table = next((table for table in TABLES if table.name == name), None)
+    if table is None:
+        raise Problem(f"There is no table {name!r}; there are {', '.join(table.name for table in TABLES)}.")
+    return table
+
+
+def compute(
+    engine: Engine, study: Study, name: str, *, reference: str | None = None, resamples: int = 1000
+) -> list[PublishedRow]:
+    """Return the rows of a table for a study; none where the study lacks what the table needs."""
+    return list(find_table(name).rows(Request(engine, study, reference, resamples)))

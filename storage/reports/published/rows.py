@@ -1,0 +1,83 @@
+"""The form of a published table: rows of estimates, each with its scorer and its group."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlalchemy import Engine
+
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.means import wilson_proportion
+from storage.reports import alignment
+from storage.reports.alignment import AlignmentData
+from storage.studies import Study
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One cell of a table."""
+
+    scorer: str
+    """Who gave the values: people, a judge, a run, or a rule for a run's scores."""
+    group: str
+    """What the row is about: the authors of critiques, a criterion, a scenario; empty for everything."""
+    statistic: str
+    value: float | None
+    low: float | None
+    high: float | None
+    items: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a table is computed from. The study is read once, where a table needs it."""
+
+    engine: Engine
+    study: Study
+    reference: str | None = None
+    resamples: int = 1000
+
+    @cached_property
+    def data(self) -> AlignmentData:
+        """The labels, opinions and reference of the study; raises Problem for a reference that it does not have."""
+        return alignment.load_data(self.engine, self.study, self.reference)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table or figure of a paper."""
+
+    name: str
+    """As on the command line: "metacritique-5", "scaleeval-figure-3"."""
+    paper: str
+    title: str
+    question: str
+    """What it answers, in one sentence."""
+    needs: str
+    """What a study has to have for it."""
+    rows: Callable[[Request], Sequence[PublishedRow]]
+
+
+def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, note: str = "") -> PublishedRow:
+    """Return an estimate as a row."""
+    notes = "; ".join(filter(None, (note, estimate.reason)))
+    return PublishedRow(
+        scorer, group, statistic, estimate.value, estimate.low, estimate.high, estimate.items, notes
+    )  # fmt: skip
+
+
+def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: str = "") -> PublishedRow:
+    """Return a share of items as a row, with Wilson's interval."""
+    value, low, high = wilson_proportion(hits, items)
+    return PublishedRow(scorer, group, statistic, value, low, high, items, note)
+
+
+def mean_row(rows: Sequence[PublishedRow], group: str) -> PublishedRow | None:
+    """Return the unweighted mean of a scorer's rows, as papers average columns; None where one has no value."""
+    values = [row.value for row in rows if row.value is not None]
+    if len(rows) < 2 or len(values) < len(rows):
+        return None
+    note = f"mean of {len(rows)} rows; the papers give no interval"
+    mean, items = sum(values) / len(values), sum(row.items for row in rows)
+    return PublishedRow(rows[0].scorer, group, rows[0].statistic, mean, None, None, items, note)

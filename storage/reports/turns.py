@@ -1,0 +1,50 @@
+"""The answered asks of a study's traces, read in one query: what replays and statistics over rounds start from."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from sqlalchemy import Text, cast, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.trace import Turn, completed_turns
+from storage.events import parse_event
+from storage.tables import EventRow, ItemRow, RunRow, TraceRow
+
+TURN_EVENTS = ("turn", "restarted", "extracted", "reading", "reading_withdrawn")
+"""Types of the events that decide which turns count, and with which reading."""
+
+
+@dataclass(frozen=True)
+class TraceTurns:
+    """The turns of one trace in the order of the flow, without superseded ones and without their prompts."""
+
+    trace: int
+    run: int
+    item: str
+    scenario: str
+    group: str
+    """The document or dialogue of the item, else the item."""
+    turns: tuple[Turn, ...]
+
+
+def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = None) -> Iterator[TraceTurns]:
+    """Yield the turns of each trace of these runs, or of all runs of the study, in the order of the traces."""
+    query = (
+        select(
+            col(EventRow.trace_id), col(EventRow.run_id), col(ItemRow.key), col(ItemRow.scenario),
+            col(ItemRow.cluster), cast(col(EventRow.body), Text),
+        )
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
+        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(TURN_EVENTS))
+        .order_by(col(EventRow.trace_id), col(EventRow.seq))
+        .execution_options(yield_per=2000)
+    )  # fmt: skip
+    if run_ids is not None:
+        query = query.where(col(EventRow.run_id).in_(run_ids))
+    for (trace, run, item, scenario, group), rows in groupby(session.execute(query), key=lambda row: tuple(row[:5])):
+        turns = completed_turns([parse_event(row[5]) for row in rows])
+        yield TraceTurns(trace, run, item, scenario or "", group or item, tuple(turns))

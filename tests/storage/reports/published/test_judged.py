@@ -1,0 +1,135 @@
+"""Tables of debates and judges, on small own files and on the released ones where these are present."""
+
+from pathlib import Path
+
+import pytest
+
+from core.formats.mapping.mapping import load_mapping
+from core.formats.records import ItemRecord, LabelRecord
+from core.formats.registry import read_records
+from core.items import Item
+from core.labels import Label, Target
+from core.problems import Problem
+from storage import database, labels, studies
+from storage.reports import published
+from storage.reports.published import TABLES, PublishedRow
+from storage.transfer import imports, samples
+from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
+from tests.databases import create_database
+
+
+def compute(folder: Path, records: list, name: str, decide: dict[str, int] | None = None) -> list[PublishedRow]:
+    """Return a table of a new study; `decide`: item -> an adjudication of its preference in helpfulness."""
+    engine = database.connect(create_database(folder / "tiebreak.db"))
+    imports.import_records(engine, "s", records)
+    with database.writing(engine) as session:
+        study = studies.get(session, "s")
+        for item, value in (decide or {}).items():
+            target = Target(item=item, kind="preference", criterion="helpfulness")
+            labels.adjudicate(
+                session, study.id, target, value, rule="expert decision", reason="read", adjudicator="zoe"
+            )
+    rows = published.compute(engine, study, name, resamples=20)
+    engine.dispose()
+    return rows
+
+
+def by_scorer(rows: list[PublishedRow], statistic: str, group: str | None = None) -> dict[str, float | None]:
+    return {row.scorer: row.value for row in rows if row.statistic == statistic and group in (None, row.group)}
+
+
+def test_first_opinions_are_compared_with_what_the_debate_concluded(tmp_path: Path) -> None:
+    rows = compute(tmp_path, list(read_records(FIXTURES / "scaleeval")), "scaleeval-4")
+    assert {row.scorer.partition(",")[0] for row in rows} == {"gpt-4-turbo", "claude-2", "gpt-3.5-turbo"}
+    assert all(row.group == "helpfulness · math" and "by the debate" in row.note for row in rows)
+    assert all(row.statistic.startswith("agreement with the debate") for row in rows)
+
+
+def test_people_decide_before_the_majority_of_the_panel(tmp_path: Path) -> None:
+    records = list(read_records(FIXTURES / "scaleeval"))
+    items = [record.item.id for record in records if isinstance(record, ItemRecord)]
+    rows = compute(tmp_path, records, "scaleeval-4", dict.fromkeys(items, 1))
+    assert all(row.note == f"{row.items} adjudicated" for row in rows)
+
+
+def test_win_rates_of_systems_sum_to_one(tmp_path: Path) -> None:
+    rows = compute(tmp_path, list(read_records(FIXTURES / "scaleeval")), "scaleeval-figure-3")
+    totals: dict[tuple[str, str], float] = {}
+    for row in rows:
+        totals[row.scorer, row.group] = totals.get((row.scorer, row.group), 0.0) + (row.value or 0.0)
+    assert totals and all(total == pytest.approx(1) for total in totals.values())
+    assert {row.statistic for row in rows} == {"small wins", "tie", "large wins"}
+
+
+def test_rounds_have_the_accuracy_of_each_judge_and_of_the_majority(tmp_path: Path) -> None:
+    records = list(read_records(FIXTURES / "scaleeval"))
+    items = [record.item.id for record in records if isinstance(record, ItemRecord)]
+    rows = compute(tmp_path, records, "rounds", dict.fromkeys(items, 1))
+    assert {row.group for row in rows} >= {"after round 0", "after round 1"}
+    assert any(row.scorer.startswith("majority of the panel") for row in rows)
+
+
+def test_accuracy_has_a_row_for_missing_verdicts_as_ties(tmp_path: Path) -> None:
+    rows = compute(tmp_path, list(read_records(FIXTURES / "chateval")), "chateval-1")
+    assert {"accuracy", "cohen_kappa"} <= {row.statistic for row in rows}
+
+
+def test_a_mean_over_criteria_needs_every_criterion(tmp_path: Path) -> None:
+    rows = compute(tmp_path, list(read_records(samples.path("refer"))), "refer-2")
+    means = [row for row in rows if row.group == "mean"]
+    for row in means:
+        parts = [one for one in rows if (one.scorer, one.statistic) == (row.scorer, row.statistic) and one is not row]
+        assert row.value == pytest.approx(sum(one.value or 0 for one in parts) / len(parts))
+
+
+@pytest.mark.parametrize("table", ["dna-2", "dna-3", "dna-4", "dna-7", "dna-figure-5"])
+def test_the_sample_of_aspects_has_every_table_of_dna_eval(tmp_path: Path, table: str) -> None:
+    rows = compute(tmp_path, list(read_records(samples.path("dna_eval"))), table)
+    assert rows and all(row.value is not None or row.note for row in rows)
+
+
+def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
+    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
+    imports.import_records(engine, "s", [ItemRecord(item=Item(id="i", prompt="?"))])
+    with database.reading(engine) as session:
+        study = studies.get(session, "s")
+        assert published.available(session, study.id) == []
+    assert {table.name: published.compute(engine, study, table.name) for table in TABLES} == {
+        table.name: [] for table in TABLES
+    }
+    engine.dispose()
+
+
+def test_an_unknown_table_is_refused_with_the_names_of_all() -> None:
+    with pytest.raises(Problem, match="metacritique-5"):
+        published.find_table("metacritique-50")
+
+
+def test_annotators_are_compared_with_the_majority(tmp_path: Path) -> None:
+    item, target = Item(id="i", prompt="?"), Target(item="i", kind="preference", criterion="c")
+    given = [Label(target=target, annotator=name, value=value) for name, value in (("x", 1), ("y", 1), ("z", 2))]
+    rows = compute(tmp_path, [ItemRecord(item=item), *(LabelRecord(label=one) for one in given)], "chateval-1")
+    assert by_scorer(rows, "accuracy") == {"x": 1.0, "y": 1.0, "z": 0.0}
+
+
+@pytest.mark.slow
+def test_released_debates_reproduce_scaleeval_table_4(tmp_path: Path) -> None:
+    """The paper has .780, .607 and .629 with people's decisions, which were not released."""
+    rows = compute(tmp_path, list(read_records(public_file("scaleeval/results/gpt3.5_vs_claude"))), "scaleeval-4")
+    means = {row.scorer.partition(",")[0]: row.value for row in rows if row.group == "mean"}
+    expected = {"gpt-4-turbo": 0.789, "claude-2": 0.668, "gpt-3.5-turbo": 0.657}
+    assert means == {name: pytest.approx(value, abs=5e-4) for name, value in expected.items()}
+
+
+@pytest.mark.slow
+def test_released_discussions_reproduce_the_accuracies_of_chateval(tmp_path: Path) -> None:
+    rows = compute(tmp_path, list(read_records(public_file("chateval"))), "chateval-1")
+    accuracy = by_scorer(rows, "accuracy, no verdict as a tie")
+    runs = {name.partition(" · ")[2]: value for name, value in accuracy.items() if name.startswith("chateval · ")}
+    assert sorted(runs.values()) == [0.475, 0.5375, 0.55]
+
+
+def test_topical_chat_needs_scores_by_judges(tmp_path: Path) -> None:
+    mapping = load_mapping(MAPPINGS / "topical_chat.yaml")
+    records = list(read_records(FIXTURES / "topical_chat" / "ratings.json", mapping=mapping))
+    assert compute(tmp_path, records, "refer-2") == []

@@ -1,0 +1,105 @@
+"""MetaCritique's tables: every scorer of critiques in one table, on critiques whose figures are computed by hand."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
+from core.labels import Kind, Label, Opinion, Target, Value
+from core.trace import Verdict, VerdictReached
+from storage import database, studies
+from storage.reports import published
+from storage.reports.published import PublishedRow
+from storage.transfer import imports
+from tests.storage.reports.test_critiques import label_records, make_item, run_records
+
+GOLD = {"a": "1111", "b": "1010", "c": "0000"}
+"""Critique -> people's labels of its AIUs, then of those of the reference: F1 1, 1/2 and 0."""
+SINGLE = {"a": 7, "b": 2, "c": 4}
+
+
+def opinions_run(run: str, judge: str, values: dict[tuple[str, str, str], Value], item: str = "i") -> list:
+    """Return a run with opinions by (kind, criterion, part)."""
+    opinions = tuple(
+        Opinion(kind=kind, judge=judge, stage="last", criterion=criterion, part=part, value=value)
+        for (kind, criterion, part), value in values.items()
+    )
+    verdict = VerdictReached(verdict=Verdict(outcome="agreed", opinions=opinions))
+    settings = {"judges": [{"name": judge, "spec": {"model": judge}}]}
+    return [
+        RunRecord(name=run, protocol="metacritique-single", settings=settings),
+        TraceRecord(run=run, item=item, events=(verdict,)),
+    ]
+
+
+def label(kind: Kind, criterion: str, part: str, value: Value, annotator: str = "ann") -> LabelRecord:
+    target = Target(item="i", kind=kind, criterion=criterion, part=part)
+    return LabelRecord(label=Label(target=target, annotator=annotator, value=value))
+
+
+def table(engine: Engine, name: str) -> list[PublishedRow]:
+    """Return a table of a study with all scorers."""
+    pairs = {"a or b": 2, "a or c": 1, "b or c": 0}
+    records = [
+        ItemRecord(item=make_item(authors="abc")),
+        *(record for critique, digits in GOLD.items() for record in label_records("i", critique, digits)),
+        *run_records("meta", "gpt", "i", "a", "1111"),
+        *opinions_run("single", "rater", {("likert", "critique", part): value for part, value in SINGLE.items()}),
+        *opinions_run("pairs", "chooser", {("preference", "critique", part): value for part, value in pairs.items()}),
+        *opinions_run("refined", "reader", {("preference", "refined answer", "a or b"): 1}),
+        label("likert", "critique", "a", 6),
+        label("likert", "critique", "a", 7, "bob"),
+        label("likert", "critique", "b", 5),
+        label("preference", "refined answer", "a or b", 2),
+        label("likert", "AIU extraction", "a", 5),
+        label("likert", "reference answer", "", 7),
+    ]
+    imports.import_records(engine, "s", records)
+    with database.reading(engine) as session:
+        study = studies.get(session, "s")
+    return published.compute(engine, study, name, resamples=20)
+
+
+def values(rows: list[PublishedRow], statistic: str, group: str | None = None) -> dict[str, float | None]:
+    """Return scorer -> value."""
+    return {row.scorer: row.value for row in rows if row.statistic == statistic and group in (None, row.group)}
+
+
+def test_every_score_is_correlated_with_the_gold_f1(engine: Engine) -> None:
+    rows = table(engine, "metacritique-5")
+    # Gold 1, .5, 0 and ratings 7, 2, 4: ranks 3 2 1 and 3 1 2.
+    assert values(rows, "spearman", "llm")["rater: ratings 1-7"] == pytest.approx(0.5)
+    assert values(rows, "kendall_tau_b", "llm")["rater: ratings 1-7"] == pytest.approx(1 / 3)
+    assert {"gpt: Meta-P", "gpt: Meta-R", "gpt: Meta-F1", "people: ratings 1-7"} <= {row.scorer for row in rows}
+
+
+def test_every_scorer_chooses_between_critiques(engine: Engine) -> None:
+    rows = table(engine, "metacritique-figure-3")
+    agreement = values(rows, "agreement", "llm")
+    assert agreement == {"rater: ratings 1-7": pytest.approx(2 / 3), "people: ratings 1-7": 1.0, "chooser": 1 / 3}
+    (chooser,) = [row for row in rows if row.scorer == "chooser"]
+    assert chooser.note.startswith("ties: 1 by the scorer, 0 by gold") and chooser.items == 3
+    (people,) = [row for row in rows if row.scorer == "people: ratings 1-7"]
+    assert "2 pairs without a choice" in people.note
+
+
+def test_the_better_critique_of_each_scorer_leads_to_the_better_answer_or_not(engine: Engine) -> None:
+    rows = table(engine, "metacritique-figure-4")
+    by_model = values(rows, "win rate", "refined answers compared by reader")
+    by_people = values(rows, "win rate", "refined answers compared by people")
+    assert (by_model["gold: Meta-F1"], by_model["chooser"]) == (1.0, 0.0)
+    assert (by_people["gold: Meta-F1"], by_people["chooser"]) == (0.0, 1.0)
+
+
+def test_ratings_of_texts_are_means_of_people(engine: Engine) -> None:
+    rows = table(engine, "metacritique-3")
+    assert {row.group: row.value for row in rows} == {"reference answer": 7.0, "AIU extraction, llm": 5.0}
+
+
+def test_accuracy_on_aius_is_by_task_and_author(engine: Engine) -> None:
+    rows = table(engine, "metacritique-4")
+    assert {(row.scorer, row.group): row.value for row in rows}["gpt", "precision, llm"] == 1.0
+
+
+def test_gold_scores_are_at_both_levels(engine: Engine) -> None:
+    rows = table(engine, "metacritique-2")
+    assert values(rows, "f1", "llm, macro")["people"] == pytest.approx(0.5)
