@@ -8,7 +8,7 @@ import typer
 
 from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
 from commands.output import format_table, print_result
-from core.problems import Problem
+from core.errors import TiebreakError
 
 
 class AgreementSplit(StrEnum):
@@ -127,7 +127,7 @@ def table(
     if name is None or study is None:
         if name is not None:
             published.find_table(name)
-            raise Problem("Name the study: --study NAME.")
+            raise TiebreakError("Name the study: --study NAME.")
         tables = [
             {"name": one.name, "paper": one.paper, "title": one.title, "needs": one.needs} for one in published.TABLES
         ]

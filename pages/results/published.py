@@ -20,7 +20,7 @@ def load_rows(url: str, study_id: int, version: tuple[int, ...], name: str, refe
     """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return published.compute(resources.engine(), study, name, reference=reference)
+    return published.compute(resources.engine(), study, name, reference=reference or None)
 
 
 def draw_page(study: Study) -> None:
@@ -37,7 +37,7 @@ def draw_page(study: Study) -> None:
         width=300,
         help="Those for which this study has values of the right kind.",
     )
-    reference = reference_choice.draw_choice(study)
+    reference = reference_choice.draw_choice(study) if tables[name].has_reference else ""
     version = alignment_data.label_version(study)
     rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
     draw_table(study, tables[name], rows)

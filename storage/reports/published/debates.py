@@ -10,6 +10,7 @@ from core.stances import Stance
 from core.statistics.measures.means import mean_estimate
 from storage import database, items, runs, targets
 from storage.reports import references, turns
+from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row, share
 from storage.reports.references import Reference
@@ -21,7 +22,6 @@ PAPER = "ScaleEval, Chern et al. 2024"
 PREFERENCE = "preference"
 MAJORITY = "majority of the panel"
 """The source of a decision where a debate ended without agreement and nobody decided."""
-OWN_PANEL = "on the panel; its opinion before the debate"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def agreement_with_debate(request: Request) -> list[PublishedRow]:
     others = _other_verdicts(request)
     scenarios = _scenarios(request)
     for debates in load_debates(request):
-        evaluators = {f"{name}, {OWN_PANEL}": values for name, values in debates.first.items()} | others
+        evaluators = {f"{name}{FIRST_OPINION}": values for name, values in debates.first.items()} | others
         for name, values in evaluators.items():
             debated = {target: value for target, value in values.items() if target in debates.targets}
             rows += _agreement(debates, name, debated, scenarios)
@@ -295,6 +295,7 @@ TABLES = (
         "scaleeval-4", PAPER, "Tables 4 and 5: agreement with the debate",
         "How often does each evaluator decide as the debate does, also with other wordings of a criterion?",
         "a debate; people's decisions on its disputes; for Table 5 runs with other wordings", agreement_with_debate,
+        has_reference=False,
     ),
     PublishedTable(
         "scaleeval-figure-3", PAPER, "Figure 3: win rates of systems",

@@ -155,10 +155,12 @@ TABLES = (
         "dna-2", DNA, "Table 2: agreement with people, with and without ties",
         "Does scoring by aspects agree with people more often than one overall score?", PEOPLE_PREFER,
         verdict_agreement,
+        has_reference=False,
     ),
     PublishedTable(
         "dna-3", DNA, "Table 3: ratings of aspects", "How good are the aspects that models propose?",
         "people's ratings of aspects from 1 to 5, and a run of DnA-Eval", aspect_ratings,
+        has_reference=False,
     ),
     PublishedTable(
         "dna-4", DNA, "Table 4: significance of the differences",
@@ -168,9 +170,11 @@ TABLES = (
     PublishedTable(
         "dna-7", DNA, "Figure 4 and Tables 7 to 10: average weights", "Which aspects matter in which task?",
         "aspect weights of several items with the same aspects", average_weights,
+        has_reference=False,
     ),
     PublishedTable(
         "dna-figure-5", DNA, "Figure 5: distances of weights", "Do models weight aspects as people do?",
         "aspect weights of people and of judges", weight_distances,
+        has_reference=False,
     ),
 )  # fmt: skip

@@ -191,15 +191,18 @@ TABLES = (
     PublishedTable(
         "metacritique-2", PAPER, "Table 2: gold scores", "How good are the critiques of people and of models?", AIUS,
         lambda request: scores(request, ""),
+        has_reference=False,
     ),
     PublishedTable(
         "metacritique-3", PAPER, "Table 3: ratings of generated texts",
         "How good are the reference answers, the reference critiques and the AIUs?",
         "people's ratings from 1 to 7 of these texts", text_ratings,
+        has_reference=False,
     ),
     PublishedTable(
         "metacritique-4", PAPER, "Table 4: accuracy on AIUs", "How often does each judge label an AIU as people do?",
         f"{AIUS} and a run of MetaCritique", aiu_accuracy,
+        has_reference=False,
     ),
     PublishedTable(
         "metacritique-5", PAPER, "Table 5: correlation with the gold F1", "Which score orders critiques as people do?",
@@ -218,5 +221,6 @@ TABLES = (
     PublishedTable(
         "metacritique-6", PAPER, "Table 6: leaderboard of critique models", "Which author writes the best critiques?",
         "a run of MetaCritique, or people's labels of AIUs", lambda request: scores(request, "macro"),
+        has_reference=False,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.problems import Problem
+from core.errors import TiebreakError
 from storage.reports.published import debates, judged, metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies import Study
@@ -45,10 +45,10 @@ def _kinds(name: str) -> tuple[str, ...]:
 
 
 def find_table(name: str) -> PublishedTable:
-    """Return the table with this name; raises Problem where there is none."""
+    """Return the table with this name; raises TiebreakError where there is none."""
     table = next((table for table in TABLES if table.name == name), None)
     if table is None:
-        raise Problem(f"There is no table {name!r}; there are {', '.join(table.name for table in TABLES)}.")
+        raise TiebreakError(f"There is no table {name!r}; there are {', '.join(table.name for table in TABLES)}.")
     return table
 
 

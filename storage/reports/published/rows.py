@@ -40,7 +40,7 @@ class Request:
 
     @cached_property
     def data(self) -> AlignmentData:
-        """The labels, opinions and reference of the study; raises Problem for a reference that it does not have."""
+        """The labels, opinions and reference of the study; raises TiebreakError for an unknown reference."""
         return alignment.load_data(self.engine, self.study, self.reference)
 
 
@@ -57,6 +57,8 @@ class PublishedTable:
     needs: str
     """What a study has to have for it."""
     rows: Callable[[Request], Sequence[PublishedRow]]
+    has_reference: bool = True
+    """Whether the chosen reference counts; some tables have one of their own, or none."""
 
 
 def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, note: str = "") -> PublishedRow:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import TiebreakError
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from core.items import Item
 from core.labels import Label, Target
-from core.problems import Problem
 from storage import database, labels, studies
 from storage.reports import published
 from storage.reports.published import TABLES, PublishedRow
@@ -101,7 +101,7 @@ def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_is_refused_with_the_names_of_all() -> None:
-    with pytest.raises(Problem, match="metacritique-5"):
+    with pytest.raises(TiebreakError, match="metacritique-5"):
         published.find_table("metacritique-50")
 
 
