@@ -1,6 +1,7 @@
 """Export of gold labels, studies, replies and instruction-tuning data."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from core.errors import TiebreakError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from core.formats.gold import GoldRow
     from storage.studies import Study
 
 
@@ -68,10 +70,24 @@ def write_gold(
     from storage.database import reading
     from storage.transfer import GoldOptions, gold_rows, verdict_runs
 
-    options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
+    options, sources = GoldOptions(tuple(judges), judge_columns, pseudonyms), Counter[str]()
     with reading(engine) as session, open_output(path) as stream:
         columns = verdict_runs(session, study) if judge_columns else None
-        gold.write_csv(gold_rows(session, study, options), stream, columns)
+        gold.write_csv(count_sources(gold_rows(session, study, options), sources), stream, columns)
+    if sources["judges"]:
+        names = ", ".join(repr(name) for name in judges)
+        typer.echo(
+            f"{sources['judges']:,} of {sources.total():,} values are verdicts of {names}: do not evaluate these runs, "
+            "or other runs of their judges, with this file.",
+            err=True,
+        )
+
+
+def count_sources(rows: "Iterable[GoldRow]", sources: Counter[str]) -> "Iterator[GoldRow]":
+    """Yield the rows, and count their sources."""
+    for row in rows:
+        sources[row.gold.source] += 1
+        yield row
 
 
 def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) -> None:

@@ -158,16 +158,21 @@ def resolve_gold(
     )
 
 
-def judges_gold(target: Target, verdicts: Sequence[Value]) -> Gold:
-    """Return the value of agreed verdicts for a target without labels, with the source "judges"."""
-    equal = len({_hashable(verdict) for verdict in verdicts}) == 1
+def judges_gold(target: Target, verdicts: Mapping[str, Value]) -> Gold:
+    """Return the value of agreed verdicts for a target without labels, with the source "judges".
+
+    `verdicts` has the verdict of each selected run that has one. The reason names the runs: gold with this source says
+    nothing about them.
+    """
+    values, names = list(verdicts.values()), ", ".join(verdicts)
+    equal = len({_hashable(verdict) for verdict in values}) == 1
     return Gold(
         target=target,
-        value=verdicts[0] if equal else None,
+        value=values[0] if equal else None,
         source="judges" if equal else "unresolved",
         annotators=0,
         distribution=(),
-        reason="no label; the selected runs agree" if equal else "no label, and the selected runs' verdicts differ",
+        reason=f"no label; the verdict of {names}" if equal else f"no label, and the verdicts of {names} differ",
     )
 
 

@@ -108,7 +108,9 @@ def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path
     )
     assert result.exit_code == 0
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    assert "judges" in {row["source"] for row in rows}
+    by_judges = [row for row in rows if row["source"] == "judges"]
+    assert by_judges and all(row["reason"].startswith("no label; the verdict of ") for row in by_judges)
+    assert f"{len(by_judges)} of {len(rows)} values are verdicts of {names[0]!r}" in result.stderr
     assert {f"verdict: {name}" for name in names} < set(rows[0])
     assert not any(re.search(r"annotator \d\b", row["annotator_names"]) for row in rows)
 

@@ -70,7 +70,7 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
         yield row
 
 
-def _with_judges(session: Session, study_id: int, agreed: Mapping[Target, Sequence[Value]]) -> Iterator[Gold]:
+def _with_judges(session: Session, study_id: int, agreed: Mapping[Target, Mapping[str, Value]]) -> Iterator[Gold]:
     """Yield people's gold, and the judges' for the targets that people neither labelled nor adjudicated."""
     by_people = {gold.target: gold for gold in labels.gold_labels(session, study_id)}
     if not agreed:
@@ -191,15 +191,16 @@ def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
     return values
 
 
-def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, list[Value]]:
-    """Return target -> the verdicts of the runs called `names`, without those that the run disputed.
+def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, dict[str, Value]]:
+    """Return target -> run -> verdict, of the runs called `names` and without those that the run disputed.
 
     A trace without a verdict on one criterion may have an agreed one on another.
     """
-    agreed: dict[Target, list[Value]] = defaultdict(list)
+    agreed: dict[Target, dict[str, Value]] = defaultdict(dict)
     query = (
         select(
-            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(OpinionRow.value)
+            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
+            col(RunRow.name), col(OpinionRow.value),
         )
         .select_from(OpinionRow)
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
@@ -209,9 +210,9 @@ def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Targe
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
         .where(col(OpinionRow.value).is_not(None), col(TraceRow.outcome) != "disputed", col(RunRow.name).in_(names))
         .order_by(col(OpinionRow.id))
-    )
-    for item, kind, criterion, part, value in session.execute(query) if names else ():
-        agreed[targets.from_columns(item, kind, criterion, part)].append(value)
+    )  # fmt: skip
+    for *columns, run, value in session.execute(query) if names else ():
+        agreed[targets.from_columns(*columns)][run] = value
     return agreed
 
 

@@ -77,8 +77,11 @@ def test_gold_of_scores_is_their_mean_unless_the_scale_is_nominal(
 
 
 def test_verdicts_of_judges_are_gold_of_their_own_source_only_when_they_agree() -> None:
-    assert (judges_gold(TARGET, [1, 1]).value, judges_gold(TARGET, [1, 1]).source) == (1, "judges")
-    assert judges_gold(TARGET, [1, 2]).reason == "no label, and the selected runs' verdicts differ"
+    agreed = judges_gold(TARGET, {"first": 1, "second": 1})
+    assert (agreed.value, agreed.source, agreed.reason) == (1, "judges", "no label; the verdict of first, second")
+    differing = judges_gold(TARGET, {"first": 1, "second": 2})
+    assert (differing.value, differing.source) == (None, "unresolved")
+    assert differing.reason == "no label, and the verdicts of first, second differ"
 
 
 def test_gold_of_weights_is_the_mean_of_each_aspect() -> None:

@@ -190,6 +190,13 @@ def _draw_gold_export(study: Study) -> None:
             placeholder="None: gold is what people decided",
             help="Their source is `judges`. Do not select a run that is evaluated with this gold.",
         )
+    if judges:
+        selected = escape_markdown(", ".join(judges))
+        st.warning(
+            f"Values with the source `judges` are verdicts of {selected}: do not evaluate these runs, or other runs of "
+            "their judges, with this file.",
+            icon=":material/warning:",
+        )
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
 
     def write_gold(stream: TextIO) -> None:
