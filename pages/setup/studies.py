@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.formats.registry import FileReport
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_form
@@ -35,8 +36,18 @@ def draw_import_result() -> None:
     result = st.session_state.pop("imported", None)
     if result is None:
         return
-    study, sentence = result
+    study, sentence, files = result
     st.success(f"{escape_markdown(study)}: {sentence}.", icon=":material/check_circle:")
+    if files:
+        draw_files(files)
+
+
+def draw_files(files: list[FileReport]) -> None:
+    """Draw every file of an imported folder: read, or not and why."""
+    unread = sum(not file.read for file in files)
+    with st.expander(f"{len(files) - unread:,} files read, {unread:,} not read", expanded=bool(unread)):
+        rows = [{"file": file.file, "read": file.read, "reason": file.reason} for file in files]
+        st.dataframe(rows, hide_index=True, width="stretch", key="imported_files")
 
 
 def empty_state() -> None:

@@ -205,17 +205,27 @@ class CritiqueFields(Frozen):
 
 
 class WeightsBlock(Frozen):
-    """Aspect weights of annotators or judges: a field for each aspect."""
+    """Aspect weights of annotators or judges: a field for each aspect, or aspects that differ from row to row."""
 
     annotator: Source | None = None
     judge: Source | None = None
-    aspects: dict[str, FieldPath] = Field(min_length=2)
+    aspects: dict[str, FieldPath] = Field(default_factory=dict)
     """Aspect -> the field with its weight. Weights that do not sum to 100 are scaled."""
+    aspects_field: FieldPath | None = None
+    """Instead of `aspects`: the field with the list of the row's aspects."""
+    value: FieldPath | None = None
+    """The field with the row's weights: a list in the order of `aspects_field`, or an object aspect -> weight."""
+    separator: str | None = Field(default=None, min_length=1)
+    """Between aspects and between weights, where they are text."""
 
     @model_validator(mode="after")
-    def _check_rater(self) -> Self:
+    def _check(self) -> Self:
         if (self.annotator is None) == (self.judge is None):
             raise ValueError("give either `annotator` or `judge`")
+        if bool(self.aspects) == (self.value is not None):
+            raise ValueError("give either `aspects`, or `value` with the weights of each row")
+        if self.aspects and (self.aspects_field or len(self.aspects) < 2):
+            raise ValueError("give at least two `aspects`, and no `aspects_field`")
         return self
 
 
@@ -340,6 +350,7 @@ def _other_sources(mapping: Mapping) -> Iterator[FieldPath]:
         yield from (gold.value, *source_paths(gold.adjudicator), *source_paths(gold.reason))
     for weights in mapping.weights:
         yield from (*weights.aspects.values(), *source_paths(weights.annotator), *source_paths(weights.judge))
+        yield from filter(None, (weights.aspects_field, weights.value))
 
 
 def as_tuple(fields: Fields | None) -> tuple[Source, ...]:

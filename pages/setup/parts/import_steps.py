@@ -10,7 +10,8 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
-from core.formats.registry import READERS, detect_format, read_records
+from core.formats.registry import READERS, detect_format, read_records, report_files
+from core.formats.text import recording_reads
 from core.items import Item
 from core.labels import Label
 from pages.parts import items, resources
@@ -192,12 +193,13 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             yield record
 
     try:
-        with plan.source.on_disk() as path:
+        with plan.source.on_disk() as path, recording_reads() as opened:
             added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
+            files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()
         st.error(f"The import failed, nothing was changed: {escape_markdown(str(error))}", icon=":material/error:")
         return
-    st.session_state["imported"] = (study, added.summary())
+    st.session_state["imported"] = (study, added.summary(), files)
     st.query_params.clear()
     st.rerun()

@@ -1,5 +1,6 @@
 """The page of studies: cards, import, guidelines, criteria and exports."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from core.items import Criterion
 from core.labels import Scale
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import study_form
+from pages.setup.parts import study_form, upload
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -73,6 +74,25 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
+
+
+def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> None:
+    prepare_study()
+    item = {"shepherd_id": 1, "question": "Why?", "response": "So.", "gpt4_answer": "Because."}
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "benchmark_data.json").write_text(json.dumps([item]))
+    (folder / "other.json").write_text("[]")
+    app = visit("setup/studies", view="import")
+    app.segmented_control(key="import_way").set_value(upload.PATH_OPTION).run()
+    app.text_input(key="import_path").set_value(str(folder)).run()
+    app.button(key="import").click().run()
+    assert not app.exception
+    assert app.expander[0].label == "1 files read, 1 not read"
+    files = app.dataframe[0].value
+    assert files["file"].tolist() == ["benchmark_data.json", "other.json"]
+    assert files["read"].tolist() == [True, False]
+    assert "not those of a metacritique file" in files["reason"][1]
 
 
 def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:

@@ -274,6 +274,38 @@ weights:
     assert {key: verdict.value for key, verdict in found.items()} == {("llama", "1"): {"depth": 25, "style": 75}}
 
 
+@pytest.mark.parametrize(
+    ("block", "first", "second"),
+    [
+        (
+            "aspects_field: a, value: w",
+            {"a": ["depth", "style"], "w": [60, "40%"]},
+            {"a": ["tone", "fit"], "w": [1, 1]},
+        ),
+        (
+            "aspects_field: a, value: w, separator: ';'",
+            {"a": "depth;style", "w": "60;40"},
+            {"a": "tone; fit", "w": "5;5"},
+        ),
+        ("value: w", {"w": {"depth": 3, "style": 2}}, {"w": {"tone": 50, "fit": 50}}),
+    ],
+)
+def test_aspects_can_differ_from_row_to_row(
+    tmp_path: Path, block: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    mapping = f"id: id\nprompt: q\nweights: [{{annotator: {{constant: ann}}, {block}}}]"
+    rows = [{"id": "1", "q": "?", **first}, {"id": "2", "q": "?", **second}]
+    found = of(read(tmp_path, rows, mapping), LabelRecord)
+    assert [label.label.value for label in found] == [{"depth": 60, "style": 40}, {"tone": 50, "fit": 50}]
+    assert found[0].label.target.part != found[1].label.target.part
+
+
+def test_weights_that_do_not_fit_the_aspects_of_their_row_are_refused(tmp_path: Path) -> None:
+    mapping = "id: id\nprompt: q\nweights: [{annotator: {constant: ann}, aspects_field: a, value: w}]"
+    with pytest.raises(FileFormatError, match="expected one weight for each of 2 different aspects, and there are 3"):
+        read(tmp_path, [{"id": "1", "q": "?", "a": ["depth", "style"], "w": [1, 2, 3]}], mapping)
+
+
 @pytest.mark.parametrize("join", ["{file: gold.csv, key: id, other_key: name}", "{file: gold.csv}"])
 def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) -> None:
     (tmp_path / "gold.csv").write_text("name,winner\n1,2\n2,1\n")

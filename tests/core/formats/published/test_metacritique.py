@@ -145,3 +145,76 @@ def test_the_published_file_has_2653_aius() -> None:
     critiques = [critique for item in items_of(records) for critique in item.critiques]
     assert (len(items_of(records)), sum(len(critique.aius or ()) for critique in critiques)) == (100, 2653)
     assert sum(isinstance(record, LabelRecord) for record in records) == 331 + 702 + 1620 + 1404
+
+
+BENCHMARK = {
+    name: ENTRY[name] for name in ("shepherd_id", "dataset", "question", "response", "gpt4_answer", "gpt4_critique")
+}
+OTHER = BENCHMARK | {"shepherd_id": 8, "question": "Which is flat?"}
+
+
+def write_json(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def items_by_id(path: Path) -> dict[str, Item]:
+    return {record.item.id: record.item for record in read_records(path) if isinstance(record, ItemRecord)}
+
+
+def critique_authors(item: Item) -> list[tuple[str, str]]:
+    return [(critique.id, critique.role) for critique in item.critiques]
+
+
+def test_a_benchmark_has_items_with_the_reference_critique_and_no_label(tmp_path: Path) -> None:
+    path = write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
+    assert detect_format(path) == "metacritique"
+    items = items_by_id(path)
+    assert list(items) == ["toys 7", "toys 8"]
+    assert critique_authors(items["toys 7"]) == [("reference", "reference")]
+    assert items["toys 7"].reference == "The ball."
+
+
+def test_a_folder_joins_hypothesis_critiques_by_their_order(tmp_path: Path) -> None:
+    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
+    write_json(tmp_path, "hypothesis_critique_autoj.json", [{"output": "Wrong."}, {"output": "Right."}])
+    assert detect_format(tmp_path) == "metacritique"
+    items = items_by_id(tmp_path)
+    assert critique_authors(items["toys 8"]) == [
+        ("hypothesis", "hypothesis"), ("autoj", "hypothesis"), ("reference", "reference"),
+    ]  # fmt: skip
+    assert [critique.text for critique in items["toys 8"].critiques[:2]] == ["Yes.", "Right."]
+    assert items["toys 8"].critiques[0].aius is None
+
+
+def test_a_folder_with_annotations_and_a_benchmark_has_each_question_once(tmp_path: Path) -> None:
+    write_file(tmp_path)
+    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
+    records = list(read_records(tmp_path))
+    assert list(items_by_id(tmp_path)) == ["toys 7", "toys 8"]
+    ids = [critique.id for critique in items_by_id(tmp_path)["toys 7"].critiques]
+    assert ids == ["human", "llm1", "llm2", "hypothesis", "reference"]
+    assert sum(isinstance(record, LabelRecord) for record in records) == 9
+
+
+def test_samples_with_a_hypothesis_in_each_record_are_read(tmp_path: Path) -> None:
+    sample = {
+        "index": 3,
+        "question": "q",
+        "response": "r",
+        "hypothesis_critique": "No.",
+        "reference_critique": "Wrong.",
+    }
+    (item,) = items_by_id(write_json(tmp_path, "test_samples.json", [sample])).values()
+    assert item.id == "benchmark 3"
+    assert critique_authors(item) == [("hypothesis", "hypothesis"), ("reference", "reference")]
+
+
+def test_another_number_of_hypothesis_critiques_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}])
+    with pytest.raises(FileFormatError, match=r"hypothesis_critique\.json: expected 2 critiques, one for each record"):
+        list(read_records(tmp_path))
