@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 from core.aius import Edit
 from core.frozen import Frozen
 from core.items import Criterion, Item
-from core.labels import Adjudication, Kind, Label, Scale, Target
+from core.labels import Adjudication, Kind, Label, Scale, Target, Value
 from core.trace import Event
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
@@ -209,6 +209,33 @@ class GuidelinesReadRecord(Frozen):
     at: datetime | None = None
 
 
+class KnownAnswerRecord(Frozen):
+    """The known answer of a target that is used for training."""
+
+    type: Literal["known_answer"] = "known_answer"
+    target: Target
+    value: Value
+    reason: str = ""
+    """Shown to annotators after their answer."""
+    at: datetime | None = None
+
+
+class TrainingAnswerRecord(Frozen):
+    """An annotator's answer to a training item; it is not a label."""
+
+    type: Literal["training_answer"] = "training_answer"
+    target: Target
+    annotator: str
+    attempt: int = Field(ge=1)
+    value: Value
+    reason: str = ""
+    correct: bool
+    passed: bool | None = None
+    """Of the last answer of an attempt: whether the training is passed."""
+    seconds: float | None = None
+    at: datetime | None = None
+
+
 class AdjudicationRecord(Frozen):
     """One adjudication. In files its type and field are called "ruling"."""
 
@@ -237,6 +264,8 @@ AnyRecord = (
     | LabelRecord
     | MarkRecord
     | ReplyRecord
+    | KnownAnswerRecord
+    | TrainingAnswerRecord
     | AdjudicationRecord
     | AiuEditRecord
     | ViewRecord

@@ -36,6 +36,7 @@ from storage.tables import (
     GuidelinesReadRow,
     GuidelinesRow,
     ItemRow,
+    KnownAnswerRow,
     LabelRow,
     MarkRow,
     OpinionViewRow,
@@ -44,6 +45,7 @@ from storage.tables import (
     ScaleRow,
     TargetRow,
     TraceRow,
+    TrainingAnswerRow,
 )
 from storage.transfer import participation
 
@@ -75,6 +77,8 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
             yield LabelRecord(label=label)
         yield from labels.marks(session, study.id)
         yield from participation.reply_records(session, study.id)
+        yield from participation.known_answer_records(session, study.id)
+        yield from participation.training_answer_records(session, study.id)
         for adjudication in labels.adjudications(session, study.id):
             yield AdjudicationRecord(ruling=adjudication)
         yield from aius.records(session, study.id)
@@ -85,9 +89,10 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
 def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
     by_study = (
-        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow, GuidelinesReadRow
+        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow, GuidelinesReadRow,
+        KnownAnswerRow,
     )  # fmt: skip
-    by_target = (MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow)
+    by_target = (MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, TrainingAnswerRow)
     with reading(engine) as session:
         counts = [select(func.count()).where(col(table.study_id) == study.id) for table in by_study]
         counts += [

@@ -25,6 +25,7 @@ from core.formats.records import (
     GuidelinesReadRecord,
     GuidelinesRecord,
     ItemRecord,
+    KnownAnswerRecord,
     LabelRecord,
     MarkRecord,
     Record,
@@ -34,6 +35,7 @@ from core.formats.records import (
     StudyRecord,
     TargetRecord,
     TraceRecord,
+    TrainingAnswerRecord,
     ViewRecord,
 )
 from core.items import Item
@@ -170,6 +172,8 @@ class _Import:
         for record in self.records.of(AdjudicationRecord):
             target = record.ruling.target
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
+        for known in self.records.of(KnownAnswerRecord):
+            studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
         for trace in self.records.of(TraceRecord):
             for opinion in recorded_runs.trace_opinions(trace):
                 check = studies.check_verdict if opinion.stage == "verdict" else studies.check_value
@@ -189,10 +193,12 @@ class _Import:
         rated = [(label.target, label.annotator) for label in self.records.of(Label)]
         rated += [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
         rated += [(one.ruling.target, one.ruling.adjudicator) for one in self.records.of(AdjudicationRecord)]
+        rated += [(one.target, one.annotator) for one in self.records.of(TrainingAnswerRecord)]
         rated += [(view.target, view.annotator) for view in self.records.of(ViewRecord)]
         replies = self.records.of(ReplyRecord)
         rated += [(reply.target, name) for reply in replies for name in (reply.annotator, reply.author)]
         wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
+        wanted |= {record.target for record in self.records.of(KnownAnswerRecord)}
         wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
         self.target_ids = targets.get_or_create_ids(self.session, self.study_id, wanted) if wanted else {}
         names = {name for _, name in rated} | {record.name for record in self.records.of(AnnotatorRecord)}
@@ -219,6 +225,8 @@ class _Import:
         added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
         added.set_overlaps(self.records.of(TargetRecord))
         added.add_views(self.records.of(ViewRecord))
+        added.add_known_answers(self.records.of(KnownAnswerRecord))
+        added.add_training_answers(self.records.of(TrainingAnswerRecord))
         added.add_guidelines_read(self.records.of(GuidelinesReadRecord))
         return added.add_replies(self.records.of(ReplyRecord))
 

@@ -10,8 +10,10 @@ from sqlmodel import col
 from core.formats.records import (
     AnnotatorRecord,
     GuidelinesReadRecord,
+    KnownAnswerRecord,
     ReplyRecord,
     TargetRecord,
+    TrainingAnswerRecord,
     ViewRecord,
 )
 from core.labels import Target
@@ -28,6 +30,7 @@ from storage.tables import (
     DraftRow,
     GuidelinesReadRow,
     ItemRow,
+    KnownAnswerRow,
     LabelRow,
     LeaseRow,
     MarkRow,
@@ -35,6 +38,7 @@ from storage.tables import (
     OpinionViewRow,
     ReplyRow,
     TargetRow,
+    TrainingAnswerRow,
     UndoEntryRow,
     UnreadReplyRow,
     now,
@@ -44,8 +48,8 @@ CHUNK = 2_000
 """Rows fetched at once."""
 PERSON = "person: "
 OF_STUDY = (LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow)
-OF_TARGET = (OpinionViewRow, LeaseRow, DraftRow, MarkRow, ReplyRow, AdjudicationRow)
-REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow)
+OF_TARGET = (OpinionViewRow, LeaseRow, DraftRow, MarkRow, ReplyRow, AdjudicationRow, TrainingAnswerRow)
+REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, KnownAnswerRow)
 """Tables whose records name their target."""
 
 
@@ -116,6 +120,29 @@ def view_records(session: Session, study_id: int) -> Iterator[ViewRecord]:
         yield ViewRecord(target=targets.from_columns(*columns), annotator=name, at=at)
 
 
+def known_answer_records(session: Session, study_id: int) -> Iterator[KnownAnswerRecord]:
+    """Yield the known answers of training items."""
+    query = (
+        select(*_TARGET, KnownAnswerRow)
+        .select_from(KnownAnswerRow)
+        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(KnownAnswerRow.study_id) == study_id)
+        .order_by(col(KnownAnswerRow.id))
+    )
+    for *columns, row in session.execute(query):
+        target = targets.from_columns(*columns)
+        yield KnownAnswerRecord(target=target, value=row.value, reason=row.reason, at=row.at)
+
+
+def training_answer_records(session: Session, study_id: int) -> Iterator[TrainingAnswerRecord]:
+    """Yield the answers of annotators to training items, oldest first."""
+    query = _with_annotator(TrainingAnswerRow, study_id, TrainingAnswerRow).order_by(col(TrainingAnswerRow.id))
+    for *columns, name, row in session.execute(query):
+        fields: Any = row.model_dump(include=TrainingAnswerRecord.model_fields.keys() - {"type", "target", "annotator"})
+        yield TrainingAnswerRecord(target=targets.from_columns(*columns), annotator=name, **fields)
+
+
 def guidelines_read_records(session: Session, study_id: int) -> Iterator[GuidelinesReadRecord]:
     """Yield the version of the guidelines that each annotator has read."""
     query = (
@@ -170,6 +197,38 @@ class Importer:
             for record in records
         ]
         insert_missing(self.session, OpinionViewRow, rows)
+
+    def add_known_answers(self, records: Sequence[KnownAnswerRecord]) -> None:
+        """Add the known answers of targets that have none."""
+        rows = [
+            {
+                "study_id": self.study_id,
+                "target_id": self.target_ids[record.target],
+                "value": record.value,
+                "reason": sanitize(record.reason),
+                "at": to_utc(record.at) or now(),
+            }
+            for record in records
+        ]
+        insert_missing(self.session, KnownAnswerRow, rows)
+
+    def add_training_answers(self, records: Sequence[TrainingAnswerRecord]) -> None:
+        """Add the answers to training items that the study does not have."""
+        rows = [
+            {
+                "target_id": self.target_ids[record.target],
+                "annotator_id": self.annotator_ids[record.annotator],
+                "attempt": record.attempt,
+                "value": record.value,
+                "reason": sanitize(record.reason),
+                "correct": record.correct,
+                "passed": record.passed,
+                "seconds": record.seconds,
+                "at": to_utc(record.at) or now(),
+            }
+            for record in records
+        ]
+        insert_missing(self.session, TrainingAnswerRow, rows)
 
     def add_guidelines_read(self, records: Sequence[GuidelinesReadRecord]) -> None:
         """Add who read which version, for annotators of whom the study knows none."""

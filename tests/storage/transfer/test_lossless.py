@@ -15,7 +15,7 @@ from core.trace import ReadingReplaced, TraceFailed
 from storage import aius, annotators, guidelines, labels, runs, studies, traces
 from storage.database import connect, reading, writing
 from storage.labelling import inbox, queue
-from storage.tables import AnnotatorRow, Table, TargetRow
+from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
 from storage.traces import NewEvent
 from storage.transfer import exports, imports
 from storage.transfer.imports import ImportCounts
@@ -71,6 +71,7 @@ def fill(engine):
         annotators.get_or_create_ids(session, ["assigned", "reader"])
         run_trace(session, study.id)
         label(session, study.id)
+        training(session, study.id)
         session.execute(
             insert(TargetRow),
             [
@@ -84,6 +85,15 @@ def fill(engine):
                 }
             ],
         )
+
+
+def training(session, study_id):
+    target_id = session.scalars(select(TargetRow.id)).first()
+    annotator_id = session.scalars(select(AnnotatorRow.id)).first()
+    known = {"target_id": target_id, "value": 1, "reason": "The first one is.", "at": AT}
+    session.execute(insert(KnownAnswerRow), [known | {"study_id": study_id}])
+    answer = known | {"annotator_id": annotator_id, "attempt": 1, "correct": True, "passed": True, "seconds": 1.5}
+    session.execute(insert(TrainingAnswerRow), [answer])
 
 
 def run_trace(session, study_id):
