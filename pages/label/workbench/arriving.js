@@ -29,7 +29,7 @@ export function learn(state, task) {
   const answers = { ...state.answers };
   for (const target of task.targets) {
     if (unsent.has(target.id)) continue;
-    const { standing = null, draft = null, version = "0", reveal = null } = target;
+    const { standing = null, draft = null, version = "0", reveal = null, feedback = null } = target;
     answers[target.id] = {
       ...EMPTY,
       ...answers[target.id],
@@ -37,6 +37,7 @@ export function learn(state, task) {
       draft,
       version,
       reveal: reveal ?? answers[target.id]?.reveal ?? null,
+      feedback: feedback ?? answers[target.id]?.feedback ?? null,
     };
   }
   const marks = { flagged: task.flagged, skipped: task.skipped, note: task.note, claim: task.claim };

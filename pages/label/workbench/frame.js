@@ -312,7 +312,8 @@ const SCREENS = {
       code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Sign in") : null,
     ),
   finished: (_, __, state) => {
-    const { labelled, total, skipped } = progress(state);
+    const { labelled, total, skipped, training } = progress(state);
+    if (training?.passed === false) return trainingFailed(training, state);
     return message(
       total ? "Done" : "Nothing to label",
       h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "No item of this study waits here."),
@@ -322,6 +323,15 @@ const SCREENS = {
   },
   guidelines: (bench, _, state) => [guidelinePage(state.session.guidelines, () => bench.submit())],
 };
+
+const trainingFailed = ({ right, total, needed }, state) =>
+  message(
+    "The training is not passed yet",
+    h("p", {}, `${right} of ${total} answers were right; ${needed} are needed.`),
+    h("p", {}, "Read the guidelines again, then repeat the training."),
+    h("a", { class: "submit", href: location.href }, "Repeat the training"),
+    h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
+  );
 
 function withTab(tab) {
   const query = new URLSearchParams(location.search);

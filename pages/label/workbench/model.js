@@ -107,7 +107,9 @@ export function wanted(state) {
   const ahead = state.ready.reduce((sum, id) => sum + targetsOf(state, id).length, 0);
   if (state.complete || (ahead >= ASK_BELOW && state.ready.length >= 3)) return null;
   const unsent = Object.values(state.pending).map((action) => action.task);
-  return { have: [...new Set([...state.ready, ...visited(state), ...unsent].filter(Boolean))], count: ASK_FOR };
+  const have = [...new Set([...state.ready, ...visited(state), ...unsent].filter(Boolean))];
+  // A training that was not passed is repeated when the page is loaded, not under the feedback of its last answer.
+  return { have, count: ASK_FOR, again: state.trail.length === 0 };
 }
 
 /** Progress with the unsent labels counted. */

@@ -32,6 +32,7 @@ function accepted(state, action, reply) {
       feedback: reply.feedback ?? feedback,
     });
   }
+  if (reply.feedback?.passed) next = { ...next, complete: false }; // the queue itself is open now
   if (reply.claim) next = withMarks(next, action.task, { claim: reply.claim });
   if (reply.task) next = replaced(next, action, reply);
   if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to what stands

@@ -78,7 +78,7 @@ function evidence(state, { target, spans }) {
 }
 
 function enter(state, target, part) {
-  const stop = blocked(state);
+  const stop = blocked(state) || trained(state, target);
   if (stop) return [say(state, stop)];
   const draft = { ...content(entered(state, target)), ...part };
   const task = taskOf(state, target);
@@ -87,9 +87,15 @@ function enter(state, target, part) {
   return send(next, { type: "draft", task, target, base: version, ...draft });
 }
 
+/** Why a training item cannot be answered, or an empty text: its first answer counts. */
+function trained(state, target) {
+  const done = state.tasks[taskOf(state, target)]?.training && answerOf(state, target).standing !== null;
+  return done ? "This is a training item: the first answer counts. Enter continues." : "";
+}
+
 /** An answer key: a draft before the label, unless one key is enough; a change of the label after it. */
 function answer(state, { target, value, seconds, at }) {
-  const stop = blocked(state);
+  const stop = blocked(state) || trained(state, target);
   if (stop) return [say(state, stop)];
   const task = here(state);
   if (!task.targets.some((one) => one.id === target)) return [say(state, "That answer belongs to another item.")];
@@ -176,10 +182,13 @@ function label(state, target, draft, seconds, at) {
     guidelines: state.session.guidelines?.version ?? 0,
     at,
   };
-  const next = pushed(
-    withAnswer(state, target, { standing: { ...draft }, draft: null, version: `#${state.next}`, feedback: null }),
-    entry,
-  );
+  const answered = withAnswer(state, target, {
+    standing: { ...draft },
+    draft: null,
+    version: `#${state.next}`,
+    feedback: null,
+  });
+  const next = state.tasks[task].training ? answered : pushed(answered, entry);
   const { skipped } = marksOf(state, task);
   const counts = { labelled: standing === null && isRequired(state, target) ? 1 : 0, skipped: skipped ? -1 : 0 };
   return send(skipped ? withMarks(next, task, { skipped: false }) : next, action, counts);

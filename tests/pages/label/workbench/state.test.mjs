@@ -553,3 +553,32 @@ test("the order of keys does not matter when values are compared", () => {
   assert.ok(same({ a: 1, b: { c: 2, d: 3 } }, { b: { d: 3, c: 2 }, a: 1 }));
   assert.ok(!same(true, 1) && same(undefined, null));
 });
+
+test("the first answer to a training item counts, is not undone, and stays for its feedback", () => {
+  const training = ["a", "b"].map((id) => task(id, { training: true }));
+  const bench = new Bench({ tasks: training, rules: { reveal: false }, complete: true });
+  assert.equal(wanted(new Bench({ tasks: [] }).state).again, true);
+  bench.press(1).enter();
+  assert.equal(hereId(bench.state), "a");
+  assert.deepEqual(bench.state.undo, []);
+  const wrong = { correct: false, expected: 2, text: "because", passed: null };
+  bench.ack(bench.sent.at(-1), { entry: null, feedback: wrong });
+  assert.deepEqual(answerOf(bench.state, "g-a").feedback, wrong);
+  const { length } = bench.sent;
+  bench.press(2);
+  assert.equal(bench.sent.length, length);
+  assert.match(bench.state.said.text, /first answer counts/);
+  bench.enter();
+  assert.equal(hereId(bench.state), "b");
+});
+
+test("a training that is passed opens the queue; one that is not ends the visit", () => {
+  const one = () => new Bench({ tasks: [task("a", { training: true })], complete: true }).press(1).enter();
+  const passed = one();
+  passed.ack(passed.sent.at(-1), { entry: null, feedback: { correct: true, expected: 1, text: "", passed: true } });
+  assert.equal(wanted(passed.state).again, false);
+  const failed = one();
+  failed.ack(failed.sent.at(-1), { entry: null, feedback: { correct: false, expected: 2, text: "", passed: false } });
+  assert.equal(wanted(failed.state), null);
+  assert.equal(phase(failed.enter().state), "finished");
+});
