@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from commands import errors, export, judges, replies, runs, statistics, transfer
+from commands import annotators, errors, export, judges, replies, runs, statistics, transfer
 
 app = typer.Typer(
     cls=errors.ErrorFormattingGroup,
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": transfer.import_file,
     "run": runs.run,
     "agreement": statistics.agreement,
+    "annotators": annotators.annotators,
     "alignment": statistics.alignment,
     "judges": judges.judges,
     "compare": judges.compare,

@@ -87,6 +87,14 @@ def test_agreement_without_json_is_a_table(run_with_sample):
     assert result.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
+def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
+    rows = json.loads(run_with_sample("annotators", "--study", "tour", "--json").stdout)
+    assert rows and all(row["labels"] > 0 for row in rows)
+    assert {"annotator", "gold", "gold_n", "training", "first_attempt_n", "checks", "checks_low", "checks_n"} <= set(
+        rows[0]
+    )
+
+
 def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     assert run_with_sample("export", "--study", "tour", "--gold", str(first)).exit_code == 0

@@ -9,8 +9,9 @@ from pages.parts.charts import Series
 from pages.setup.parts import drift_chart
 from storage import database
 from storage.labelling import assignment
-from storage.reports import annotators
+from storage.reports import annotators, training
 from storage.reports.annotators import AnnotatorSummary, Share
+from storage.reports.training import TrainingResult
 
 NAME_WIDTH = 170  # pixels: a long name is cut, so that a phone shows a figure beside it
 KIND_NAMES = {
@@ -68,12 +69,16 @@ def _columns() -> dict[str, ColumnConfig | str | None]:
         "With others": "Mean share of the other annotators' labels on the same target that are equal, without a "
         "correction for chance: kappa and AC1 are on the agreement page. Aspect weights are left out.",
         "With gold": "Share of labels that equal the adjudicated value.",
+        "First attempt": "Right answers in the first attempt at the training: later ones were made after feedback.",
+        "Hidden checks": "Blind labels that equal the adjudicated value, of the targets that were adjudicated before.",
         "Changed": "Labels that were changed after the judges were shown, of those that were revealed.",
         "Towards judges": "Changed to a value nearer to the judges' last opinions, of those that were revealed.",
     }
     counts = {
         "n others": "Targets that somebody else labelled too.",
         "n gold": "Adjudicated targets.",
+        "n training": "Answers in the first attempt.",
+        "n checks": "Targets that were adjudicated before the annotator's blind label.",
         "Per hour": "Labels in an hour of active time: a pause counts 30 seconds at most.",
         "Seconds, median": "Active time of a target; several labels of one target are added.",
     }
@@ -86,6 +91,31 @@ def _columns() -> dict[str, ColumnConfig | str | None]:
 
 def _format_share(share: Share) -> str:
     return numbers.format_estimate(*share.interval)
+
+
+def draw_training(results: list[TrainingResult]) -> None:
+    """Draw the results of training and hidden checks, where there are any."""
+    if not results:
+        return
+    st.subheader("Training and hidden checks", anchor=False)
+    state = {True: "passed", False: "not passed", None: "not finished"}
+    st.dataframe(
+        [
+            {
+                "Annotator": result.annotator,
+                "Training": state[result.passed] if result.attempts else "–",
+                "Attempts": result.attempts,
+                "First attempt": _format_share(result.first),
+                "n training": result.first.n,
+                "Hidden checks": _format_share(result.checks),
+                "n checks": result.checks.n,
+            }
+            for result in results
+        ],
+        hide_index=True,
+        column_config=_columns(),
+    )
+    st.caption("Shares of right answers with Wilson's 95 % intervals.")
 
 
 def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
@@ -141,15 +171,20 @@ if is_annotator and not study.rules.own_statistics:
     st.stop()
 with database.reading(resources.engine()) as session:
     all_summaries = annotators.summaries(session, study.id, shell.time_zone(), viewer if is_annotator else None)
+    trained = [] if is_annotator else training.results(session, study, annotators.label_events(session, study.id))
+if is_annotator and study.rules.check_share:
+    all_summaries = [annotators.without_gold(summary) for summary in all_summaries]
 if not any(summary.labels for summary in all_summaries):
     st.info("Nobody has labelled anything in this study yet.")
     st.page_link(
         shell.page_path("label/home.py"), label="Label", icon=":material/home:", query_params={"study": study.name}
     )
+    draw_training(trained)
 else:
     if is_annotator:
         st.caption("Your own figures.")
     draw_tables(all_summaries)
+    draw_training(trained)
     if not is_annotator:
         draw_agreement(all_summaries)
     draw_details(all_summaries)

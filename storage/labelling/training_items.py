@@ -1,19 +1,20 @@
 """The training items of a study: targets with a known answer, entered by the owner or taken from adjudications."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.labels import Target, Value
-from storage import labels, studies, targets
+from core.labels import Kind, Target, Value
+from storage import studies, targets
 from storage.database import insert_all, upsert
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.labelling.training import QUEUES
 from storage.labelling.work import QueueName, queue_of
-from storage.tables import ItemRow, KnownAnswerRow, LabelRow, TargetRow, now
+from storage.tables import AdjudicationRow, ItemRow, KnownAnswerRow, LabelRow, TargetRow, now
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class ListedItem:
 
     target_id: int
     item: str
+    kind: Kind
     queue: QueueName
     criterion: str
     part: str
@@ -39,7 +41,9 @@ def list_items(session: Session, study_id: int) -> list[ListedItem]:
         .order_by(col(ItemRow.position), col(TargetRow.id))
     )
     return [
-        ListedItem(target.id, item, name, target.criterion, target.part, known.value, known.reason)
+        ListedItem(
+            target.id, item, cast(Kind, target.kind), name, target.criterion, target.part, known.value, known.reason
+        )
         for known, target, item in session.execute(query)
         if (name := queue_of(target.kind, target.criterion)) is not None
     ]
@@ -65,22 +69,42 @@ def remove(session: Session, study_id: int, target_ids: list[int]) -> None:
 
 
 def candidates(session: Session, study_id: int) -> list[tuple[int, Value, str]]:
-    """Return (target, value, reason) of the adjudicated targets that are no training items yet.
+    """Return (target, value, reason) of the adjudicated targets that are not training items yet.
 
     In a random order of the study, those that nobody has labelled first.
     """
-    ids = OpaqueIds(studies.secret(session, study_id))
-    existing = {item.target_id for item in list_items(session, study_id)}
-    labelled = set(
-        session.scalars(select(col(LabelRow.target_id)).where(col(LabelRow.study_id) == study_id).distinct())
+    query = (
+        select(AdjudicationRow, TargetRow)
+        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
+        .where(col(TargetRow.study_id) == study_id)
+        .order_by(col(AdjudicationRow.id))
     )
-    decided = labels.newest_adjudications(session, study_id)
-    found = [
-        (target_id, decided[target].value, decided[target].reason)
-        for target_id, target in targets.of_study(session, study_id)
-        if target in decided and target_id not in existing and queue_of(target.kind, target.criterion) in QUEUES
-    ]
+    newest = {target.id: row for row, target in session.execute(query) if _has_training(target)}
+    used = set(session.scalars(select(col(KnownAnswerRow.target_id)).where(col(KnownAnswerRow.study_id) == study_id)))
+    labelled = set(session.scalars(select(col(LabelRow.target_id)).where(col(LabelRow.target_id).in_(newest))))
+    ids = OpaqueIds(studies.secret(session, study_id))
+    found = [(target_id, row.value, row.reason) for target_id, row in newest.items() if target_id not in used]
     return sorted(found, key=lambda one: (one[0] in labelled, ids.digest("training item", one[0])))
+
+
+def possible_targets(session: Session, study_id: int) -> list[Target]:
+    """Return the targets of a study that can be training items and are not, in the order of the items."""
+    query = (
+        select(TargetRow, col(ItemRow.key))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .outerjoin(KnownAnswerRow, col(KnownAnswerRow.target_id) == col(TargetRow.id))
+        .where(col(TargetRow.study_id) == study_id, col(KnownAnswerRow.id).is_(None))
+        .order_by(col(ItemRow.position), col(TargetRow.id))
+    )
+    return [
+        targets.from_columns(item, row.kind, row.criterion, row.part)
+        for row, item in session.execute(query)
+        if _has_training(row)
+    ]
+
+
+def _has_training(row: TargetRow) -> bool:
+    return queue_of(row.kind, row.criterion) in QUEUES
 
 
 def draw(session: Session, study_id: int, count: int) -> int:

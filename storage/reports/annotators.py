@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 from statistics import fmean, median
 from typing import Any, TypeGuard
@@ -172,6 +172,11 @@ def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = 
         )
         for name in names
     ]
+
+
+def without_gold(summary: AnnotatorSummary) -> AnnotatorSummary:
+    """Return a summary without the agreement with gold: its n would show an annotator which target was a check."""
+    return replace(summary, gold=Share(0, 0))
 
 
 def _summary(

@@ -192,7 +192,9 @@ class Store:
         surplus = self.full(who, task["id"])
         if before is None or self.content(before) != after:
             self.row(who, action, after, blind=key not in shown, event="label")
-            entry = None if task["training"] else self.push(stack, "label", action, before and self.content(before), after)
+            entry = (
+                None if task["training"] else self.push(stack, "label", action, before and self.content(before), after)
+            )
         else:
             entry = None
             self.drafts.pop(key, None)

@@ -13,7 +13,7 @@ from core.items import Criterion
 from core.labels import Scale
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import rules_form, scale_form
+from pages.setup.parts import rules_form, scale_form, training_form
 from storage import database, studies, views
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -23,12 +23,15 @@ REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "req
 
 
 def draw_study(study: Study) -> None:
-    """Draw the three tabs."""
-    guidelines, criteria, exports_tab = st.tabs(["Guidelines and rules", "Criteria", "Export"])
+    """Draw the tabs."""
+    names = ["Guidelines and rules", "Criteria", "Training and checks", "Export"]
+    guidelines, criteria, training, exports_tab = st.tabs(names)
     with guidelines:
         _draw_rules(study)
     with criteria:
         _draw_criteria(study)
+    with training:
+        training_form.draw_training(study)
     with exports_tab:
         _draw_exports(study)
 

@@ -1,9 +1,14 @@
 """The page of the annotators: figures with intervals and n, and who sees whose."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from core.formats.records import ItemRecord, StudyRecord, StudyRules
-from tests.conftest import make_item, make_label
+from core.formats.records import AdjudicationRecord, ItemRecord, StudyRecord, StudyRules
+from core.labels import Adjudication
+from pages.parts import resources
+from storage.transfer import imports
+from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
 
 
@@ -46,3 +51,32 @@ def test_a_study_can_hide_the_statistics_from_its_annotators(viewer):
 def test_a_study_without_labels_says_so():
     prepare_study([ItemRecord(item=make_item())])
     assert "Nobody has labelled" in page_text(visit("setup/annotators", "eve"))
+
+
+def with_gold(**rules):
+    """Return ann's page of a study in which the values of four items were known before ann labelled."""
+    prepare(**rules)
+    rulings = [
+        AdjudicationRecord(
+            ruling=Adjudication(target=make_target(f"item {n}"), value=1, rule="r", reason="", adjudicator="owner")
+        )
+        for n in range(4)
+    ]
+    later = [make_label(2, "ann", "item 0", at=datetime(2030, 1, 1, tzinfo=UTC))]
+    imports.import_records(resources.engine(), "s", [*rulings, *later])
+
+
+def test_hidden_checks_are_shown_to_the_owner_with_interval_and_n():
+    with_gold(check_share=0.1)
+    page = visit("setup/annotators", "eve")
+    assert not page.exception
+    checks = page.dataframe[2].value.set_index("Annotator")
+    assert checks.loc["ann", ["Hidden checks", "n checks"]].tolist() == ["0.75 [0.30, 0.95]", 4]
+    assert checks.loc["ann", ["Training", "n training"]].tolist() == ["–", 0]
+
+
+def test_an_annotator_sees_nothing_that_changes_with_a_check():
+    with_gold(check_share=0.1, annotators=("ann", "bob"))
+    page = visit("setup/annotators", "ann")
+    assert len(page.dataframe) == 2
+    assert page.dataframe[1].value.loc[0, ["With gold", "n gold"]].tolist() == ["–", 0]

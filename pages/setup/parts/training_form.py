@@ -1,0 +1,187 @@
+"""The training of a study's annotators: its items, its pass mark, and the share of hidden checks."""
+
+import streamlit as st
+
+from core.errors import TiebreakError
+from core.formats.records import StudyRules
+from core.labels import Kind, Scale, Target, Value
+from pages.parts import numbers, resources
+from pages.parts.values import VERDICT_NAMES, format_value
+from storage import database, studies
+from storage.labelling import training_items
+from storage.labelling.training_items import ListedItem
+from storage.studies import DEFAULT_SCALES, Study
+
+KIND_NAMES: dict[Kind, str] = {"preference": "Preference", "score": "Score", "answer": "Answer", "likert": "Rating"}
+
+
+def draw_training(study: Study) -> None:
+    """Draw the rules, the training items, and what adds some."""
+    st.caption(
+        "Annotators first answer items with known answers, and see the known answer and its reason after each. These "
+        "answers are not labels: agreement, gold and alignment do not contain them."
+    )
+    _draw_rules(study)
+    with database.reading(resources.engine()) as session:
+        items = training_items.list_items(session, study.id)
+        candidates = len(training_items.candidates(session, study.id))
+    st.subheader(f"Training items ({len(items):,})", anchor=False)
+    if items:
+        _draw_items(study, items)
+    else:
+        st.info("This study has no training items: annotators begin with their queue.")
+    _draw_candidates(study, candidates)
+    if st.toggle("Add an item and its known answer", key="training_add"):
+        _draw_new_item(study)
+
+
+def _draw_rules(study: Study) -> None:
+    rules = study.rules
+    with st.form("training_rules", border=False):
+        left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+        mark = left.number_input(
+            "Pass mark, percent",
+            0,
+            100,
+            round(100 * rules.training_pass_mark),
+            help="The share of training items that have to be answered correctly.",
+        )
+        required = right.toggle(
+            "Training has to be passed",
+            rules.training_required,
+            help="Annotators get the queue after they have passed, and repeat the training until then. Otherwise the "
+            "training is done once.",
+        )
+        share = left.number_input(
+            "Hidden checks, percent",
+            0,
+            50,
+            round(100 * rules.check_share),
+            help="The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All "
+            "annotators get them, whatever the overlap; the results are on the page Annotators.",
+        )
+        tolerance = right.number_input(
+            "Tolerance of scores",
+            0.0,
+            value=float(rules.tolerance),
+            step=0.5,
+            help="How far a score may be from the known answer and count as right.",
+        )
+        if not st.form_submit_button("Save", type="primary"):
+            return
+    changed = {
+        "training_pass_mark": mark / 100,
+        "training_required": required,
+        "check_share": share / 100,
+        "tolerance": tolerance,
+    }
+    with database.writing(resources.engine()) as session:
+        rules = StudyRules.model_validate(rules.model_dump() | changed)
+        studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
+    st.toast("Saved.", icon=":material/check:")
+
+
+def _draw_items(study: Study, items: list[ListedItem]) -> None:
+    table = st.dataframe(
+        [
+            {
+                "Item": item.item,
+                "Judgement": _pair_name((item.kind, item.criterion)),
+                "Part": item.part,
+                "Known answer": _value_name(item.queue, item.value),
+                "Reason": item.reason,
+            }
+            for item in items
+        ],
+        key="training_items",
+        on_select="rerun",
+        selection_mode="multi-row",
+        hide_index=True,
+        column_config={"Reason": st.column_config.TextColumn(width="large")},
+    )
+    chosen = [items[row].target_id for row in table.selection.rows]
+    if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
+        with database.writing(resources.engine()) as session:
+            training_items.remove(session, study.id, chosen)
+        st.rerun()
+
+
+def _value_name(queue: str, value: Value) -> str:
+    if queue == "disagreements" and isinstance(value, int) and value in VERDICT_NAMES:
+        return VERDICT_NAMES[value]
+    return format_value(value)
+
+
+def _draw_candidates(study: Study, count: int) -> None:
+    """Draw the button that takes adjudicated targets at random."""
+    if not count:
+        st.caption(
+            "Every target that is adjudicated or was imported with gold can be a training item; there is none left."
+        )
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = st.number_input(
+            "Items from gold",
+            1,
+            count,
+            min(10, count),
+            width=160,
+            help="Chosen at random of the targets with an adjudicated or imported gold value, unlabelled ones first.",
+        )
+        if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
+            with database.writing(resources.engine()) as session:
+                training_items.draw(session, study.id, int(wanted))
+            st.rerun()
+
+
+def _draw_new_item(study: Study) -> None:
+    with database.reading(resources.engine()) as session:
+        possible = training_items.possible_targets(session, study.id)
+        scales = studies.scales(session, study.id)
+    if not possible:
+        st.caption("This study has no targets with a known kind of answer yet: run or import judges first.")
+        return
+    pairs = sorted({(target.kind, target.criterion) for target in possible})
+    kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")
+    listed = [target for target in possible if (target.kind, target.criterion) == (kind, criterion)]
+    target = st.selectbox("Item", listed, format_func=_target_name, key="training_target")
+    value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
+    reason = st.text_area(
+        "Reason",
+        key="training_reason",
+        height=90,
+        help="Shown to annotators after their answer, with the known answer.",
+    )
+    if not st.button("Add", type="primary", key="training_save"):
+        return
+    if value is None:
+        raise TiebreakError("A training item needs a known answer.")
+    with database.writing(resources.engine()) as session:
+        training_items.add(session, study.id, target, value, reason)
+    st.session_state.pop("training_reason")
+    st.rerun()
+
+
+def _pair_name(pair: tuple[Kind, str]) -> str:
+    kind, criterion = pair
+    return " · ".join(filter(None, (KIND_NAMES.get(kind, kind), criterion)))
+
+
+def _target_name(target: Target) -> str:
+    return f"{target.item} · {target.part}" if target.part else target.item
+
+
+def _draw_value(kind: Kind, scale: Scale | None) -> Value | None:
+    """Draw the field of a known answer by its scale."""
+    if scale is not None and scale.categories:
+        names = VERDICT_NAMES if kind == "preference" else {}
+        return st.selectbox(
+            "Known answer",
+            scale.categories,
+            format_func=lambda value: names.get(value) or format_value(value),
+            key="training_value",
+        )
+    if kind == "answer":
+        return st.text_input("Known answer", key="training_value").strip() or None
+    low, high = (scale.low, scale.high) if scale else (None, None)
+    return st.number_input("Known answer", low, high, value=None, key="training_value")
