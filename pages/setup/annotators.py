@@ -94,7 +94,7 @@ def _format_share(share: Share) -> str:
 
 
 def draw_training(results: list[TrainingResult]) -> None:
-    """Draw the results of training and hidden checks, where there are any."""
+    """Draw the results of training and hidden checks, if there are any."""
     if not results:
         return
     st.subheader("Training and hidden checks", anchor=False)

@@ -20,7 +20,7 @@ CHECKED_KINDS = ("preference", "score", "answer", "likert")
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What an annotator answered where the answers were known."""
+    """An annotator's answers to training items and hidden checks."""
 
     annotator: str
     attempts: int
