@@ -18,6 +18,9 @@ Named = tuple[str, str]
 _BOLD = re.compile(r"^\s*(\*\*|__|\*|`)(?P<name>[^*`\n]{1,200}?)\s*[:：]?\s*\1\s*[:：–—-]?\s*(?P<definition>.*)$", re.S)
 _SPLIT = re.compile(r"^(?P<name>[^?？:：]{1,80}?)\s*(?:[:：]|\s[-–—]\s|\s=\s)\s*(?P<definition>\S.*)$", re.S)
 _ASIDE = re.compile(r"^(?P<name>[^()?？]{2,60}?)\s*\((?P<definition>[^()]*[?？])\)\W*$")
+_FIELD = re.compile(
+    r"(?:(?P<name>name|aspect|criterion)|definition|description|explanation)\s*:\s*(?P<text>\S.*)", re.I
+)
 _INLINE = re.compile(r"(?:^|[\s;,])\(?\d{1,2}[.)]\s*")
 
 
@@ -109,7 +112,7 @@ class Aspects(Answer[dict[str, str]]):
         if not lines:
             raise UnreadableReply("it names no aspects")
         inline = self._inline(lines) if len(lines) == 1 else None
-        named = inline or _grouped(lines)
+        named = inline or _fields(lines) or _grouped(lines)
         return named, "list", lines[0].start, lines[-1].end
 
     def _inline(self, lines: list[Item]) -> list[Named] | None:
@@ -120,6 +123,20 @@ class Aspects(Answer[dict[str, str]]):
             if len(pieces) == (self.count or 0) > 1 and all(len(piece.split()) < 5 for piece in pieces):
                 return [(piece, "") for piece in pieces]
         return None
+
+
+def _fields(lines: list[Item]) -> list[Named] | None:
+    """`- name: Accuracy`, and `definition: Is it right?` on the line below."""
+    fields = [_FIELD.match(plain(item.text)) for item in lines]
+    if len(fields) < 2 or not all(fields):
+        return None
+    named: list[Named] = []
+    for field in fields:
+        if field and field["name"]:
+            named.append((_name(field["text"]), ""))
+        elif field and named:
+            named[-1] = (named[-1][0], _definition(field["text"]))
+    return named
 
 
 def _grouped(lines: list[Item]) -> list[Named]:
@@ -206,8 +223,20 @@ def _named(value: Any) -> list[Named] | None:
     if fields and all(isinstance(inner, str) for inner in fields.values()):
         numbered = all(re.fullmatch(r"\D*\d{1,2}", key) for key in fields)
         return [_split(inner) if numbered else (_name(key), _definition(inner)) for key, inner in fields.items()]
+    if fields and all(isinstance(inner, Mapping) for inner in fields.values()):
+        return _keyed(fields)
     lists = [inner for inner in fields.values() if isinstance(inner, list)]
     return _named(lists[0]) if len(lists) == 1 else None
+
+
+def _keyed(fields: Mapping[str, Any]) -> list[Named] | None:
+    """`{"1": {"name": ..., "definition": ...}}`, `{"Accuracy": {"definition": ...}}`."""
+    named = []
+    for key, inner in fields.items():
+        one = _one(inner) if re.fullmatch(r"\D*\d{1,2}", key) else None
+        texts = [text for text in inner.values() if isinstance(text, str)]
+        named.append(one or (_name(key), _definition(texts[0]) if texts else ""))
+    return named
 
 
 def _one(value: Any) -> Named | None:

@@ -35,6 +35,11 @@ _QUOTED_END = re.compile(
     r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
     re.I,
 )
+_MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?(?:the |a |an )?more \w+", re.I)
+"""`Overall, Response 1 is more helpful.` concludes; without "overall" it is a remark."""
+_RANKED = re.compile(
+    r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
+)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` keeps an earlier choice in a discussion; it is no tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
@@ -189,7 +194,7 @@ class Choice(Single[int]):
     def _compared(self, text: str) -> int | None:
         """`Response 2 > Response 1`, `A > B`."""
         match = re.search(
-            r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?![\w.])", text[:120]
+            r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?!\w|\.\d)", text[:120]
         )
         if match is None or text[: match.start()].count(" ") > 3:
             return None
@@ -215,6 +220,8 @@ class Choice(Single[int]):
         return Parsed(None, end, "it calls a tie, which is not one of the answers")
 
     def _stated(self, sentence: str) -> int | None:
+        if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
+            return compared
         values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
         return values.pop() if len(values) == 1 else None
 
@@ -247,7 +254,7 @@ class Choice(Single[int]):
         """Whether a word such as "better" stands there on its own: "better written" says less."""
         better = self.words.find("better", clause)
         if better is None:
-            return False
+            return bool(self.words.starts("therefore", clause) and _MORE.search(clause))
         after = re.match(r"[\s\"']*([^\W\d_]+)?", clause[better.end() :])
         follows = after[1] if after else None
         return not follows or not follows.islower() or self.words.starts("after_better", follows) is not None

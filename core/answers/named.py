@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from core.answers.labels import FINAL, PLAIN
 from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure
@@ -60,18 +61,31 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
-    for line in reversed(text.lines):
+    for line in reversed(_with_headings(text, pattern)):
         marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
         if not 0 < len(marks) <= MARKS:
             continue
         behind = list(_behind(text, line, marks, names))
         before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
-        here = before if len(before) > len(behind) else behind
+        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks, names)]
         collected = [*(one for one in here if not _doubted(text, line, one)), *collected]
         looked_at += 1
         if looked_at == LINES:
             break
     return collected
+
+
+def _with_headings(text: Text, pattern: re.Pattern[str]) -> list[Unit]:
+    """The lines; a name alone on a line and "Score: 4" on the next one are a single line."""
+    merged: list[Unit] = []
+    for line in text.lines:
+        above = merged[-1] if merged else None
+        heading = above and pattern.fullmatch(above.text.lower().strip(" .):*-0123456789(")) and "\n" not in above.text
+        if above and heading and text.words.starts("rating", line.text) and line.start - above.end < 80:
+            merged[-1] = Unit(text.spoken[above.start : line.end], above.start)
+        else:
+            merged.append(line)
+    return merged
 
 
 def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
@@ -158,7 +172,10 @@ def _joined(piece: str, words: Words) -> int | None:
     return match.end() if match else None
 
 
-_REMARK = re.compile(r"[^\d:.;|\n]{0,40}:\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)")
+_REMARK = re.compile(
+    r"[^\d:.;|\n]{0,40}[:(]\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)|"
+    r"[^\d:.;|\n]{0,80}\b(?:gets|receives|deserves|earns|scores)\s+(?:an?\s+)?(?=\d)"
+)
 
 
 @lru_cache(maxsize=16)
@@ -182,6 +199,20 @@ def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
         done = match.end()
 
 
+def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+    """`Helpfulness and accuracy: 40% each`: the number of both names before it."""
+    for place, ((one, first), (other, second)) in enumerate(pairwise(marks)):
+        limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
+        each = _EACH.match(line.text[other.end() : limit])
+        amount = measure(each["value"], text.words) if each else None
+        if each and amount and _AND.fullmatch(line.text[one.end() : other.start()]):
+            for match, group in ((one, first), (other, second)):
+                end = line.start + other.end() + each.end()
+                yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+
+
+_EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
+_AND = re.compile(r"\s*(?:,|and|&|und|et|y|e|,\s*and)\s*", re.I)
 _BEFORE = re.compile(
     rf"(?<![\w.,])(?P<value>{AMOUNT})\s*(?:%|percent|points?)?(?:\s*/\s*\d+)?\s*(?:for|to|on|of|für|pour|para|per|al?|à)?\s*(?:the\s+|la\s+|l')?[-:\s]*$",
     re.I,

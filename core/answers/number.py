@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from core.answers.finals import SENTENCE, Candidate, trailing
 from core.answers.numbers import AMOUNT, NUMERAL, fraction, value, whole
 from core.answers.sentences import clauses, in_doubt
 from core.answers.signs import readable
 from core.answers.single import Parsed, Single
-from core.answers.text import shorten
+from core.answers.text import Text, shorten
 
 _EDGE = " \t\"'()[]<>|:=.,;!*–—。"
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
@@ -31,11 +32,20 @@ _NUMBERED = re.compile(
     re.I,
 )
 _ABOUT = re.compile(r"\W*(?:approximately|about|around)", re.I)
-_MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)")
+_MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)|\s?([½¼¾])")
 _IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
+_HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tanto|portanto|quindi)\b", re.I)
+_COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
+"""Words that say what is counted: "who take neither class"."""
+_NOT = re.compile(r",\s+(?:and\s+)?not\s+\d.*$", re.I | re.S)
+_BOLD = re.compile(r"\*\*[^*\d\n]{0,12}\d[^*\n]{0,30}\*\*|__[^_\d\n]{0,12}\d[^_\n]{0,30}__")
 _MINUS = re.compile(r"(?:\b(?:minus|negative|moins|menos|meno|минус)\s+|负|マイナス)$", re.I)
 _UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|oder|ou|o)\b[^\d]{0,12}\d", re.I)
 _OPERATOR = re.compile(r"\s*(?:[+×÷^*:]|x(?=\s*\d)|\s-(?=\s))\s*[-+(]?\d")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
+_CURRENCY = re.compile(r"\s*(?:€|\$|£|EUR|USD|Euro?s?\b|Dollars?\b|Pesos?\b|Reais\b|CHF)", re.I)
+_ABBREVIATED = re.compile(r"\W*(?:A|Ans)\s*[.:]\s*(?=\W*\d)")
+_COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 
 
@@ -77,11 +87,13 @@ class Number(Single[float]):
 
     def _alone(self, line: str) -> Parsed[float] | None:
         """`42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
+        line = _ABBREVIATED.sub("", line)
         before = re.match(r"[^\d=]*", line)
         word = before and re.search(r"[^\W\d]{2,}", before[0])
         if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
             return None
-        if len(line) > 60 or re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line) or len(re.findall(r"[^\W\d]{2,}", line)) > 1:
+        listed = re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line)
+        if len(line) > 60 or listed or _HENCE.search(line) or len(re.findall(r"[^\W\d]{2,}", line)) > 1:
             return None
         return (
             self._parse_rest(line)
@@ -133,10 +145,12 @@ class Number(Single[float]):
         if match[0] in _VULGAR:
             return Parsed(_VULGAR[match[0]], end)
         digits, _, power = re.split(r"([eE])", match[0]) if re.search("[eE]", match[0]) else (match[0], "", "")
+        if _THOUSANDS.fullmatch(digits):
+            return _thousands(digits, clause, end)
         minus = -1 if _MINUS.search(clause[: match.start()]) else 1
         number = minus * value(digits) * (10 ** int(power) if power and abs(int(power)) < 300 else 1)
         if mixed := _MIXED.match(clause, end):
-            part = fraction(value(mixed[1]), value(mixed[2]))
+            part = _VULGAR[mixed[3]] if mixed[3] else fraction(value(mixed[1]), value(mixed[2]))
             return Parsed(whole(number + (part or 0)), mixed.end())
         if over := _OVER.match(clause, end):
             quotient = fraction(number, value(over[1]))
@@ -159,16 +173,51 @@ class Number(Single[float]):
             return None
         return Parsed(value(match[1]), start + match.end())
 
+    def _sentences(self, text: Text) -> Iterator[Candidate[float]]:
+        """`There are **5** apples left.`, `The sum is 5.`: the one bold, or the only, number of the last sentence."""
+        yield from super()._sentences(text)
+        end = trailing(text)
+        unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
+        if unit is None or self.words.find("condition", unit.text):
+            return
+        bold = list(_BOLD.finditer(text.clean, unit.start, unit.end))
+        stated = text.plain[bold[0].start() : bold[0].end()] if len(bold) == 1 else self._predicate(unit.text)
+        parsed = (
+            self._parse_rest(stated) if not in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words) else None
+        )
+        if parsed:
+            yield Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem)
+
+    def _predicate(self, sentence: str) -> str:
+        """What `The sum is 5 cents.` says of its subject; "" where the sentence has another number."""
+        text = _NOT.sub(" ", sentence).rstrip(" .")
+        if re.search(r"\bthere (?:is|are|was|were)\b", text, re.I):
+            return ""
+        verbs = list(_COPULA.finditer(text))
+        return text[verbs[0].end() :] if len(verbs) == 1 and len(_AMOUNT.findall(text)) == 1 else ""
+
     def _stated(self, sentence: str) -> float | None:
         """`Therefore, the total is 42.`, `So 6 * 7 = 42.`"""
         if not (self.words.starts("therefore", sentence) or _IN_TOTAL.search(sentence)):
-            return None
+            hence = list(_HENCE.finditer(sentence))
+            if not hence:
+                return None
+            sentence = sentence[hence[-1].start() + 1 :]
         values = set()
         for clause in clauses(sentence, self.words):
-            if re.search(r"\d", clause) and not in_doubt(clause, self.words):
+            if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause), self.words):
                 lead = self.words.starts("therefore", clause)
                 parsed = self._parse_rest(
                     re.sub(r"(?<=\D),\s", "  ", (clause[lead.end() :] if lead else clause).lstrip(" ,:"))
                 )
                 values.add(parsed.value if parsed else None)
         return values.pop() if len(values) == 1 else None
+
+
+def _thousands(digits: str, clause: str, end: int) -> Parsed[float]:
+    """`15.000 €` is 15000 and `3.142` a decimal; `15.000` alone may be either."""
+    if _CURRENCY.match(clause, end):
+        return Parsed(value(digits.replace(".", "")), end)
+    ambiguous = digits.endswith("00")
+    problem = f"“{digits}” may be a decimal or a number of thousands"
+    return Parsed(None, end, problem) if ambiguous else Parsed(value(digits), end)

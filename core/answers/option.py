@@ -9,12 +9,12 @@ from core.answers.answer import listed
 from core.answers.finals import Candidate
 from core.answers.sentences import clauses, in_doubt
 from core.answers.single import Parsed, Single
-from core.answers.text import Text, shorten
+from core.answers.text import Text, Unit, shorten
 
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
 _NOUN = (
     r"(?:(?-i:the|la|el|a|o|die|l'|il)\s+)?"
-    r"(?:(?:option|choice|answer|letter|antwort|opción|opção|opzione|выбор|вариант|选项|선택지)\s*)?"
+    r"(?:(?:option|choice|answer|letter|antwort|opción|opção|opzione|letra|lettera|lettre|buchstabe|litera|harfi|выбор|вариант|选项|선택지)\s*)?"
 )
 _LETTER = re.compile(rf"[\s\"'(\[<|:=]*(?i:{_NOUN})[\s\"'(\[]*(?P<letter>[A-Z]|[a-z](?=[).:\]]|\s*$))(?![A-Za-z0-9_'])")
 _ANOTHER = re.compile(
@@ -28,6 +28,8 @@ _CORRECT = re.compile(
     r"[(\"']*(?P<letter>[A-Z])[)\"']*\s+(?:is|ist|est|es|é|è)\s+(?:the\s+|clearly\s+|therefore\s+|thus\s+|die\s+|la\s+)*"
     r"(?:correct|right|best|answer|richtig|korrekt|correcte?|bonne|correcta|correto|correta|corretta)(?!\w)"
 )
+_MARKED = re.compile(r"[\"'(]*(?P<letter>[A-Z])[\"')]*\s*[:–-]\s*(?:correct|right|true|yes|richtig|korrekt)\W*$", re.I)
+_REJECTED = re.compile(r"[).:]\s+(?:in|not\b|un|wrong|false|no\b|falsch|nicht\b)", re.I)
 _CHOSEN = re.compile(
     r"(?:\b(?:choose|pick|select|I say|I'd say|go with|going with|settle on|opt for|leaves|"
     r"wähle|choisis|elijo|escolho|scelgo)\b|选择?|выбираю)\s*"
@@ -105,7 +107,7 @@ class Option(Single[str]):
         )
         return (
             self._checked(match[1], match.end(1))
-            if match and not _ANOTHER.match(line.strip()[match.end(1) :])
+            if match and not any(one.match(line.strip()[match.end(1) :]) for one in (_ANOTHER, _REJECTED))
             else None
         )
 
@@ -113,6 +115,9 @@ class Option(Single[str]):
         """No line of a list of all options is the answer."""
         listing = sum(_LISTED.match(line.text) is not None for line in text.lines) > 1
         return (one for one in super()._lines(text) if not listing or not _LISTED.match(text.spoken[one.start :]))
+
+    def _last(self, unit: Unit) -> Candidate[str] | None:
+        return None if _LISTED.match(unit.text) else super()._last(unit)
 
     def _parse_rest(self, rest: str) -> Parsed[str] | None:
         match = _LETTER.match(rest)
@@ -134,6 +139,8 @@ class Option(Single[str]):
         return Parsed(letter.upper(), end)
 
     def _stated(self, sentence: str) -> str | None:
+        if (match := _MARKED.match(sentence)) and match["letter"] in self.letters:
+            return match["letter"]
         hence = _HENCE.search(sentence)
         if hence and hence["letter"] in self.letters and not in_doubt(sentence[: hence.start()], self.words):
             return hence["letter"]

@@ -1,5 +1,6 @@
 """A text without a form: a reference answer, a critique, a summary."""
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from core.errors import UnreadableReply
 
 LONGEST_REFUSAL = 400
 """Characters: a longer text that begins with "I cannot help" says something nevertheless."""
+_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
 _REFUSAL = re.compile(
     r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
     r"i (?:can['’]?t|cannot|can not|won['’]t|will not|am (?:unable|not able) to|must decline)\b"
@@ -37,8 +39,8 @@ class Passage(Answer[str]):
         return ("It says what there is to say. " * 12).strip()
 
     def parse(self, reply: str) -> Reading[str]:
-        Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
-        value = without_reasoning(reply).strip()
+        Text(reply, self.words)  # raises Unreadable where nothing but reasoning is there
+        value = _unwrapped(without_reasoning(reply).strip(), self.key)
         if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
             raise UnreadableReply("it declines to answer")
         start = reply.rfind(value)
@@ -61,3 +63,16 @@ class Passage(Answer[str]):
 
     def _described(self) -> str:
         return f"the {self.noun}"
+
+
+def _unwrapped(text: str, key: str) -> str:
+    """The text of a reply that is a JSON object with this one field; any other text as it is."""
+    bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
+    if not bare.startswith("{"):
+        return text
+    try:
+        value = json.loads(bare, strict=False)
+    except (ValueError, RecursionError):
+        return text
+    only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)
+    return value[key].strip() if only else text

@@ -1,16 +1,18 @@
 """A level on a declared scale."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
+from core.answers.finals import Candidate
 from core.answers.numbers import Measure, measure, whole
 from core.answers.sentences import clauses, in_doubt
 from core.answers.signs import readable, squash
 from core.answers.single import Parsed, Single
-from core.answers.text import shorten
+from core.answers.text import Text, shorten
 from core.answers.words import Words
 
 Level = float | str
@@ -18,7 +20,7 @@ Level = float | str
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
 _ENDS = re.compile(
     r"[\s\"')\]*>|]*(?:$|[.,;:!()\[\]<|/–—。，；！★⭐]|-\s|-$|\s*(?:stars?|sterne?n?|points?|pts?|punkte?n?|étoiles?|estrellas?|puntos?|pontos?|stelle|"
-    r"punti|分|点|점|балл|बिंदु|because|since|as|for|which|given|out|overall|and|but|weil|da|car|porque|perché|due|based|on|with|입니다|です|है|level)(?![a-z]))",
+    r"punti|分|点|점|балл|बिंदु|because|since|as|for|which|given|from|out|overall|and|but|weil|da|car|porque|perché|due|based|on|with|입니다|です|है|level)(?![a-z]))",
     re.I,
 )
 
@@ -166,6 +168,14 @@ class Rating(Single[Level]):
             return Parsed(None, amount.end, f"{amount.value:g} is not {self._described()}")
         return Parsed(value, amount.end)
 
+    def _sentences(self, text: Text) -> Iterator[Candidate[Level]]:
+        """Plain sentences; ratings of several other criteria, one a line, are none of the whole."""
+        found = list(super()._sentences(text))
+        criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
+        if len(criteria) > 1:
+            found = [one for one in found if not _CRITERION.match(text.spoken[one.start : one.end])]
+        yield from found
+
     def _stated(self, sentence: str) -> Level | None:
         values = {value for clause in clauses(sentence, self.words) for value in self._given(clause)}
         return values.pop() if len(values) == 1 else None
@@ -193,6 +203,7 @@ class Rating(Single[Level]):
         return named[0] if len(named) == 1 and words and squash(str(named[0])) == words[-1] else None
 
 
+_CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")
 _SCALE = re.compile(r"\b(?:on|auf|sur|en|in|na)\b[^\d.;]{1,25}\d+\s*(?:to|-|–|bis|à|a)\s*\d+", re.I)
 _CALLS = re.compile(r"\b(?:call|rate|judge|consider|deem|find|grade|is)\b")
 _DIGITS = re.compile(r"(?<![A-Za-z0-9_.,/-])\d")

@@ -9,7 +9,7 @@ from core.answers.words import Words
 CLAUSES = 12
 """A sentence with more asserts nothing that can be read."""
 
-_ASIDE = re.compile(r"\([^()\n]{0,300}\)|, which [^,\n]{0,200},")
+_ASIDE = re.compile(r"\([^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
 _RANKS = (
     r"(?:clear |overall |final |definite )?"
     r"(?:winner|better|best|stronger|strongest|preferred|superior|more|most|answer|choice)"

@@ -23,6 +23,10 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
 _BRACKETED = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _LATEX = re.compile(r"\\(?:text\w*|math\w*|left|right|,|;|!|\s)|[{}$]|\\(?=[%$(])")
+LONGEST_SO = 80
+_SO = re.compile(
+    r"\b(?:so|thus|hence|therefore|daher|also|donc|por lo tanto|portanto|quindi|因此|所以)\s*:\s*(\S[^:]*)$", re.I
+)
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,20})\}\s*\{([^{}]{1,20})\}")
 
 
@@ -158,6 +162,14 @@ class Single(Answer[T]):
             value = self._stated(unit.text)
             if value is not None:
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)
+        if units and (last := self._last(units[-1])):
+            yield last
+
+    def _last(self, unit: Unit) -> Candidate[T] | None:
+        """`... That settles it. Response 2.`, `... has the better argument, so: 1`."""
+        after = _SO.search(unit.text[-LONGEST_SO:])
+        parsed = self._alone(after[1] if after else unit.text)
+        return Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem) if parsed else None
 
 
 def _ending(units: list[Unit]) -> list[Unit]:

@@ -16,6 +16,7 @@ REPAIRS = 3
 _DECODER = json.JSONDecoder(strict=False)
 _BEGINNING = re.compile(r"(?<![\w\\{\[(\"])(?:\{(?=\s*[\"'{}])|\[(?=\s*[\"'{\[])|\[(?=\s*\])(?<=^\[))")
 _COMMA = re.compile(r",(\s*[}\]])")
+_COMMENT = re.compile(r"(?<=[\s,{\[])//[^\n\"]*$|/\*[^*\"]{0,200}\*/", re.M)
 _SMART = str.maketrans("“”„‘’", '"""' + "''")
 
 
@@ -110,9 +111,9 @@ def _decoded(text: str, start: int) -> Document | None:
 
 
 def _repaired(text: str, start: int) -> Document | None:
-    """The same, as Python would write it, with curly quotes, or with a comma too many."""
+    """The same, as Python would write it, with comments, with curly quotes, or with a comma too many."""
     end = text.rfind("}" if text[start] == "{" else "]") + 1
-    piece = _COMMA.sub(r"\1", text[start:end])
+    piece = _COMMA.sub(r"\1", _COMMENT.sub("", text[start:end]))
     for repaired in (piece, _from_python(piece), piece.translate(_SMART)):
         try:
             return Document(_DECODER.decode(repaired), start, end)
@@ -123,7 +124,8 @@ def _repaired(text: str, start: int) -> Document | None:
 
 def _from_python(text: str) -> str:
     """Single quotes around keys and values become double ones, `True` becomes `true`."""
-    quoted = re.sub(r"(?<=[{\[,:])(\s*)'|'(?=\s*[,:}\]])", r'\1"', text.replace('"', "'"))
+    text = text.replace("\\'", "\\u0027").replace('"', "'")
+    quoted = re.sub(r"(?<=[{\[,:])(\s*)'|'(?=\s*[,:}\]])", r'\1"', text)
     return re.sub(
         r"\b(True|False|None)\b", lambda word: {"True": "true", "False": "false"}.get(word[0], "null"), quoted
     )

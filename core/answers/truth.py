@@ -39,6 +39,18 @@ _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
     r"though|although|and|or|here|due|on|with|when|if|unless|but|while|under|overall|too|indeed|after)\b)[a-z]{2,}"
 )
+_REPLY = re.compile(r"\W*(?P<word>[^\W\d_]+)\s*[,.:;–—-]\s")
+_RIGHT = r"(?:true|correct|accurate|right)"
+_DENIED = re.compile(
+    rf"\b(?:is|are|was|ist|est|es)(?:n't|\s+not)\s+{_RIGHT}\b|"
+    r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:refuted|disproved|disproven|untrue)\b|"
+    r"\b(?:does|do)(?:n't|\s+not)\s+(?:hold|follow)\b|"
+    r"\bist nicht (?:wahr|richtig|korrekt|zutreffend)\b|\bn'est pas (?:vraie?|correcte?|exacte?)\b|"
+    r"\bno es (?:verdader[ao]|correct[ao]|ciert[ao])\b|\bnão é (?:verdadeir[ao]|corret[ao])\b"
+)
+_AFFIRMED = re.compile(
+    r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:proved|proven)\b|\b(?:claim|statement)\s+(?:therefore\s+|thus\s+)?(?:holds|follows)\b"
+)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 
@@ -93,7 +105,7 @@ class Truth(Single[bool]):
         return (
             self._alone(value)
             or self._parse_rest(value)
-            or Parsed(None, 0, f"“{shorten(value)}” is neither true nor false")
+            or (Parsed(None, 0, f"“{shorten(value)}” is neither true nor false") if len(value.split()) < 5 else None)
         )
 
     def _alone(self, line: str) -> Parsed[bool] | None:
@@ -156,6 +168,8 @@ class Truth(Single[bool]):
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value
+        if (said := self._replied(sentence)) is not None:
+            return said
         parts = list(clauses(sentence, self.words))
         words = {
             parsed.value
@@ -165,9 +179,20 @@ class Truth(Single[bool]):
         values = {value for part in parts if (value := self._concluded(part)) is not None} | words
         return values.pop() if len(values) == 1 else None
 
+    def _replied(self, sentence: str) -> bool | None:
+        """`Yes, the claim follows from the text.`; None where the rest says another thing."""
+        word = _REPLY.match(sentence)
+        value = _YES.get(word["word"].lower()) if word else None
+        if word is None or value is None or self.words.find("claim", sentence) is None:
+            return None
+        rest = sentence[word.end() :]
+        if self.words.find("hedge", rest) or self.words.find("partly", rest) or self.words.find("condition", rest):
+            return None
+        return value if self._stated(rest) in (None, value) else None
+
     def _concluded(self, clause: str) -> bool | None:
         """The last predicate of a clause about the claim."""
-        low = self._without_claimed(clause.lower())
+        low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", self._without_claimed(clause.lower())))
         subject = self.words.find("claim", low)
         concluding = self.words.starts("therefore", low)
         pronoun = re.match(

@@ -1,19 +1,18 @@
 """Weights of aspects in percent, by name."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from core.answers.answer import Answer, Reading, listed
-from core.answers.finals import Candidate, decided, is_confidence, trailing
+from core.answers.answer import listed
+from core.answers.by_name import ByName, Numbers, place_of
+from core.answers.finals import Candidate, is_confidence, trailing
 from core.answers.labels import FINAL
 from core.answers.named import Block, Entry, blocks, entries, mentions, repeated
 from core.answers.numbers import Measure, measure, whole
 from core.answers.rows import rows
-from core.answers.signs import readable
-from core.answers.structured import listed_numbers, pairs
 from core.answers.text import Text, shorten
 
 WHOLE = 100.0
@@ -22,23 +21,16 @@ _LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(
 
 
 @dataclass(frozen=True)
-class Weights(Answer[dict[str, float]]):
+class Weights(ByName):
     """The weight of each of `names` in percent; together they are 100."""
-
-    names: tuple[str, ...]
 
     key = "weights"
 
-    def shortest(self) -> dict[str, float]:
+    def shortest(self) -> Numbers:
         return {name: WHOLE * (not place) for place, name in enumerate(self.names)}
 
-    def longest(self) -> dict[str, float]:
+    def longest(self) -> Numbers:
         return {name: WHOLE / len(self.names) for name in self.names}
-
-    def parse(self, reply: str) -> Reading[dict[str, float]]:
-        text = Text(reply, self.words)
-        candidates = [*self._structured(text), *self._named(text), *self._rows(text)]
-        return decided(candidates, text, "" if candidates else self._missing(text))
 
     def _text_instruction(self) -> str:
         return (
@@ -50,70 +42,26 @@ class Weights(Answer[dict[str, float]]):
     def _written(self, value: Mapping[str, float]) -> str:
         return "\n".join(f"{name}: {_digits(value[name])}%" for name in self.names)
 
-    def _field(self) -> dict[str, Any]:
-        one = {"type": "number", "description": "Percent."}
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(self.names, one),
-            "required": list(self.names),
-            "additionalProperties": False,
-        }
-
-    def _encoded(self, value: Mapping[str, float]) -> dict[str, float]:
-        return {name: whole(value[name]) for name in self.names}
-
-    def _shape(self) -> str:
-        return "{" + ", ".join(f'"{name}": ...' for name in self.names) + "}"
-
     def _described(self) -> str:
         return f"a percentage for each of {listed(self.names, 'and')}; they sum to 100"
 
-    def _missing(self, text: Text) -> str:
-        named = {entry.name for entry in entries(text, self.names)}
-        absent = [name for name in self.names if name not in named]
-        return f"it gives no weight for {listed(tuple(absent), 'and')}" if absent else "it gives no weights"
+    def _one(self) -> dict[str, Any]:
+        return {"type": "number", "description": "Percent."}
 
-    def _structured(self, text: Text) -> list[Candidate[dict[str, float]]]:
-        candidates = []
-        for document in text.documents:
-            measures = self._by_key(pairs(document.value)) or self._in_order(document.value)
-            if measures is not None:
-                value, problem = self._checked(measures)
-                candidates.append(Candidate(value, "json", document.start, document.end, FINAL, problem))
-        return candidates
+    def _place(self, key: str) -> int | None:
+        return place_of(mentions(self.words, self.names).fullmatch(key))
 
-    def _by_key(self, named: Sequence[tuple[str, Any]]) -> dict[str, Measure] | None:
-        pattern = mentions(self.words, self.names)
-        measures: dict[str, Measure] = {}
-        for key, value in named:
-            match = pattern.fullmatch(readable(key).replace("_", " ").lower().strip())
-            one = measure(readable(str(value)), self.words) if not isinstance(value, bool) else None
-            if match and one:
-                measures[self.names[int((match.lastgroup or "n0")[1:])]] = one
-        return measures if len(measures) == len(self.names) else None
-
-    def _in_order(self, value: Any) -> dict[str, Measure] | None:
-        """A list of as many numbers as names."""
-        numbers = listed_numbers(value, len(self.names))
-        return (
-            {name: Measure(one, None, False, 0) for name, one in zip(self.names, numbers, strict=True)}
-            if numbers
-            else None
-        )
-
-    def _named(self, text: Text) -> list[Candidate[dict[str, float]]]:
-        candidates = []
+    def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         groups = blocks(text, self._entries(text))
         for before, block in zip([None, *groups], groups, strict=False):
             if len(block.entries) == len(self.names):
                 twice = repeated(before, block, text)
                 other = f"it gives {twice} two weights" if twice else self._other(text, block.start, block.end)
-                candidates.append(self._candidate(block, "named", other))
-        return candidates
-
-    def _candidate(self, block: Block, rule: str, problem: str = "") -> Candidate[dict[str, float]]:
-        value, problem = (None, problem) if problem else self._checked(block.measures())
-        return Candidate(value, rule, block.start, block.end, block.rank, problem)
+                yield self._candidate(block, "named", other)
+        if pair := self._pair(text):
+            yield self._candidate(pair, "row")
+        for block in rows(text, self.names, trailing(text)):
+            yield self._candidate(block, "row")
 
     def _entries(self, text: Text) -> list[Entry]:
         """Numbers with a name; "1." and "2." at the beginnings of lines stand for names if nothing else is there."""
@@ -141,22 +89,18 @@ class Weights(Answer[dict[str, float]]):
                 return f"it gives a weight to “{shorten(label.strip())}”, which is not one of the aspects"
         return ""
 
-    def _rows(self, text: Text) -> list[Candidate[dict[str, float]]]:
-        candidates = []
+    def _pair(self, text: Text) -> Block | None:
+        """`70 % / 30 %` on the last line."""
         line = text.lines[-1] if text.lines else None
         slashed = _PAIR.fullmatch(line.text) if line and len(self.names) == 2 else None
-        if line and slashed:
-            pair = [measure(part, self.words) for part in slashed.groups()]
-            both = tuple(
-                Entry(name, one, line.start, line.end) for name, one in zip(self.names, pair, strict=True) if one
-            )
-            candidates.append(self._candidate(Block(both, FINAL), "row"))
-        for block in rows(text, self.names, trailing(text)):
-            candidates.append(self._candidate(block, "row"))
-        return candidates
+        if line is None or slashed is None:
+            return None
+        numbers = [measure(part, self.words) for part in slashed.groups()]
+        named = zip(self.names, numbers, strict=True)
+        return Block(tuple(Entry(name, one, line.start, line.end) for name, one in named if one), FINAL)
 
-    def _checked(self, measures: Mapping[str, Measure]) -> tuple[dict[str, float] | None, str]:
-        """The weights in percent, brought to 100 if rounding left less or more."""
+    def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
+        """The weights in percent, brought to 100 where rounding left less or more."""
         for name in self.names:
             if measures[name].problem:
                 return None, f"{name}: {measures[name].problem}"

@@ -18,6 +18,7 @@ from core.answers import (
     Claims,
     Number,
     Option,
+    Passage,
     Rating,
     Reading,
     Scores,
@@ -27,11 +28,13 @@ from core.answers import (
 )
 
 CORPUS = Path(__file__).with_name("corpus")
-SETS = ("first", "second", "third", "fourth")
+SETS = ("first", "second", "third", "fourth", "fifth", "sixth")
 MEASURED = {
     "second": {"replies": 558, "right": 508, "wrong": 6, "invented": 7, "lost": 37},
     "third": {"replies": 511, "right": 462, "wrong": 7, "invented": 14, "lost": 28},
     "fourth": {"replies": 325, "right": 298, "wrong": 3, "invented": 12, "lost": 12},
+    "fifth": {"replies": 519, "right": 502, "wrong": 2, "invented": 1, "lost": 14},
+    "sixth": {"replies": 209, "right": 183, "wrong": 3, "invented": 0, "lost": 23},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 
@@ -71,6 +74,7 @@ ANSWERS: dict[str, dict[str, Answer[Any]]] = {
         "chinese": Weights(names=("准确性", "有用性", "相关性")),
         "german": Weights(names=("Genauigkeit", "Klarheit", "Tiefe")),
     },
+    "passage": {"default": Passage()},
 }
 
 

@@ -14,7 +14,7 @@ ALL = [case for name in SETS for case in cases(name)]
 def test_no_value_is_wrong_and_few_are_lost(kind: str) -> None:
     replies = [case for case in ALL if case.kind == kind]
     outcomes = Counter(case.outcome() for case in replies)
-    assert len(replies) >= 80
+    assert len(replies) >= (10 if kind == "passage" else 80)
     assert [case for case in replies if case.outcome() in ("wrong", "invented")] == []
     assert outcomes["lost"] <= 0.02 * len(replies)
 
@@ -36,13 +36,13 @@ SWAPPED = {
     "Response One": "Response Two",
     "première": "deuxième",
 }
-SWAPPED["Assistant B"] = "Assistant A"
+SWAPPED |= {"Assistant B": "Assistant A", "[[B]]": "[[A]]"}
 SWAPPED |= {there: here for here, there in SWAPPED.items()}
 
 
 def swapped(case: Case) -> Case:
     """The same reply with the responses the other way round."""
-    forms = "|".join(rf"\b{form}\b" if form.isalpha() and form.isascii() else form for form in SWAPPED)
+    forms = "|".join(rf"\b{form}\b" if form.isalpha() and form.isascii() else re.escape(form) for form in SWAPPED)
     reply = re.sub(rf"(?:{forms})(?! glance)", lambda found: SWAPPED[found[0]], case.reply)
     return Case(case.kind, case.declaration, case.group, reply, {1: 2, 2: 1}.get(case.expected, case.expected))
 
