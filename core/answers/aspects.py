@@ -18,6 +18,7 @@ Named = tuple[str, str]
 _BOLD = re.compile(r"^\s*(\*\*|__|\*|`)(?P<name>[^*`\n]{1,200}?)\s*[:：]?\s*\1\s*[:：–—-]?\s*(?P<definition>.*)$", re.S)
 _SPLIT = re.compile(r"^(?P<name>[^?？:：]{1,80}?)\s*(?:[:：]|\s[-–—]\s|\s=\s)\s*(?P<definition>\S.*)$", re.S)
 _ASIDE = re.compile(r"^(?P<name>[^()?？]{2,60}?)\s*\((?P<definition>[^()]*[?？])\)\W*$")
+_NAMES = ("name", "aspect", "title", "criterion", "label", "dimension")
 _FIELD = re.compile(
     r"(?:(?P<name>name|aspect|criterion)|definition|description|explanation)\s*:\s*(?P<text>\S.*)", re.I
 )
@@ -245,7 +246,9 @@ def _one(value: Any) -> Named | None:
     if not isinstance(value, Mapping):
         return None
     texts = [inner for inner in value.values() if isinstance(inner, str)]
-    name = next((value[key] for key in value if squash(str(key)) in ("name", "aspect", "title", "criterion")), None)
+    if len(value) == 1 and texts and squash(str(next(iter(value)))) not in _NAMES:
+        return _name(str(next(iter(value)))), _definition(texts[0])
+    name = next((value[key] for key in value if squash(str(key)) in _NAMES), None)
     if not isinstance(name, str):
         name = texts[0] if texts else None
     rest = [text for text in texts if text != name]

@@ -21,6 +21,8 @@ _ORDINALS = (
     r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
     r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
 )
+_BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
+"""Ordinals that stand behind the noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=[^\W\d]))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
@@ -40,6 +42,8 @@ _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
+_TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
+_MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` keeps an earlier choice in a discussion; it is no tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
@@ -220,10 +224,19 @@ class Choice(Single[int]):
         return Parsed(None, end, "it calls a tie, which is not one of the answers")
 
     def _stated(self, sentence: str) -> int | None:
+        if self._about_a_part(sentence):
+            return None
         if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
             return compared
         values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
         return values.pop() if len(values) == 1 else None
+
+    def _about_a_part(self, sentence: str) -> bool:
+        """`Style: Response 1 is better.`"""
+        topic = _TOPIC.match(sentence)
+        if topic is None or _pattern(self.words, self.noun).search(topic[1]):
+            return False
+        return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
 
     def _concluded(self, clause: str) -> int | None:
         if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
@@ -252,7 +265,7 @@ class Choice(Single[int]):
 
     def _preferred(self, clause: str) -> bool:
         """Whether a word such as "better" stands there on its own: "better written" says less."""
-        better = self.words.find("better", clause)
+        better = self.words.find("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause))
         if better is None:
             return bool(self.words.starts("therefore", clause) and _MORE.search(clause))
         after = re.match(r"[\s\"']*([^\W\d_]+)?", clause[better.end() :])
@@ -280,7 +293,7 @@ def _number(match: re.Match[str]) -> int:
         if len(number) == 1 and "a" <= number <= "h":
             return ord(number) - 96
         return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
-    return next(n for n, words in enumerate(_ORDINALS, 1) if match[f"ordinal{n}"])
+    return next(n for n, _ in enumerate(_ORDINALS, 1) if match[f"ordinal{n}"] or match[f"behind{n}"])
 
 
 @lru_cache(maxsize=64)
@@ -290,7 +303,8 @@ def _pattern(words: Words, noun: str) -> re.Pattern[str]:
     marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
     numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"
     placed = "|".join(
-        rf"(?P<ordinal{n}>(?<!\w)(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
+        rf"(?P<ordinal{n}>(?:(?<!\w)|(?=[\u3040-\u9fff]))(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
         for n, ordinals in enumerate(_ORDINALS, 1)
     )
-    return re.compile(rf"(?:{numbered}|{placed})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")
+    behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
+    return re.compile(rf"(?:{numbered}|{placed}|{behind})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")

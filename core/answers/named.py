@@ -15,6 +15,9 @@ from core.answers.words import Words
 
 MARKS = 30
 """Names in a line that are looked at; a line with more is no list of scores."""
+SECTION_LINES = 120
+"""Lines with headings that are looked at, from the end."""
+_HEADING = " .:*#()|-–—=>"
 LINES = 40
 """Lines with a name that are looked at, from the end."""
 
@@ -61,7 +64,7 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
-    for line in reversed(_with_headings(text, pattern)):
+    for line in reversed(text.lines):
         marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
         if not 0 < len(marks) <= MARKS:
             continue
@@ -72,20 +75,28 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
         looked_at += 1
         if looked_at == LINES:
             break
-    return collected
+    return collected or list(_sections(text, names))
 
 
-def _with_headings(text: Text, pattern: re.Pattern[str]) -> list[Unit]:
-    """The lines; a name alone on a line and "Score: 4" on the next one are a single line."""
-    merged: list[Unit] = []
-    for line in text.lines:
-        above = merged[-1] if merged else None
-        heading = above and pattern.fullmatch(above.text.lower().strip(" .):*-0123456789(")) and "\n" not in above.text
-        if above and heading and text.words.starts("rating", line.text) and line.start - above.end < 80:
-            merged[-1] = Unit(text.spoken[above.start : line.end], above.start)
-        else:
-            merged.append(line)
-    return merged
+def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
+    """A heading with a name alone, and the first "Score: 4" below it."""
+    pattern, place = mentions(text.words, names), None
+    for line in text.lines[-SECTION_LINES:]:
+        heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
+        if heading:
+            place = int((heading.lastgroup or "n0")[1:])
+        elif pattern.search(line.text.lower()):
+            place = None
+        label = text.words.starts("rating", line.text) or text.words.starts("weight", line.text)
+        amount = measure(line.text[label.end() :].lstrip(" :=-–"), text.words) if label and place is not None else None
+        if (
+            label
+            and amount
+            and place is not None
+            and _AFTER.match(line.text[label.end() :].lstrip(" :=-–")[amount.end :])
+        ):
+            yield Entry(names[place], amount, line.start, line.end)
+            place = None
 
 
 def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
@@ -159,11 +170,16 @@ def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
         piece = line.text[match.end() : limit]
         join = _joined(piece, text.words)
         amount = measure(piece[join:], text.words) if join is not None else None
-        if join is None or amount is None or not _AFTER.match(line.text[match.end() + join + amount.end :]):
+        if join is None or amount is None or not _ends_there(line.text[match.end() + join + amount.end :], amount):
             continue
         yield Entry(
             names[int(group[1:])], amount, line.start + match.start(), line.start + match.end() + join + amount.end
         )
+
+
+def _ends_there(after: str, amount: Measure) -> bool:
+    """Whether a number is a value and not the beginning of something else: `2 errors`, `80% of users`."""
+    return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
 
 
 def _joined(piece: str, words: Words) -> int | None:

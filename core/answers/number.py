@@ -38,6 +38,7 @@ _HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tant
 _COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
 """Words that say what is counted: "who take neither class"."""
 _NOT = re.compile(r",\s+(?:and\s+)?not\s+\d.*$", re.I | re.S)
+_EQUATION = re.compile(r"(?:\d[a-z](?![a-z])|(?<![a-z])[a-z]\s*[+*/^-]|[+*/-]\s*[a-z](?![a-z]))[^=]*=", re.I)
 _BOLD = re.compile(r"\*\*[^*\d\n]{0,12}\d[^*\n]{0,30}\*\*|__[^_\d\n]{0,12}\d[^_\n]{0,30}__")
 _MINUS = re.compile(r"(?:\b(?:minus|negative|moins|menos|meno|минус)\s+|负|マイナス)$", re.I)
 _UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|oder|ou|o)\b[^\d]{0,12}\d", re.I)
@@ -93,7 +94,13 @@ class Number(Single[float]):
         if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
             return None
         listed = re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line)
-        if len(line) > 60 or listed or _HENCE.search(line) or len(re.findall(r"[^\W\d]{2,}", line)) > 1:
+        if (
+            len(line) > 60
+            or listed
+            or _EQUATION.search(line)
+            or _HENCE.search(line)
+            or len(re.findall(r"[^\W\d]{2,}", line)) > 1
+        ):
             return None
         return (
             self._parse_rest(line)

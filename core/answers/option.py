@@ -24,14 +24,14 @@ _AFTER = re.compile(
     r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
 _CORRECT = re.compile(
-    r"(?:^\W*|[,:;]\s*|\b(?i:that|so|hence|thus|therefore|and|think|believe|say|option|answer|choice|letter)\s+)"
+    rf"(?:^\W*(?i:{_NOUN})|[,:;]\s*|\b(?i:that|so|hence|thus|therefore|and|think|believe|say|option|answer|choice|letter)\s+)"
     r"[(\"']*(?P<letter>[A-Z])[)\"']*\s+(?:is|ist|est|es|é|è)\s+(?:the\s+|clearly\s+|therefore\s+|thus\s+|die\s+|la\s+)*"
     r"(?:correct|right|best|answer|richtig|korrekt|correcte?|bonne|correcta|correto|correta|corretta)(?!\w)"
 )
 _MARKED = re.compile(r"[\"'(]*(?P<letter>[A-Z])[\"')]*\s*[:–-]\s*(?:correct|right|true|yes|richtig|korrekt)\W*$", re.I)
 _REJECTED = re.compile(r"[).:]\s+(?:in|not\b|un|wrong|false|no\b|falsch|nicht\b)", re.I)
 _CHOSEN = re.compile(
-    r"(?:\b(?:choose|pick|select|I say|I'd say|go with|going with|settle on|opt for|leaves|"
+    r"(?:\b(?:choose|pick|select|I say|I'd say|go with|going with|settle on|opt for|leaves|left with|leaves us with|"
     r"wähle|choisis|elijo|escolho|scelgo)\b|选择?|выбираю)\s*"
     rf"(?:the\s+)?(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])(?!\w)"
 )
@@ -152,6 +152,8 @@ class Option(Single[str]):
         if in_doubt(clause, self.words):
             return set()
         letters = {match["letter"] for pattern in (_CORRECT, _CHOSEN, _ONLY) for match in pattern.finditer(clause)}
+        if match := _PLAINLY.fullmatch(clause.strip()):
+            letters.add(match["letter"])
         therefore = self.words.starts("therefore", clause)
         if therefore and (match := _SO.match(clause[therefore.end() :])):
             letters.add(match["letter"])

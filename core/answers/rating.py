@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.finals import Candidate
+from core.answers.finals import SENTENCE, Candidate
 from core.answers.numbers import Measure, measure, whole
 from core.answers.sentences import clauses, in_doubt
 from core.answers.signs import readable, squash
 from core.answers.single import Parsed, Single
-from core.answers.text import Text, shorten
+from core.answers.text import Text, Unit, shorten
 from core.answers.words import Words
 
 Level = float | str
@@ -176,6 +176,12 @@ class Rating(Single[Level]):
             found = [one for one in found if not _CRITERION.match(text.spoken[one.start : one.end])]
         yield from found
 
+    def _last(self, unit: Unit) -> Candidate[Level] | None:
+        """`Bad sources, no structure: poor.`"""
+        if self._worded() and ":" in unit.text and (named := self._named(unit.text.rsplit(":", 1)[1], alone=True)):
+            return Candidate(named.value, "sentence", unit.start, unit.end, SENTENCE)
+        return super()._last(unit)
+
     def _stated(self, sentence: str) -> Level | None:
         values = {value for clause in clauses(sentence, self.words) for value in self._given(clause)}
         return values.pop() if len(values) == 1 else None
@@ -206,7 +212,9 @@ class Rating(Single[Level]):
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")
 _SCALE = re.compile(r"\b(?:on|auf|sur|en|in|na)\b[^\d.;]{1,25}\d+\s*(?:to|-|–|bis|à|a)\s*\d+", re.I)
 _CALLS = re.compile(r"\b(?:call|rate|judge|consider|deem|find|grade|is)\b")
-_DIGITS = re.compile(r"(?<![A-Za-z0-9_.,/-])\d")
+_DIGITS = re.compile(
+    r"(?<![A-Za-z0-9_.,/-])\d|\b(?:one|two|three|four|five|six|seven|eight|nine)(?=\s+out\s+of\b)", re.I
+)
 
 
 @lru_cache(maxsize=16)

@@ -89,4 +89,6 @@ def _boundary(words: Words) -> re.Pattern[str]:
 @lru_cache(maxsize=16)
 def _reasons(words: Words) -> re.Pattern[str]:
     reason, concession = words.any("reason"), words.any("concession")
-    return re.compile(rf"[,\s]*{reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")
+    return re.compile(
+        rf"[,\s]*(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)"
+    )

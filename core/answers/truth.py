@@ -51,6 +51,9 @@ _DENIED = re.compile(
 _AFFIRMED = re.compile(
     r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:proved|proven)\b|\b(?:claim|statement)\s+(?:therefore\s+|thus\s+)?(?:holds|follows)\b"
 )
+_CONSIDERED = re.compile(
+    r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
+)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 
@@ -192,6 +195,7 @@ class Truth(Single[bool]):
 
     def _concluded(self, clause: str) -> bool | None:
         """The last predicate of a clause about the claim."""
+        clause = _CONSIDERED.sub(" is ", clause)
         low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", self._without_claimed(clause.lower())))
         subject = self.words.find("claim", low)
         concluding = self.words.starts("therefore", low)

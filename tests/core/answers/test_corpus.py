@@ -35,6 +35,10 @@ SWAPPED = {
     "First": "Second",
     "Response One": "Response Two",
     "première": "deuxième",
+    "primera": "segunda",
+    "первый": "второй",
+    "الأول": "الثاني",
+    "第一": "第二",
 }
 SWAPPED |= {"Assistant B": "Assistant A", "[[B]]": "[[A]]"}
 SWAPPED |= {there: here for here, there in SWAPPED.items()}
