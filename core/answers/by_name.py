@@ -84,7 +84,7 @@ class ByName(Answer[Numbers]):
             yield Candidate(value, "marked", tags[0].start(), tags[-1].end(), FINAL, problem)
 
     def _by_key(self, named: Sequence[tuple[str, Any]]) -> dict[str, Measure] | None:
-        """The numbers in fields that hold the names; None where a name is missing."""
+        """The numbers in fields that hold the names; None if a name is missing."""
         measures: dict[str, Measure] = {}
         for key, value in named:
             place = self._place(readable(key).replace("_", " ").lower().strip())

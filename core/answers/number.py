@@ -196,7 +196,7 @@ class Number(Single[float]):
             yield Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem)
 
     def _predicate(self, sentence: str) -> str:
-        """What `The sum is 5 cents.` says of its subject; "" where the sentence has another number."""
+        """What `The sum is 5 cents.` says of its subject; "" if the sentence has another number."""
         text = _NOT.sub(" ", sentence).rstrip(" .")
         if re.search(r"\bthere (?:is|are|was|were)\b", text, re.I):
             return ""

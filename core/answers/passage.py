@@ -39,7 +39,7 @@ class Passage(Answer[str]):
         return ("It says what there is to say. " * 12).strip()
 
     def parse(self, reply: str) -> Reading[str]:
-        Text(reply, self.words)  # raises Unreadable where nothing but reasoning is there
+        Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
         value = _unwrapped(without_reasoning(reply).strip(), self.key)
         if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
             raise UnreadableReply("it declines to answer")

@@ -23,7 +23,7 @@ _GIVEN = re.compile(
 
 @dataclass(frozen=True)
 class Scores(ByName):
-    """A number from `low` to `high` for each of `names`, in steps of `step` (any number where it is None)."""
+    """A number from `low` to `high` for each of `names`, in steps of `step` (any number if it is None)."""
 
     names: tuple[str, ...] = ("Response 1", "Response 2")
     low: float = 1

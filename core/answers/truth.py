@@ -183,7 +183,7 @@ class Truth(Single[bool]):
         return values.pop() if len(values) == 1 else None
 
     def _replied(self, sentence: str) -> bool | None:
-        """`Yes, the claim follows from the text.`; None where the rest says another thing."""
+        """`Yes, the claim follows from the text.`; None if the rest says another thing."""
         word = _REPLY.match(sentence)
         value = _YES.get(word["word"].lower()) if word else None
         if word is None or value is None or self.words.find("claim", sentence) is None:

@@ -100,7 +100,7 @@ class Weights(ByName):
         return Block(tuple(Entry(name, one, line.start, line.end) for name, one in named if one), FINAL)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
-        """The weights in percent, brought to 100 where rounding left less or more."""
+        """The weights in percent, brought to 100 if rounding left less or more."""
         for name in self.names:
             if measures[name].problem:
                 return None, f"{name}: {measures[name].problem}"
