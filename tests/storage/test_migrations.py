@@ -13,7 +13,7 @@ from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
 from storage import aius, labels, runs, studies
-from storage.database import alembic_config, connect, reading, upgrade, writing
+from storage.database import alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
 from storage.transfer import import_records
@@ -34,6 +34,11 @@ def test_the_migrations_create_the_tables_of_the_models(fresh):
     with fresh.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Table.metadata) == []
+
+
+def test_the_newest_revision_is_the_last_one_of_alembic(fresh):
+    with fresh.connect() as connection:
+        assert newest_revision() == ScriptDirectory.from_config(alembic_config(connection)).get_current_head()
 
 
 def test_upgrading_again_changes_nothing(fresh):
