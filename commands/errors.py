@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from core.errors import TiebreakError
 
 INTERRUPTED = 130
-"""The exit code by which Typer reports Ctrl+C."""
+"""The exit code for Ctrl+C in Typer."""
 
 
 class ErrorFormattingGroup(TyperGroup):

@@ -23,7 +23,7 @@ def export(
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
     judges: Annotated[
         list[str] | None,
-        typer.Option(help="A run whose agreed verdicts are gold if nobody labelled; repeat it for several runs."),
+        typer.Option(help="A run whose agreed verdicts are gold for unlabelled targets; repeat it for several runs."),
     ] = None,
     judge_columns: Annotated[
         bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
@@ -118,7 +118,7 @@ def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sa
 
 
 def write_turns(engine: "Engine", study: "Study", path: Path) -> None:
-    """Write every turn of a study, as JSON lines if the name of the file ends in .jsonl or .ndjson, else as CSV."""
+    """Write every turn of a study: JSON lines if the file name ends in .jsonl or .ndjson, otherwise CSV."""
     from core.formats import turns as turn_file
     from core.formats.output import open_output
     from storage.transfer import turn_rows

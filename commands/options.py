@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 DatabaseUrl = Annotated[
-    str | None, typer.Option("--database", help="Database URL; else TIEBREAK_DATABASE_URL, else sqlite:///tiebreak.db.")
+    str | None,
+    typer.Option("--database", help="Database URL. Default: TIEBREAK_DATABASE_URL, or sqlite:///tiebreak.db."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
 StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
@@ -24,9 +25,9 @@ Reference = Annotated[
     ),
 ]
 Kind = Annotated[
-    str | None, typer.Option(help="A kind of judgement, such as preference; else the one with most targets.")
+    str | None, typer.Option(help="A kind of judgement, such as preference. Default: the kind with most targets.")
 ]
-CriterionName = Annotated[str | None, typer.Option("--criterion", help="Else the one with most targets, or all.")]
+CriterionName = Annotated[str | None, typer.Option("--criterion", help="Default: the one with most targets, or all.")]
 ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this scenario.")]
 
 

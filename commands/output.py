@@ -18,7 +18,7 @@ LINE_SECONDS = 5.0
 
 @contextmanager
 def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress]:
-    """Yield a function that shows progress on standard error: a bar on a terminal, else periodic lines."""
+    """Yield a function that shows progress on standard error: a bar on a terminal, otherwise periodic lines."""
     if quiet:
         yield lambda done, total: None
     elif not sys.stderr.isatty():

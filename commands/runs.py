@@ -23,7 +23,7 @@ def run(
     settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run over the first items only, this many.")] = None,
     resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
-    name: Annotated[str | None, typer.Option(help="The run's name; else that of the settings file.")] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name. Default: that of the settings file.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = 8,
     ceiling: Annotated[float | None, typer.Option(min=0, help="Dollars at which the run stops.")] = None,
@@ -61,7 +61,7 @@ def run(
 
 
 def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":
-    """Execute a run until it ends, with a progress bar on a terminal, else with a line for each change."""
+    """Execute a run until it ends, with a progress bar on a terminal, otherwise with a line for each change."""
     import asyncio
 
     from storage.worker import execute_here

@@ -16,7 +16,7 @@ def import_file(
     path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
     study: StudyName,
     format: Annotated[
-        str | None, typer.Option(help=f"The format; else it is detected. One of {FORMAT_NAMES}: see docs/formats.md.")
+        str | None, typer.Option(help=f"One of {FORMAT_NAMES}; see docs/formats.md. Default: detected.")
     ] = None,
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
     database: DatabaseUrl = None,

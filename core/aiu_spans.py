@@ -97,7 +97,7 @@ def _most_similar_span(aiu: str, sentences: Sequence[Sequence[_Word]], previous_
 def _compare_windows(content: Sequence[str], sentence: Sequence[_Word]) -> Iterator[tuple[int, int, float]]:
     """Yield (first word, last word, similarity in percent) of the windows that begin and end with a word of `content`.
 
-    Words are sorted before they are compared, so that their order does not matter. Only words related to the AIU can
+    Words are sorted before they are compared, so their order does not matter. Only words related to the AIU can
     be edges and a window has at most twice its words, which keeps a long sentence without punctuation affordable.
     """
     candidates = [n for n, word in enumerate(sentence) if word.text in content or word.text not in _STOP_WORDS]

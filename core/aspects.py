@@ -141,8 +141,8 @@ def _crossing(at_zero: Weights, at_total: Weights, best: Scores, other: Scores) 
 def truncate_rankings(first: Weights, second: Weights, k: int) -> tuple[list[float], list[float]]:
     """Return two weightings restricted to their k heaviest aspects, over the aspects that either list contains.
 
-    An aspect missing from one list gets the weight -1 there, so that all of those are tied at the bottom. Without
-    ties the lists are Fagin's top-k lists; an aspect as heavy as the k-th is included, so that ties are never broken.
+    An aspect missing from one list gets the weight -1 there, so all of those are tied at the bottom. Without
+    ties the lists are Fagin's top-k lists; an aspect as heavy as the k-th is included, so ties are never broken.
     """
     top_first, top_second = _heaviest(first, k), _heaviest(second, k)
     aspects = [aspect for aspect in first if aspect in top_first or aspect in top_second]

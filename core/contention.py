@@ -20,7 +20,7 @@ def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, 
     """Return the contention of opinions on one target; None if none can be read.
 
     Scores, which are numbers on a `scale`: their range divided by the length of the scale. Everything else: one minus
-    the share of the most frequent value, divided by its largest possible value 1 - 1/n, so that n different values
+    the share of the most frequent value, divided by its largest possible value 1 - 1/n, so n different values
     give 1.
     `flipped` says that a judge changed its choice with the order of the responses, which gives 1.
     """
@@ -37,7 +37,7 @@ def contention(opinions: Iterable[Value | None], scale: Scale | None = None, *, 
 
 
 def verdict_contention(verdict: Verdict) -> float | None:
-    """Return the contention of a verdict: its own, else the largest of its targets by their last opinions.
+    """Return the contention of a verdict: its own, otherwise the largest of its targets by their last opinions.
 
     Verdicts of earlier versions and imported ones have none of their own. It is computed if a target has two last
     opinions or more that are not numbers on a scale, which is not stored with them; None if there is no such target.

@@ -43,7 +43,7 @@ class Item(Frozen):
     """The document or dialogue the item is part of; items of one group are not statistically independent."""
     image: str | None = Field(default=None, exclude_if=lambda image: image is None)
     """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only if
-    present, so that files and fingerprints of items without images are the same as before the field existed."""
+    present, so files and fingerprints of items without images are the same as before the field existed."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
     """Critiques of the responses, if critiques are evaluated. Serialised only if present, as `image` is."""
 

@@ -79,7 +79,7 @@ class Evidence(Frozen):
 class Label(Frozen):
     """An annotator's value for a target. Labels are append-only; the newest counts.
 
-    Fields that were added later are serialised only if present, so that older files are exported unchanged.
+    Fields that were added later are serialised only if present, so older files are exported unchanged.
     """
 
     target: Target
@@ -124,7 +124,7 @@ class Opinion(Frozen):
     problem: str = ""
     reason: str = Field(default="", exclude_if=lambda reason: not reason)
     """The judge's explanation of `value`, if the protocol separates it from the reply. Serialised only if
-    present, so that traces recorded before the field existed are exported unchanged."""
+    present, so traces recorded before the field existed are exported unchanged."""
 
 
 class Gold(Frozen):
@@ -146,7 +146,7 @@ def resolve_gold(
     adjudication: Adjudication | None = None,
     scale: Scale | None = None,
 ) -> Gold:
-    """Return the gold value: adjudicated; a single label; the mean of scores or weights; else unanimous or majority.
+    """Return the gold value: adjudicated, a single label, the mean of scores or weights, unanimous, or majority.
 
     `labels` holds each annotator's newest value. `scale` is the declared scale of the target. A tie is never broken: it
     is unresolved until an adjudicator decides. Judges have no part in it: see `judges_gold`.
@@ -214,7 +214,7 @@ def _mean(values: Sequence[Value]) -> Value | None:
 
 def _count_values(labels: Mapping[str, Value]) -> tuple[tuple[Value, int], ...]:
     counts = Counter(_hashable(value) for value in labels.values())
-    # The representation breaks ties of frequency, so that exports do not depend on the order of the labels.
+    # The representation breaks ties of frequency, so exports do not depend on the order of the labels.
     most_frequent_first = sorted(counts.items(), key=lambda pair: (-pair[1], repr(pair[0])))
     return tuple((_from_hashable(value), count) for value, count in most_frequent_first)
 

@@ -2,7 +2,7 @@
 
 A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and not
 parsed again, so a "$" in a response stays a dollar sign. A blank may be left out, unless its value is what is judged.
-The blank `$answer` is available in every template and stands for the instruction that says how to answer. A paragraph
+The blank `$answer` is available in every template and is replaced by the instruction for the answer. A paragraph
 that consists of one blank is left out if the value is empty.
 
 Text that a prompt is about (`Material`) is fenced by tags that it does not contain:
@@ -72,7 +72,7 @@ def render(templates: Templates, name: str, **values: object) -> str:
     """Fill the template `name`; raises TiebreakError for a blank without a value or missing required material.
 
     A value is text, a Material, or a sequence of Materials, which are separated by blank lines. All tags of a prompt
-    have the same suffix if a Material contains one of them, so that no text can end its own fence or open another.
+    have the same suffix if a Material contains one of them, so no text can end its own fence or open another.
     """
     if name not in templates:
         raise TiebreakError(
@@ -109,7 +109,7 @@ def check_template(name: str, text: str, allowed: Collection[str]) -> None:
 
 
 def fence(material: Material, suffix: str = "") -> str:
-    """Return the text between its tags, each on a line of its own."""
+    """Return the text between its tags, each on its own line."""
     return f"<{material.tag}{suffix}>\n{material.text}\n</{material.tag}{suffix}>"
 
 

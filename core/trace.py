@@ -144,7 +144,7 @@ class Turn(Frozen):
     """How the request differed from the judge's settings, in a sentence each."""
     prompt: str = ""
     criterion: str = Field(default="", exclude_if=lambda criterion: not criterion)
-    """As in the ask. Serialised only if present, so that older traces are exported unchanged; so are the next."""
+    """As in the ask. Serialised only if present, so older traces are exported unchanged; so are the next."""
     format: Format = Field(default="text", exclude_if=lambda format: format == "text")
     """The format in which the answer was requested."""
     reading_rule: str = Field(default="", exclude_if=lambda rule: not rule)
@@ -184,8 +184,8 @@ class Verdict(Frozen):
 def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return one verdict on several criteria from {criterion name: verdict}.
 
-    The outcome is the one that needs an annotator most: disputed, else no verdict, else agreed. The contention is the
-    largest.
+    The outcome is the one that needs an annotator most: disputed, otherwise no verdict, otherwise agreed. The
+    contention is the largest.
     """
     outcomes = {verdict.outcome for verdict in verdicts.values()}
     return Verdict(

@@ -1,4 +1,4 @@
-"""The uncertainty of judges about a trace, by which traces are ordered for labelling: most uncertain first."""
+"""The uncertainty of judges about a trace, the order of traces for labelling: most uncertain first."""
 
 import math
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ difference between any two entropies of up to five judges."""
 def uncertainty(opinions: Sequence[Opinion]) -> float:
     """Return the entropy of the judges' last opinions in bits, plus up to CHANGE_BONUS for changed opinions.
 
-    An unreadable opinion counts as a value of its own. Opinions 1, 2 and 0 have log2(3) = 1.58 bits, two against one
+    An unreadable opinion counts as a separate value. Opinions 1, 2 and 0 have log2(3) = 1.58 bits, two against one
     0.92, agreement 0. Of several targets the one with the highest entropy counts. Weights are left out: two judges'
     weights are never exactly equal.
     """

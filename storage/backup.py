@@ -19,7 +19,8 @@ from sqlalchemy import URL, Engine
 from core.errors import TiebreakError
 
 FOLDER_VARIABLE = "TIEBREAK_BACKUP_FOLDER"
-"""The folder of the copies before migrations. Without it, SQLite's are beside the database, and PostgreSQL has none."""
+"""The folder of the copies before migrations. Without it, SQLite's are next to the database, and PostgreSQL has
+none."""
 log = logging.getLogger("tiebreak")
 
 
@@ -42,7 +43,7 @@ def back_up(engine: Engine, file: Path) -> None:
 def copy_before_upgrade(engine: Engine, revision: str) -> None:
     """Copy the database before it is migrated to `revision`.
 
-    A SQLite database that cannot be copied is not migrated. For PostgreSQL, whose server has backups of its own, a
+    A SQLite database that cannot be copied is not migrated. For PostgreSQL, whose server has its own backups, a
     sentence in the log says that there is no copy.
     """
     if engine.dialect.name != "postgresql":

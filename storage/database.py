@@ -44,7 +44,7 @@ UPGRADE_LOCK = 8_442_325
 
 
 def database_url(url: str | None = None) -> str:
-    """Return `url`, else the value of TIEBREAK_DATABASE_URL, else the URL of a file in the working directory."""
+    """Return `url`, or the value of TIEBREAK_DATABASE_URL, or the URL of a file in the working directory."""
     return url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
 
@@ -183,7 +183,7 @@ def _dialect(session: Session) -> Any:
 
 
 def clock(session: Session) -> datetime:
-    """Return the database's time, so that the leases of several servers expire by one clock.
+    """Return the database's time, so the leases of several servers expire by one clock.
 
     A SQLite database is on this machine.
     """

@@ -91,7 +91,7 @@ def with_fingerprint(row: Row) -> Row:
 
 
 def file_fingerprinter() -> Callable[[Row], Row]:
-    """Return a `with_fingerprint` for the rows of one file: identical lines are numbered, so that each is stored."""
+    """Return a `with_fingerprint` for the rows of one file: identical lines are numbered, so each is stored."""
     counts: Counter[str] = Counter()
 
     def add_fingerprint(row: Row) -> Row:

@@ -56,7 +56,7 @@ class Change:
     old: Value | None
     new: Value | None
     rule: str
-    """The rule by which it is read now; empty if it is unreadable now."""
+    """The rule that reads it now; empty if it is unreadable now."""
     problem: str
     """Why it is unreadable now; empty if it is readable."""
 
@@ -90,7 +90,7 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
     """Store which value a reply states, as read by a person; figures use it from now on.
 
     `value` is in the reply's own terms, as the answer type of the ask has it. Raises TiebreakError for a value that
-    does not fit, and NeedsCalls if the protocol would have gone on differently.
+    does not fit, and NeedsCalls if the protocol would have continued differently.
     """
     name = annotators.normalize_name(annotator)
     trace = _lock_finished(session, trace_id)

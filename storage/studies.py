@@ -221,7 +221,7 @@ def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
 
 
 def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale | None:
-    """Return the declared scale of a kind and criterion, else the kind's default."""
+    """Return the declared scale of a kind and criterion, otherwise the kind's default."""
     return scales(session, study_id).get((kind, criterion)) or DEFAULT_SCALES.get(kind)
 
 

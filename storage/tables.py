@@ -1,6 +1,6 @@
 """The tables.
 
-They have their own registry, so that a hot reload can import this module twice, and a naming convention, so that
+They have their own registry, so a hot reload can import this module twice, and a naming convention, so
 migrations can name every constraint.
 """
 
@@ -177,7 +177,7 @@ class GuidelinesReadRow(Table, table=True):
 
 
 class ActionRow(Table, table=True):
-    """The result of an action of the workbench, so that a repeated request changes nothing.
+    """The result of an action of the workbench, so a repeated request changes nothing.
 
     `seq` counts the actions of one client, which is an outbox in a browser.
     """
@@ -440,7 +440,7 @@ class UnreadReplyRow(Table, table=True):
     reason: str = Field(sa_column=Column(Text, nullable=False))
     """Why it is unreadable, without what differs from reply to reply: see `storage.unread.reason_without_details`."""
     read_by: str = ""
-    """Empty while it is unreadable; else "parser" (of a later version), "extractor: MODEL" or "person: NAME"."""
+    """Empty while it is unreadable; otherwise "parser" (of a later version), "extractor: MODEL" or "person: NAME"."""
 
 
 class OpinionRow(Table, table=True):

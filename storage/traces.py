@@ -250,7 +250,7 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
     rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
     unread.insert(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
-    for new in sorted(events, key=lambda new: new.trace_id):  # locks are taken in the same order by everybody
+    for new in sorted(events, key=lambda new: new.trace_id):  # all transactions take locks in the same order
         if isinstance(new.event, TraceFailed):
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):

@@ -73,7 +73,7 @@ class UnreadReply:
     """An unreadable reply with its place."""
 
     id: int
-    """The key by which the list is paged."""
+    """The sort key of the paged list."""
     trace_id: int
     ask: int
     run: str
@@ -100,7 +100,7 @@ class UnreadReply:
 
 
 def reason_without_details(problem: str) -> str:
-    """Return a problem with "…" for quoted text and numbers, so that equal causes have equal reasons."""
+    """Return a problem with "…" for quoted text and numbers, so equal causes have equal reasons."""
     return _DETAILS.sub("…", problem)
 
 

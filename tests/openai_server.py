@@ -118,7 +118,7 @@ def example_value(schema: dict[str, Any], choice: int, text: str) -> Any:
 def completion(
     model: str, prompt: str, text: str, finish: str = "stop", refusal: str | None = None, choices: int = 1, n: int = 1
 ) -> dict[str, Any]:
-    """Return a response with `n` replies; several end in their numbers, so that they differ."""
+    """Return a response with `n` replies; several end in their numbers, so they differ."""
     message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
     counts = {"prompt_tokens": len(prompt) // 4, "completion_tokens": n * len(text) // 4}
     messages = [{**message, "content": f"{text} {number}"} for number in range(n)] if n > 1 else [message]

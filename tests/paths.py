@@ -1,4 +1,4 @@
-"""Where the project is, and where the public data sets are when they are beside it."""
+"""Where the project is, and where the public data sets are when they are next to it."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ A parser reads both formats, whatever was asked. It looks, in this order of weig
 around an answer (`\\boxed{2}`, `<answer>2</answer>`, `[[A]]`) and at labels that call it final; at other labels and
 the last line; and at plain sentences at the end or the beginning. Names decide, not positions. Two answers that
 differ are unreadable, unless the later one announces a correction; what is negated, quoted, conditional, hedged or
-somebody else's view is no answer. Nothing is guessed: a wrong value is worse than none.
+the view of another person is no answer. Nothing is guessed: a wrong value is worse than none.
 
 The words that parsers know are in `words.toml`. A study adds its own:
 `Choice(words=WORDS.extended(answer=["erantzuna"]))`.

@@ -141,7 +141,7 @@ def _fields(lines: list[Item]) -> list[Named] | None:
 
 
 def _grouped(lines: list[Item]) -> list[Named]:
-    """The items of the outermost list; what stands below one is its definition."""
+    """The items of the outermost list; the lines below an item are its definition."""
     tops = marked(lines)
     headings = [item for item in lines if item.kind == "heading"]
     if (not tops or tops[0].kind == "bulleted") and len(headings) > 1 and lines[0] is headings[0]:

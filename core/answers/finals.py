@@ -1,4 +1,4 @@
-"""Which of the answers in a reply stands: the last one, unless two finals differ or the reply takes it back."""
+"""Which of the answers in a reply counts: the last one, unless two finals differ or the reply takes it back."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Candidate(Generic[T]):
 
 
 def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
-    """The answer that stands among the candidates; raises UnreadableReply if none does."""
+    """The candidate that counts; raises UnreadableReply if none does."""
     if not candidates:
         refused(text, missing)
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
@@ -76,7 +76,7 @@ def is_confidence(text: Text, line: str) -> bool:
 
 
 def _contradicts(one: Candidate[T], last: Candidate[T], text: Text) -> bool:
-    """A weaker answer counts against the one that stands when it follows it, or comes right before it."""
+    """A weaker answer contradicts the accepted one if it follows it or directly precedes it."""
     if one.start >= last.end:
         return True
     between = [unit for unit in text.units if one.end <= unit.start and unit.end <= last.start]

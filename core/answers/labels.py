@@ -26,7 +26,7 @@ _EDGE = " \t\"'()[]<>|:=.,-–—→"
 
 @dataclass(frozen=True)
 class Labelled:
-    """What stands behind a label, and how much the label says."""
+    """The text after a label, and the label's strength."""
 
     rest: str
     start: int
@@ -38,7 +38,7 @@ class Labelled:
     below: bool
     """The value is expected alone on the next line."""
     joined: bool
-    """A sign, a word or a line break stands between them."""
+    """A sign, a word or a line break separates them."""
 
 
 def labelled(
@@ -72,7 +72,7 @@ def labelled(
 def _behind(
     text: Text, unit: Unit, match: re.Match[str], ranked: tuple[int, int], following: Unit | None
 ) -> Labelled | None:
-    """What stands behind a label: the rest of the sentence, or else the next line."""
+    """The text after a label: the rest of the sentence, otherwise the next line."""
     low = unit.text.lower()
     joined = _join(text.words).match(low, match.end())
     if joined is None:
@@ -91,7 +91,7 @@ def _behind(
 
 
 def _line(text: Text, unit: Unit) -> tuple[str, int]:
-    """The line that a sentence begins, and where it stands."""
+    """The line that a sentence begins, and its position."""
     line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
     return line.text[:REST], line.start
 

@@ -27,7 +27,7 @@ _CELLS = re.compile(r"^\s*\|(.+?)\|?\s*$")
 
 @dataclass(frozen=True)
 class Item:
-    """One line of a list, with its markup, and where it stands in the reply's last part."""
+    """One line of a list, with its markup and its position in the reply's last part."""
 
     text: str
     kind: Kind
@@ -70,7 +70,7 @@ def without_frame(text: Text, lines: list[Item]) -> list[Item]:
 
 
 def marked(lines: list[Item]) -> list[Item]:
-    """The numbered items, or else the bulleted ones, or else the rows of a table; empty if none is marked."""
+    """The numbered items, otherwise the bulleted ones, otherwise the rows of a table; empty if none is marked."""
     for kind in ("numbered", "bulleted", "cell"):
         if any(item.kind == kind for item in lines):
             return [item for item in lines if item.kind == kind]

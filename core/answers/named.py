@@ -32,7 +32,7 @@ _AFTER = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """A number that stands with a name."""
+    """A number with its name."""
 
     name: str
     amount: Measure
@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Block:
-    """Numbers for several names that stand together, at most one for each."""
+    """Adjacent numbers for several names, at most one for each."""
 
     entries: tuple[Entry, ...]
     rank: int
@@ -60,7 +60,7 @@ class Block:
 
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
-    """Every number that stands behind a name, or before it ("70% for accuracy"), outside of doubtful sentences."""
+    """Every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
     pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
@@ -183,7 +183,7 @@ def _ends_there(after: str, amount: Measure) -> bool:
 
 
 def _joined(piece: str, words: Words) -> int | None:
-    """Where the number begins, when nothing but filler stands before it."""
+    """Where the number begins, if only filler words precede it."""
     match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
     return match.end() if match else None
 
@@ -248,7 +248,7 @@ def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
 
 
 def _apart(text: Text, end: int, start: int) -> bool:
-    """Whether a heading or sentences stand between two entries' lines."""
+    """Whether a heading or sentences separate the lines of two entries."""
     between = [line for line in text.lines if line.start >= end and line.end <= start]
     heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
     return heading or any(text.words.starts("correction", line.text) for line in between)

@@ -52,7 +52,7 @@ _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 
 @dataclass(frozen=True)
 class Number(Single[float]):
-    """Any number; units and currencies beside it are left out."""
+    """Any number; units and currencies next to it are left out."""
 
     key = "answer"
 
@@ -109,7 +109,7 @@ class Number(Single[float]):
         )
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
-        """The only number before the reasons; behind the last "=" if one stands there."""
+        """The only number before the reasons; after the last "=", if there is one."""
         clause = self._clause(rest)
         if in_doubt(clause, self.words) and not _ABOUT.match(clause):
             return None
@@ -130,7 +130,7 @@ class Number(Single[float]):
         return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
 
     def _clause(self, rest: str) -> str:
-        """What stands before a bracket, a reason or the next sentence."""
+        """The text before a bracket, a reason or the next sentence."""
         text = re.sub(r"(?<=\d)(?:\s+[^\W\d]{1,20})?\s*\([^()]{0,80}\)", lambda aside: " " * len(aside[0]), rest)
         parts = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text, maxsplit=1)
         clause = parts[0]

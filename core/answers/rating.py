@@ -29,7 +29,7 @@ _ENDS = re.compile(
 class Rating(Single[Level]):
     """A level: one of `levels`, or a number from `low` to `high` in steps of `step` (any number if it is None).
 
-    `names` are other labels that may stand before it: the criterion's name.
+    `names` are other labels that may precede it, such as the criterion's name.
     """
 
     label: str = "Rating"

@@ -10,7 +10,7 @@ from core.answers.sentences import in_doubt
 from core.answers.text import Text, Unit
 
 LAST = 30
-"""Lines that are looked at, from the end, beside the first one."""
+"""Number of lines, from the end, that are searched in addition to the first one."""
 
 
 def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:

@@ -36,7 +36,7 @@ def clauses(sentence: str, words: Words) -> Iterator[str]:
 
 
 def in_doubt(clause: str, words: Words) -> bool:
-    """Whether it is negated, hedged, or somebody else's view."""
+    """Whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
     return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
 
@@ -55,7 +55,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _without_reasons(sentence: str, words: Words) -> str:
-    """Blank asides, and what follows "because" and its like if something stands before it."""
+    """Blank asides, and the text after "because" and similar words unless the sentence begins with them."""
     text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
     text = _without_concession(text, words)
     for match in _reasons(words).finditer(text.lower()):

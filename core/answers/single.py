@@ -32,7 +32,7 @@ _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,20})\}\s*\{([^{}]{1,20})\}")
 
 @dataclass(frozen=True)
 class Parsed(Generic[T]):
-    """A value that a text begins with, and where it ends; or why what stands there is none."""
+    """The value at the beginning of a text, and where it ends; or the reason why there is none."""
 
     value: T | None
     end: int
@@ -64,7 +64,7 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _parse_rest(self, rest: str) -> Parsed[T] | None:
-        """What the text behind a label says; None if no value was meant to stand there."""
+        """The value in the text after a label; None if no value was intended there."""
 
     @abstractmethod
     def _alone(self, line: str) -> Parsed[T] | None:
@@ -80,7 +80,7 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _concepts(self) -> tuple[str, ...]:
-        """The labels that may stand before the value."""
+        """The labels that may precede the value."""
 
     def _names(self) -> tuple[str, ...]:
         """Other labels that may."""

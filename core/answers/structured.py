@@ -22,7 +22,7 @@ _SMART = str.maketrans("“”„‘’", '"""' + "''")
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON object or list, and where it stands."""
+    """A JSON object or list, and its position."""
 
     value: Any
     start: int

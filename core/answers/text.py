@@ -1,4 +1,4 @@
-"""A reply made plain without moving a character, so that a span of the plain text is a span of the reply.
+"""A reply as plain text with every character at its position, so a span of the plain text is a span of the reply.
 
 Each step replaces characters one for one: full-width and native digits, curly quotes and other signs become ASCII;
 reasoning between tags, markup, LaTeX commands and quotations become spaces.
@@ -15,7 +15,7 @@ from core.answers.words import Words
 from core.errors import UnreadableReply
 
 WINDOW = 12_000
-"""Characters that are looked at, from the end: an answer stands there, and replies are untrusted."""
+"""Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted."""
 LONGEST = 800
 """Characters of a sentence that are looked at, from its end."""
 LONGEST_LINE = 2_000
@@ -76,7 +76,7 @@ class Text:
         self.raw = whole[self.offset :]
         """The model's own characters, for texts that are values; reasoning is blank."""
         self.documents = documents(self.raw) or _long_document(whole, self.offset)
-        """The JSON in the reply; what it holds is no prose, so that only `raw` has it."""
+        """The JSON in the reply; its content is not prose, so only `raw` has it."""
         objects = [(max(0, one.start), one.end) for one in self.documents if one.is_object]
         self.clean = readable(_blanked(self.raw, objects))
         """`raw` with plain signs and digits; markup is still there."""
@@ -126,7 +126,7 @@ def shorten(text: str, longest: int = 40) -> str:
 
 
 def without_reasoning(reply: str) -> str:
-    """A reply without what stands between reasoning tags, or before a closing tag without its opening."""
+    """A reply without the text between reasoning tags, or before a closing tag without its opening tag."""
     return _blanked(reply, _reasoning(readable(reply)), blank="")
 
 
@@ -140,7 +140,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _reasoning(text: str) -> list[tuple[int, int]]:
-    """What stands between reasoning tags, before a closing tag without its opening, or after one never closed."""
+    """The text between reasoning tags, before an unopened closing tag, or after an unclosed opening tag."""
     channels = list(_CHANNEL.finditer(text))
     spans = [(0, channels[-1].end())] if channels else []
     opened = None
@@ -168,7 +168,7 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
 
 
 def _without_block_quotes(plain: str, clean: str) -> str:
-    """Lines that begin with ">" are somebody else's words, unless nothing follows them."""
+    """Lines that begin with ">" are another person's words, unless nothing follows them."""
     if ">" not in clean:
         return plain
     own = [match.start() for match in re.finditer(r"^(?! *>)[^\n\w]*\w", clean, re.M)]

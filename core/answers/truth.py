@@ -236,7 +236,7 @@ class Truth(Single[bool]):
 
 
 def _head(text: str) -> str:
-    """What stands before a comma, a bracket, a dash or "because"."""
+    """The text before a comma, a bracket, a dash or "because"."""
     return re.split(
         r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s", text.lstrip(" \"'([:=-–—|"), maxsplit=1
     )[0]

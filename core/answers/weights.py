@@ -64,7 +64,7 @@ class Weights(ByName):
             yield self._candidate(block, "row")
 
     def _entries(self, text: Text) -> list[Entry]:
-        """Numbers with a name; "1." and "2." at the beginnings of lines stand for names if nothing else is there."""
+        """Numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
         collected = [one for one in entries(text, self.names) if not is_confidence(text, _line_of(text, one.start))]
         numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
         if collected or sum(match is not None for match in numbered) != len(self.names):
@@ -75,7 +75,7 @@ class Weights(ByName):
         return collected
 
     def _other(self, text: Text, start: int, end: int) -> str:
-        """Why numbers beside a block speak against it: another aspect has a weight too, or a name has two."""
+        """Why numbers next to a block speak against it: another aspect has a weight too, or a name has two."""
         pattern = mentions(self.words, self.names)
         for line in text.lines:
             if not (start - 400 <= line.start and line.start <= end + 400):

@@ -66,7 +66,7 @@ def alternatives(phrases: tuple[str, ...]) -> str:
 
 
 def _branches(forms: Iterable[str]) -> str:
-    """An expression for any of the forms in which common beginnings stand once: many times faster than a list."""
+    """A regular expression for any of the forms that merges common prefixes: many times faster than a list."""
     tree: dict[str, Any] = {}
     for form in forms:
         branch = tree

@@ -44,7 +44,7 @@ class GoldRow:
     rule: str = ""
     reason: str = ""
     date: datetime | None = None
-    """When it was adjudicated, else when the newest label was given."""
+    """When it was adjudicated, otherwise when the newest label was given."""
     guidelines: tuple[int, ...] = ()
     """The versions that the annotators had."""
     verdicts: Mapping[str, Value | None] = field(default_factory=dict)

@@ -38,9 +38,9 @@ class StudyRules(Frozen):
     )
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
     annotators: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
-    """The annotators who label; empty for everybody."""
+    """The annotators who label; empty for all."""
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
-    """Scenario -> the annotators who label its items; everybody for a scenario that is not listed."""
+    """Scenario -> the annotators who label its items; all annotators for a scenario that is not listed."""
     adjudication_reasons: tuple[str, ...] = Field(
         default=ADJUDICATION_REASONS, exclude_if=lambda reasons: reasons == ADJUDICATION_REASONS
     )

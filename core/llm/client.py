@@ -80,7 +80,7 @@ class ScriptedModel:
         return answer if isinstance(answer, Reply) else Reply(text=answer)
 
     async def answer_format(self, spec: Spec) -> Format:
-        """Return the format of the settings, else the script's."""
+        """Return the format of the settings, otherwise the script's."""
         return self._format if spec.answer_format == "auto" else spec.answer_format
 
     async def close(self) -> None:

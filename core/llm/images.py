@@ -45,7 +45,7 @@ class Image:
 
 
 def media_folder(study: str) -> Path:
-    """Return the folder of a study's images: a subfolder of TIEBREAK_MEDIA, or of "media" beside the app.
+    """Return the folder of a study's images: a subfolder of TIEBREAK_MEDIA, or of "media" next to the app.
 
     Characters with a meaning in paths are written as %XX: `Sample: ReFeR` becomes `Sample%3A ReFeR`.
     """

@@ -1,6 +1,6 @@
 """What a protocol is: a frozen `Protocol` value with everything that varies between methods, and its judges.
 
-Each published method and each baseline has a package of its own here; `core.protocols.registry` lists them.
+Each published method and each baseline has its own package here; `core.protocols.registry` lists them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def check_unique_names(names: Iterable[str], role: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"two {role} are called {name!r}; give each a name of its own")
+            raise ValueError(f"two {role} are called {name!r}; give each a unique name")
         seen.add(name)
 
 

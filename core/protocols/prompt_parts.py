@@ -1,7 +1,7 @@
 """Parts of prompts that protocols share: the question, and the criterion in ScaleEval's six formats.
 
 Section 8 and Table 7 of ScaleEval: one format is plain, five are perturbed, to measure how much a judge relies on the
-criterion. Each format is a function of a text and of a seeded generator, so that a trace can be replayed exactly.
+criterion. Each format is a function of a text and of a seeded generator, so a trace can be replayed exactly.
 """
 
 import re
@@ -65,7 +65,7 @@ def number_images(item: Item, shown: Sequence[int] = ()) -> tuple[Item, tuple[st
 def response_material(item: Item, templates: Templates, name: str) -> dict[str, Material | str]:
     """Return the values of the blanks question, context, reference and response for a task about one response.
 
-    The context is empty if the item has none, so that its paragraph is left out. An item without responses is a
+    The context is empty if the item has none, so its paragraph is left out. An item without responses is a
     problem to solve.
     """
     blanks: dict[str, Material | str] = dict(item_material(item, templates, name))

@@ -1,7 +1,7 @@
 """Settings of a protocol in YAML or JSON: parsed, validated, with one sentence about the first invalid field.
 
 Two short forms are accepted in addition to the complete one. A criterion may be given by its name, alone or in a list,
-if the study has a criterion of that name; and the fields of a judge's `spec` may be given beside its name:
+if the study has a criterion of that name; and the fields of a judge's `spec` may be given next to its name:
 `{name: ann, model: gpt-5.4-mini, temperature: 0.7}`. Which fields hold criteria or judges follows from their types.
 
 Two fields concern the run instead of the protocol: `prompts`, texts that replace templates by name, and `extractor`, a

@@ -161,7 +161,7 @@ def why_undefined(name: str, summary: LabelSummary) -> str:
     if name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION:
         return f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} items labelled by the same two raters"
     if name in CORRELATIONS:
-        return "in every pair of raters one gave all items the same score, so that they cannot be ranked"
+        return "in every pair of raters one gave all items the same score, so they cannot be ranked"
     if name in PAIR_STATISTICS:
         return "the raters of each pair used one and the same category on the items they share"
     return "all labels that can be compared are the same: there is no variation to correct for"
@@ -191,7 +191,7 @@ def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
         # 1 - .05^(1/n) is about 3/n: with more disagreement than this, n unanimous items are rarer than 5 %.
         upper = 100 * min(1.0, 3 / summary.paired_items)
         return (
-            "every item agrees, so that the resamples have no spread; by the rule of three up to "
+            "every item agrees, so the resamples have no spread; by the rule of three up to "
             f"{upper:.1f} % of further items may disagree"
         )
     return result.problem
@@ -238,7 +238,7 @@ def mean_caveats(result: Resampled, items: int) -> list[str]:
 
 def correlation_estimate(result: Resampled, items: int, items_total: int, units: int) -> Estimate:
     """Return the estimate of a judge's correlation with annotators over items, of which `units` were resampled."""
-    notes = [] if result.value is not None else ["all scores of one side are equal, so that they cannot be ranked"]
+    notes = [] if result.value is not None else ["all scores of one side are equal, so they cannot be ranked"]
     if result.problem:
         notes.append(result.problem)
     if units < items and units < FEW_GROUPS:
@@ -272,7 +272,7 @@ def system_estimate(result: Resampled, systems: int, items: int, items_total: in
     if systems < FEW_GROUPS:
         notes.append("few systems: use the interval rather than the value")
     if result.value is None:
-        notes = ["all systems have the same mean on one side, so that they cannot be ranked"]
+        notes = ["all systems have the same mean on one side, so they cannot be ranked"]
     return judge_estimate(result, items, items_total, items, notes)
 
 
@@ -296,7 +296,7 @@ def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, 
     if result.value is None and name.startswith("cohen_kappa"):
         notes.insert(0, "both used one and the same category: there is no variation to correct for")
     elif result.value is None:
-        notes.insert(0, "all scores of one side are equal, so that they cannot be ranked")
+        notes.insert(0, "all scores of one side are equal, so they cannot be ranked")
     elif not has_interval:
         notes.append(result.problem)
     elif items < FEW_ITEMS:

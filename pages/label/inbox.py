@@ -52,7 +52,7 @@ def _row(thread: Thread) -> dict[str, object]:
 
 
 def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> None:
-    """Draw one thread; what another annotator wrote may say how to label, so that the view is recorded."""
+    """Draw one thread; what another annotator wrote may say how to label, so the view is recorded."""
     if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
     if name != thread.annotator:

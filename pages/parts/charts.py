@@ -266,7 +266,7 @@ def _cell_text(row: AgreementRow, previous: AgreementRow | None) -> str:
 
 
 def wrap_label(name: str, count: int) -> str:
-    """Break a rater's name into short lines, so that Plotly does not rotate it; `count` is the number of columns."""
+    """Break a rater's name into short lines, so Plotly does not rotate it; `count` is the number of columns."""
     lines = [""]
     for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", truncate(name, 40)):
         if lines[-1] and len(lines[-1] + word) > (LINE_LENGTH if count < 3 else SHORT_LINE_LENGTH):

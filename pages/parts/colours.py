@@ -1,4 +1,5 @@
-"""Colours, each with one meaning on all pages; they never carry a meaning without a letter or a shape beside them."""
+"""Colours, each with one meaning on all pages; no meaning is conveyed by colour alone: a letter or a shape is next to
+it."""
 
 RESPONSE = {1: "#0072B2", 2: "#E69F00", 0: "#8A8F98"}
 """Response 1, response 2, and neither (a tie)."""

@@ -33,7 +33,7 @@ _BLOCK_START = re.compile(r"[-*+>#|`~$=]|\d{1,9}[.)]\s")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]{}<>&$:~|!])")
 _LINE_START = re.compile(r"^([ \t]*)(?:(\d{1,9})([.)])|([#+=-]))", re.MULTILINE)
 _MARKS = ("\ue000", "\ue001")
-"""Private characters that stand for the ends of a highlighted passage while the text is parsed."""
+"""Private characters that mark the ends of a highlighted passage while the text is parsed."""
 MOST_CHARACTERS = 200_000
 """A longer text is shown without formatting: parsing it would take seconds."""
 

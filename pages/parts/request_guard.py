@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
 """Host names, separated by commas, under which a proxy serves Tiebreak."""
 VISITOR_COOKIE = "tiebreak_visitor"
-"""Names a browser, so that what somebody saw before signing in counts afterwards."""
+"""Identifies a browser, so views before signing in count afterwards."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 POLICY_VIOLATION = 1008
 """The code with which a socket is closed."""

@@ -49,7 +49,7 @@ def fold_long_texts() -> None:
 
 
 def current_annotator() -> str | None:
-    """Return the name of the annotator who is signed in; None for nobody or for a cookie without a valid name."""
+    """Return the name of the annotator who is signed in; None if nobody is, or if the cookie has no valid name."""
     name = st.session_state.get("annotator")
     if name is None:
         name = st.context.cookies.get(COOKIE, "")
@@ -85,7 +85,7 @@ def _sign_out() -> None:
 
 
 def current_visitor() -> str:
-    """Return a token of this browser, else of this session, for what somebody sees before signing in."""
+    """Return a token of this browser, otherwise of this session, for views before signing in."""
     token = st.context.cookies.get(VISITOR_COOKIE)
     if isinstance(token, str) and re.fullmatch(r"[\w-]{16,64}", token):
         return token

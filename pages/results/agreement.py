@@ -242,7 +242,7 @@ def _select_point(axis_kind: str) -> None:
 
 
 def _reset_table() -> None:
-    """Give the table a new key after a click on a chart, so that no row stays selected."""
+    """Give the table a new key after a click on a chart, so no row stays selected."""
     st.session_state["charted"] = st.session_state.get("charted", 0) + 1
 
 

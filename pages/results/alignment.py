@@ -314,7 +314,7 @@ def draw_biases(by_place: Figures) -> None:
 
 
 def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
-    """Draw one bias of each judge; people's own preference for longer responses is drawn beside it."""
+    """Draw one bias of each judge; with people's own preference for longer responses."""
     people = {}
     if name == "longer":
         people = alignment_rows.defined_rows(by_judge, "longer_preferred_people")

@@ -243,7 +243,7 @@ def display_name(row: Row) -> str:
 
 
 def author_id(name: str) -> str:
-    """Return the author or group that a display name stands for."""
+    """Return the author or group of a display name."""
     return next((group for group, group_name in GROUP_NAMES.items() if group_name == name), name)
 
 

@@ -30,7 +30,7 @@ PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
 
 @dataclass(frozen=True)
 class DistanceChoice:
-    """How distances are measured: hashable, so that cached figures are shared between visits."""
+    """How distances are measured: hashable, so cached figures are shared between visits."""
 
     name: str = "kendall"
     k: int = 1

@@ -13,7 +13,7 @@ from storage.reports import annotators, training
 from storage.reports.annotators import AnnotatorSummary, Share
 from storage.reports.training import TrainingResult
 
-NAME_WIDTH = 170  # pixels: a long name is cut, so that a phone shows a figure beside it
+NAME_WIDTH = 170  # pixels: a long name is cut, so a phone shows a figure next to it
 KIND_NAMES = {
     "preference": "preferences",
     "score": "scores",
@@ -75,7 +75,7 @@ def _columns() -> dict[str, ColumnConfig | str | None]:
         "Towards judges": "Changed to a value nearer to the judges' last opinions, of those that were revealed.",
     }
     counts = {
-        "n others": "Targets that somebody else labelled too.",
+        "n others": "Targets that another annotator labelled too.",
         "n gold": "Adjudicated targets.",
         "n training": "Answers in the first attempt.",
         "n checks": "Targets that were adjudicated before the annotator's blind label.",

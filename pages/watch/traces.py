@@ -268,7 +268,7 @@ def judged_kind(trace: Trace) -> Subject:
 
 
 def record_view(trace: Trace) -> None:
-    """Record that the judges' opinions are shown, so that a later label is not blind, and say so."""
+    """Record that the judges' opinions are shown, so a later label is not blind, and say so."""
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
     with database.reading(resources.engine()) as session:

@@ -168,7 +168,7 @@ def draw_reply(reply: UnreadReply) -> None:
 
 
 def draw_control(reply: UnreadReply) -> None:
-    """Draw the control by which a person states the value, or why none can be stated."""
+    """Draw the control for entering the value, or the reason why none can be entered."""
     annotator = shell.current_annotator()
     if annotator is None:
         st.caption("Sign in on a label page to state what this reply says.")

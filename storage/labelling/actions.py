@@ -61,7 +61,7 @@ def _perform_once(engine: Engine, work: Work, client: str, fields: Mapping[str, 
 
 
 def _result(session: Session, work: Work, client: str, fields: Mapping[str, Any]) -> Json:
-    """Carry out an action; a refused one changes nothing, and its result says what stands."""
+    """Carry out an action; a refused one changes nothing, and its result has the current label."""
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
     except ValidationError as error:

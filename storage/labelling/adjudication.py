@@ -24,7 +24,7 @@ from storage.studies import Scales, Study
 from storage.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, OpinionRow, TargetRow
 
 UNDECIDED_KINDS = ("aspect_weights",)
-"""Kinds that nobody adjudicates."""
+"""Kinds that are not adjudicated."""
 FLOOR = 0.1
 """Added to both factors of the priority: a target that is contentious on one side only is behind those on both sides,
 and is still ordered."""
@@ -105,7 +105,7 @@ class Case:
         return self.scale is not None and self.scale.level != "nominal"
 
     def _people_value(self) -> Value | None:
-        """Return the annotators' mean on an ordered scale, else the value of more than half of them."""
+        """Return the annotators' mean on an ordered scale, otherwise the value of more than half of them."""
         numbers = [float(v) for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
         if self._is_ordered and numbers:
             return fmean(numbers)

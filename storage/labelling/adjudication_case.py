@@ -125,7 +125,7 @@ def question(target: Target) -> str:
 def choices(
     target: Target, scale: Scale | None, criterion: Criterion | None, labelled: Sequence[Value]
 ) -> tuple[Choice, ...]:
-    """Return the values that can be decided; without categories, none for numbers, else what annotators chose."""
+    """Return the values that can be decided; without categories, none for numbers, otherwise what annotators chose."""
     if target.kind == "preference":
         return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in PREFERENCE_NAMES.items())
     values = list(scale.categories) if scale is not None else []
@@ -143,7 +143,7 @@ def choices(
 
 
 def _keys(values: Sequence[Value]) -> list[str | None]:
-    """Return the value itself if every value is a digit, else its place."""
+    """Return the value itself if every value is a digit, otherwise its place."""
     if len(values) > MOST_KEYS:
         return [None] * len(values)
     digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
@@ -184,7 +184,10 @@ def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
 
 
 def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
-    """Return the current labels under letters. The order of the letters is random for each target: it names nobody."""
+    """Return the current labels under letters.
+
+    The order of the letters is random for each target, so it identifies nobody.
+    """
     ids = OpaqueIds(studies.secret(session, study.id))
     newest: dict[int, LabelRow] = {}
     for row in session.scalars(select(LabelRow).where(col(LabelRow.target_id) == case.id).order_by(col(LabelRow.id))):

@@ -48,7 +48,7 @@ class CritiqueState:
 
 @dataclass(frozen=True)
 class _Question:
-    """A target of the task: an AIU with its critique, or else a rating with its criterion."""
+    """A target of the task: an AIU with its critique, otherwise a rating with its criterion."""
 
     target: Target
     aiu: Aiu | None = None

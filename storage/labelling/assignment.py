@@ -27,14 +27,14 @@ NO_LIMIT = 1 << 30
 def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
     """Return whether an annotator labels the items of a scenario.
 
-    A scenario with a group of its own is labelled by this group, every other one by the study's annotators.
+    A scenario with its own annotators is labelled by them, every other one by the study's annotators.
     """
     group = rules.groups.get(scenario or "") or rules.annotators
     return not group or annotator in group
 
 
 def is_named(rules: StudyRules, name: str) -> bool:
-    """Return whether a study names somebody as one of its annotators."""
+    """Return whether a study names an annotator."""
     return name in rules.annotators or any(name in group for group in rules.groups.values())
 
 

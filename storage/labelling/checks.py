@@ -1,8 +1,8 @@
 """Hidden checks: targets with an adjudicated value, mixed into every annotator's queue.
 
 A check is labelled, revealed and counted as any other target, and its label is a label like any other. It is only
-offered to everybody, whatever the overlap. In a study with checks, targets with an adjudicated value are offered as
-checks only.
+offered to all annotators, whatever the overlap. In a study with checks, targets with an adjudicated value are offered
+as checks only.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def ignores_overlap(session: Session, work: "Work", target_id: int) -> bool:
-    """Return whether a target is a training item, or a check for the annotator, so that the overlap does not matter."""
+    """Return whether a target is a training item, or a check for the annotator, so the overlap does not matter."""
     if work.name not in QUEUES:
         return False
     training = exists().where(col(KnownAnswerRow.target_id) == target_id)

@@ -67,7 +67,7 @@ def is_complete(session: Session, work: Work, task: Task, target_id: int) -> boo
 def claim(session: Session, work: Work, task: Task) -> bool:
     """Lease a task, or extend the lease; return False if it is full. Only the task is locked.
 
-    Expired leases of the task end here: nobody else would remove those of a browser that never came back.
+    Expired leases of the task end here: those of closed browsers are removed nowhere else.
     """
     lock_task(session, task)
     expired = (col(LeaseRow.target_id) == task.id, col(LeaseRow.until) <= clock(session))

@@ -79,7 +79,7 @@ def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: 
 
 
 def is_critique_full(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Target) -> bool:
-    """Return whether others have completed a critique or are at work on it, so that no AIU is left to label."""
+    """Return whether others have completed or are labelling a critique, so no AIU is left to label."""
     everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
     states = critique_states(session, everything, annotator_id, overlap)
     task_id = _ids(session, queue.study_id).tasks.get((task.item, task.part))

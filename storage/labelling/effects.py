@@ -151,7 +151,7 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
 
 
 def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
-    """Add a label, or withdraw the one that stands; return whether it is surplus.
+    """Add a label, or withdraw the current one; return whether it is surplus.
 
     The overlap is checked in the same transaction, with the target locked. A change of a label takes no further place.
     """
@@ -254,7 +254,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
         claim(session, work, place.task)
     standing = _place_of(session, work, task, place.target, row.target_id).standing
     status = {"status": "surplus"} if surplus and not undoing else {}
-    # An AIU that somebody has edited since is not in the task any more; its label is changed all the same.
+    # An AIU that has been edited since is no longer in the task; its label is changed nevertheless.
     changed = {} if place.target in panels.targets_of(session, work, task) else {"changed": True}
     return {**status, **changed, "entry": name, "version": str(standing.version), "standing": standing.json}
 

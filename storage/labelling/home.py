@@ -94,7 +94,7 @@ def _kinds(session: Session, study_id: int) -> set[str]:
 
 
 def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName | None:
-    """Return the queue of the annotator's newest draft, else of the newest label; None without either."""
+    """Return the queue of the annotator's newest draft, otherwise of the newest label; None without either."""
     newest = (
         select(col(TargetRow.kind), col(TargetRow.criterion))
         .join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))

@@ -5,11 +5,11 @@ from core.labels import Scale
 from storage.labelling.work import Json
 
 LONGEST_LABEL = 160
-"""Characters of a rubric line beside its key."""
+"""Characters of a rubric line next to its key."""
 
 
 def level_options(scale: Scale, criterion: Criterion | None) -> list[Json]:
-    """Return one key for each value: the value itself if it is a digit, else its place."""
+    """Return one key for each value: the value itself if it is a digit, otherwise its place."""
     values = scale.categories
     digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
     lines = criterion.rubric if criterion and len(criterion.rubric) == len(values) else ("",) * len(values)

@@ -46,7 +46,7 @@ class Queue:
     scenario: str | None = None
     run_id: int | None = None
     every: bool = False
-    """All targets of the kind in the order of the items; else the disputed ones, highest contention first."""
+    """All targets of the kind in the order of the items; otherwise the disputed ones, highest contention first."""
     compared: bool = False
     """Only targets on which a judge has a value: before that, there are no refined answers to compare."""
 

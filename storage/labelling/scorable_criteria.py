@@ -48,7 +48,7 @@ def _criterion_scale(run: Run) -> dict[ScaleKey, Scale]:
 
 
 def create_targets(session: Session, study_id: int, kind: Kind, criterion: str, scale: Scale) -> None:
-    """Add the targets that are missing, so that every item of the study can be labelled on a criterion."""
+    """Add the targets that are missing, so every item of the study can be labelled on a criterion."""
     if (kind, criterion) not in studies.scales(session, study_id):
         studies.declare_scale(session, study_id, ScaleRecord(kind=kind, criterion=criterion, scale=scale))
     existing = {t.item for _, t in targets.of_study(session, study_id) if (t.kind, t.criterion) == (kind, criterion)}

@@ -60,7 +60,7 @@ def offered(session: Session, work: Work, *, again: bool = True) -> Offered:
 def ordered_states(session: Session, work: Work, *, again: bool = True) -> list[TargetState]:
     """Return the targets that the annotator gets, in the order of the study's rules; see `offered`.
 
-    By default every annotator has another random order, so that two rarely work on the same target.
+    By default each annotator has a different random order, so two rarely work on the same target.
     """
     return _ordered(session, work, offered(session, work, again=again))
 

@@ -71,7 +71,7 @@ def remove(session: Session, study_id: int, target_ids: list[int]) -> None:
 def candidates(session: Session, study_id: int) -> list[tuple[int, Value, str]]:
     """Return (target, value, reason) of the adjudicated targets that are not training items yet.
 
-    In a random order of the study, those that nobody has labelled first.
+    In a random order of the study, unlabelled ones first.
     """
     query = (
         select(AdjudicationRow, TargetRow)

@@ -45,7 +45,7 @@ class LabelEvent:
     at: datetime | None
     kind: str
     cluster: str
-    """The document or dialogue of the item, else the item."""
+    """The document or dialogue of the item, otherwise the item."""
 
 
 @dataclass(frozen=True)
@@ -243,9 +243,9 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
     """Return annotator -> the changes after the reveal.
 
     The last blind label of a target is compared with the current one. It counts as revealed if a view is recorded,
-    whether the label was changed or not. Files have no views, so that imported labels do not count: those that are not
+    whether the label was changed or not. Files have no views, so imported labels do not count: those that are not
     blind alone would all be changes. A change is towards the judges if the new value is nearer to
-    their last opinions than the blind one: for numbers by the distance to their mean, else by the share of judges.
+    their last opinions than the blind one: for numbers by the distance to their mean, otherwise by the share of judges.
     """
     blind: dict[tuple[int, str], Value] = {}
     newest: dict[tuple[int, str], LabelEvent] = {}

@@ -142,7 +142,7 @@ def _score_by_annotators(critiques_by_item: CritiquesByItem, gold: AiuValues) ->
 
 
 def _score_by_judge(critiques_by_item: CritiquesByItem, values: AiuValues) -> Iterator[ScoredCritique]:
-    """Yield the critiques that a judge has judged, with the AIUs of its own run."""
+    """Yield the critiques that a judge has judged, with the AIUs of its run."""
     owners = aiu_owners(critiques_by_item)
     by_critique: dict[tuple[str, str], tuple[list[bool | None], list[bool | None]]] = {}
     for target, value in values.items():

@@ -1,7 +1,7 @@
 """The targets on which a judge and the annotators disagree, and how judges change their opinions during a debate.
 
 The annotators' answer is their strict majority; a tie is "no majority". A judge's missing verdict is "no verdict". Both
-have a row or a column of their own in a table of values, and are never counted as one of the values.
+have a separate row or column in a table of values, and are never counted as one of the values.
 """
 
 from collections import Counter
@@ -94,7 +94,7 @@ class OpinionPair:
     first: Value | None
     last: Value | None
     pair: Pair
-    """The last opinion beside the annotators' labels."""
+    """The last opinion with the annotators' labels."""
 
     @property
     def cell(self) -> Cell:
@@ -155,7 +155,7 @@ def format_value(value: Any, missing: str) -> str:
 
 
 def pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
-    """Return every opinion of the judge beside the labels of its target, which may be none."""
+    """Return every opinion of the judge with the labels of its target, if any."""
     opinions = _select(data.opinions, query)
     return _pair_with_labels(data, query, opinions[opinions["judge"] == query.judge] if len(opinions) else opinions)
 
@@ -201,7 +201,7 @@ def select_pairs(pairs: Sequence[Pair], cell: str | None, *, categorical: bool) 
 
 
 def drill_down(pairs: Sequence[Pair], judge: str, viewer: str | None) -> Drilldown:
-    """Return the targets of pairs with the judge's value beside the labels.
+    """Return the targets of pairs with the judge's value and the labels.
 
     Targets that the viewer, if any, has not labelled are counted and not returned.
     """
@@ -209,7 +209,7 @@ def drill_down(pairs: Sequence[Pair], judge: str, viewer: str | None) -> Drilldo
 
 
 def drill_down_judges(rows: Sequence[tuple[Pair, Mapping[str, Value | None]]], viewer: str | None) -> Drilldown:
-    """Return the targets of pairs with the values of several judges beside the labels; see `drill_down`."""
+    """Return the targets of pairs with the values of several judges and the labels; see `drill_down`."""
     return _drilldown([(pair, {judge: (value,) for judge, value in values.items()}) for pair, values in rows], viewer)
 
 
@@ -241,7 +241,7 @@ def count_changes(pairs: Sequence[OpinionPair]) -> ChangeCounts:
 
 
 def drill_down_changes(pairs: Sequence[OpinionPair], viewer: str | None) -> Drilldown:
-    """Return the targets of opinion pairs with both opinions beside the labels; see `drill_down`."""
+    """Return the targets of opinion pairs with both opinions and the labels; see `drill_down`."""
     return _drilldown([(pair.pair, {pair.judge: (pair.first, pair.last)}) for pair in pairs], viewer)
 
 

@@ -63,7 +63,7 @@ class RaterPanel:
 
 
 def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Scales:
-    """Return the scale of every kind and criterion in the panels: declared, else the default, else that of a score."""
+    """Return the scale of every kind and criterion in the panels: declared, the default, or that of a score."""
     declared = studies.scales(session, study.id)
     scales: dict[tuple[str, str], Scale] = dict(declared)  # type: ignore[arg-type]
     for panel in panels:

@@ -1,4 +1,5 @@
-"""Peer reviews (ReFeR) beside the annotators: errors of peers and chair, labels that may be shown, rated items."""
+"""Peer reviews (ReFeR) compared with the annotators: errors of peers and chair, labels that may be shown, rated
+items."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -50,8 +51,8 @@ def find_runs(session: Session, study_id: int) -> list[Run]:
 def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerErrors:
     """Return the input of `core.statistics.reports.peer_errors`; raises TiebreakError for settings of another protocol.
 
-    The true value of an item is its adjudication, else the annotators' mean score or majority answer, else its
-    reference answer.
+    The true value of an item is its adjudication, otherwise the annotators' mean score or majority answer, otherwise
+    its reference answer.
     """
     try:
         settings = Settings.model_validate(run.settings)

@@ -50,7 +50,7 @@ class Reference:
         """The reference in words."""
         match self.type:
             case "gold":
-                return "adjudicated gold, else people's majority or mean"
+                return "adjudicated gold, otherwise people's majority or mean"
             case "majority":
                 return "the majority of people"
             case "mean":
@@ -86,7 +86,7 @@ def _judging_runs(session: Session, study_id: int) -> int:
 
 
 def resolve(session: Session, study_id: int, text: str | None) -> Reference:
-    """Return the reference that `text` names, else the default: gold, or without people's decisions the newest debate.
+    """Return the reference that `text` names, or the default: gold, or without people's decisions the newest debate.
 
     Raises TiebreakError for a reference that the study does not have.
     """

@@ -35,7 +35,7 @@ class SystemReport:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kind and criterion by which systems can be compared, with the judges of it, the one of most verdicts first."""
+    """A kind and criterion on which systems can be compared, with its judges, the one with most verdicts first."""
 
     kind: str
     criterion: str

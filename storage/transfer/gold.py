@@ -31,7 +31,7 @@ class GoldOptions:
     """What the owner of a study selects for one export of gold."""
 
     judges: tuple[str, ...] = ()
-    """Runs whose agreed verdicts become gold if nobody labelled, with the source "judges"."""
+    """Runs whose agreed verdicts become gold for unlabelled targets, with the source "judges"."""
     judge_columns: bool = False
     """Whether columns with the judges' verdicts and opinions are added."""
     pseudonyms: bool = False

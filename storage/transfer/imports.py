@@ -80,7 +80,7 @@ def import_records(
 ) -> ImportCounts:
     """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 
-    The records are read to their end before the transaction begins, so that others can write while a file is read.
+    The records are read to their end before the transaction begins, so others can write while a file is read.
     """
     with _garbage_collection_off():
         sorted_records = _SortedRecords(records)

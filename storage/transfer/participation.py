@@ -54,7 +54,7 @@ REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionVi
 
 
 def annotator_names(session: Session, study: Study) -> list[str]:
-    """Return the names of everybody who took part in a study or is assigned to it, sorted."""
+    """Return the sorted names of all participants and assigned annotators of a study."""
     ids = [select(col(table.annotator_id)).where(col(table.study_id) == study.id) for table in OF_STUDY]
     ids += [_of_targets(study.id, col(table.annotator_id), table) for table in OF_TARGET]
     ids.append(_of_targets(study.id, col(ReplyRow.author_id), ReplyRow))
@@ -73,13 +73,13 @@ def _of_targets(study_id: int, column: Any, table: Any) -> Select[Any]:
 
 
 def annotator_records(session: Session, study: Study) -> Iterator[AnnotatorRecord]:
-    """Yield everybody who took part in a study or is assigned to it."""
+    """Yield the participants and assigned annotators of a study."""
     for name in annotator_names(session, study):
         yield AnnotatorRecord(name=name)
 
 
 def target_records(session: Session, study_id: int) -> Iterator[TargetRecord]:
-    """Yield the targets with an overlap of their own, and those that no other record refers to."""
+    """Yield the targets with their own overlap, and those that no other record refers to."""
     query = (
         select(*_TARGET, col(TargetRow.overlap))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -180,7 +180,7 @@ class Importer:
         self.target_ids, self.annotator_ids = target_ids, annotator_ids
 
     def set_overlaps(self, records: Sequence[TargetRecord]) -> None:
-        """Set the overlaps of targets that have none of their own."""
+        """Set the overlaps of targets that have none."""
         wanted = [(self.target_ids[one.target], one.overlap) for one in records if one.overlap is not None]
         for target_id, overlap in wanted:
             unset = update(TargetRow).where(col(TargetRow.id) == target_id, col(TargetRow.overlap).is_(None))

@@ -68,7 +68,7 @@ class EventWriter:
             await self._write(batch)
 
     async def _write(self, batch: list[tuple[NewEvent, Waiter]]) -> None:
-        """Store events and tell those who wait; nobody waits for ever, whatever the error is."""
+        """Store events and notify the waiting tasks, also after an error: no task waits forever."""
         try:
             await self._store([event for event, _ in batch])
         except DatabaseUnavailable as error:

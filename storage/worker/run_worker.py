@@ -59,7 +59,7 @@ class RunWorker:
             try:
                 await self._start_requested()
                 self._problem, wait = "", POLL_SECONDS
-            except Exception as error:  # the next attempt may succeed, and nobody else would make it
+            except Exception as error:  # the next attempt may succeed
                 wait = min(2 * wait, MAX_WAIT)
                 self._report(error)
             self._last_query = time.monotonic()

@@ -2,7 +2,7 @@
 
 Every protocol that has a run in a sample study is run over that study's items, repeated, with the settings of the run,
 against a local server in another process that takes 0.2 s a call, with 64 calls in parallel. Replies are read as those
-with which a trace takes the most calls, so that the work is that of real replies. The ideal time is calls x latency /
+with which a trace takes the most calls, so the work is that of real replies. The ideal time is calls x latency /
 64; asks that depend on each other and the end of a short run reduce the efficiency.
 """
 

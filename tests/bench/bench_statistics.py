@@ -4,7 +4,7 @@
     python -m tests.bench.bench_statistics crowd        speed and memory of many annotators, about half a minute
     python -m tests.bench.bench_statistics coverage     coverage of the intervals, about ten minutes
 
-They print tables and are not part of the test run. Times are medians of processor time in one process, so that other
+They print tables and are not part of the test run. Times are medians of processor time in one process, so other
 work on the machine hardly counts. Slow alternatives are timed on a few real resamples and scaled to 1,000, as the table
 states.
 """

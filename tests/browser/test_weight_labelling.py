@@ -25,7 +25,7 @@ ADDRESS = f"aspect_weights?study={STUDY.replace(' ', '+')}&item=three+boxes&on=&
 
 @pytest.fixture
 def store(served):
-    """The server's database, and the sample study in it with a higher overlap, so that targets are free."""
+    """The server's database, and the sample study in it with a higher overlap, so targets are free."""
     engine = database.connect(served.database)
     with database.writing(engine) as session:
         study = studies.get(session, STUDY)
@@ -36,7 +36,7 @@ def store(served):
 
 
 def read_percents(page) -> list[float]:
-    """Return the weights beside the sliders."""
+    """Return the weights next to the sliders."""
     return [float(text.removesuffix(" %")) for text in page.locator(".percent").all_inner_texts()]
 
 

@@ -16,7 +16,7 @@ TIMEOUT = 30.0
 
 
 def binaries() -> Path | None:
-    """Return the folder of initdb and postgres: that of the newest Debian package, else that on the PATH."""
+    """Return the folder of initdb and postgres: that of the newest Debian package, otherwise that on the PATH."""
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
     on_path = shutil.which("postgres")
     for folder in [*packaged, *([Path(on_path).resolve().parent] if on_path else [])]:

@@ -207,7 +207,7 @@ def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monke
 
 def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_engine, monkeypatch, caplog):
     if old_engine.dialect.name != "postgresql":
-        pytest.skip("SQLite's copy is beside the database")
+        pytest.skip("SQLite's copy is next to the database")
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     with caplog.at_level(logging.WARNING):
         upgrade(old_engine)

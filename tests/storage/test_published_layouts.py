@@ -174,7 +174,7 @@ def test_metacritique_scores_are_those_of_the_labels(import_records: Import) -> 
 
 
 def test_dna_weightings_have_distances_between_people_and_from_each_judge(import_records: Import) -> None:
-    """The judge gpt4 gave one question equal weights, so that its distance is undefined there."""
+    """The judge gpt4 gave one question equal weights, so its distance is undefined there."""
     engine, study = import_records(released("dna_eval/weightings/toys"))
     rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
     as_zero = {pair: (row.distance_undefined_as_zero, row.undefined) for pair, row in rows.items()}

@@ -17,7 +17,7 @@ def join_rows(rows: Iterator[tuple[int, Row]], path: Path, join: Join) -> Iterat
     """Yield (line, row) with the second file's row as `joined`; raises FileFormatError if one of them has none."""
     other = path.parent / join.file
     if not other.is_file():
-        raise FileFormatError(f"there is no file {join.file!r} beside {path.name}", field="join.file")
+        raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
     yield from _by_key(rows, other, join) if join.key is not None else _by_number(rows, other)
 
 

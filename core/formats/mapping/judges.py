@@ -116,7 +116,7 @@ class JudgeReader:
 
 
 def convert(value: Value | None, scale: Scale, onto: Scale) -> Value | None:
-    """Return a score on another scale: linearly, so that the lowest score is the lowest and the highest the highest."""
+    """Return a score on another scale: linearly, so the lowest score is the lowest and the highest the highest."""
     length, new_length = scale_length(scale), scale_length(onto)
     if not length or not new_length or isinstance(value, bool) or not isinstance(value, int | float):
         return value
@@ -164,7 +164,7 @@ def _settings(run: RecordedRun) -> dict[str, Any]:
 
 
 def _verdict(run: str, opinions: Sequence[Opinion]) -> Verdict:
-    """Return the verdict of a trace: the one in the file, else what the last opinions agree on."""
+    """Return the verdict of a trace: the one in the file, otherwise what the last opinions agree on."""
     own = [opinion for opinion in opinions if opinion.stage == "verdict"]
     derived = [] if own else list(_derived(run, opinions))
     verdicts = own or derived

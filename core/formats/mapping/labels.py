@@ -26,7 +26,7 @@ class LabelReader:
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
 
-        A criterion named by the mapping is declared with the first row, even an unlabelled one, so that annotators
+        A criterion named by the mapping is declared with the first row, even an unlabelled one, so annotators
         can start to label it.
         """
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:

@@ -23,7 +23,7 @@ FieldPath = str
 Fields = Source | tuple[Source, ...]
 """One field path or constant, or several whose texts are joined with a blank line between them."""
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
-"""Kinds of labels with one value per cell. Weights and AIUs have parts, and readers of their own."""
+"""Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers."""
 
 
 class ResponseFields(Frozen):
@@ -141,7 +141,7 @@ class JudgeBlock(Block):
     """Field -> judge's name; in a list, each field is also the name."""
     criterion_field: FieldPath | None = None
     run: str = ""
-    """The run that the verdicts belong to; else each judge has a run of its own."""
+    """The run that the verdicts belong to. Default: one run per judge."""
     model: Source | None = None
     reason: FieldPath | None = None
     cost: FieldPath | None = None

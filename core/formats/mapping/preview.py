@@ -16,7 +16,7 @@ from core.formats.mapping.scope import iter_scopes
 
 @dataclass(frozen=True)
 class Preview:
-    """The first rows of a table, with nested fields as columns of their own."""
+    """The first rows of a table, with nested fields as separate columns."""
 
     columns: tuple[str, ...]
     """Field paths, as in a mapping."""

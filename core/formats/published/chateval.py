@@ -127,7 +127,7 @@ def _read_comparisons(question_files: Sequence[Path], discussion_files: Sequence
 
 
 def _find_question_files(discussion_files: Sequence[Path]) -> list[Path]:
-    """Return the questions beside the discussions or one folder above: only they have categories."""
+    """Return the questions next to the discussions or one folder above: only they have categories."""
     for folder in (discussion_files[0].parent, discussion_files[0].absolute().parent.parent):
         files = [file for file in sorted(folder.glob("*.json")) if detect_kind(file) == "questions"]
         if files:
@@ -222,7 +222,7 @@ def _run(name: str, settings: Settings) -> RunRecord:
 
 
 def _messages(file: DiscussionFile, discussion: Record) -> Iterator[tuple[str, FinalMessage]]:
-    """Yield (persona, message): the persona by its role if the record has one, else by position."""
+    """Yield (persona, message): the persona by its role if the record has one, otherwise by position."""
     for name, message in zip(file.personas, discussion.messages, strict=False):
         yield (message.role if message.role in file.personas else name), message
 

@@ -43,7 +43,8 @@ MODELS = {
 """The paper's models (Section 4.1) by their names in the files."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _BETWEEN = re.compile(r"[\s,;|/%$\[\]()'\"“”‘’*_`]*")
-"""What may stand between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by mistake."""
+"""Characters allowed between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by
+mistake."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def weighting_files(path: Path) -> list[Path]:
 def parse_columns(names: list[str], stem: str) -> Columns | None:
     """Return the columns by their meaning; None for any other table.
 
-    The model is what all columns of weights have in common, before or after "_w"; else the file's name `stem` has it.
+    The model is what all columns of weights have in common, before or after "_w"; otherwise the file's name `stem` has
+    it.
     """
     aspects = tuple(name for name in names if ASPECT.fullmatch(name))
     matches = {name: match for name in names if (match := WEIGHT.fullmatch(name))}

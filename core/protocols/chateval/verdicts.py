@@ -22,7 +22,7 @@ TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
 
 
 def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
-    """Agreed if there is a value and little contention; disputed if opinions differ; else no verdict.
+    """Agreed if there is a value and little contention; disputed if opinions differ; otherwise no verdict.
 
     A verdict needs a readable reply in each order of the responses, and readable replies of at least two personas if
     there are several: one persona is no consensus.
@@ -138,7 +138,7 @@ def turn_value(turn: Turn) -> Value | None:
 def mean_scores(turns: TurnsByPersona, settings: Settings) -> tuple[float, float] | None:
     """Return each response's mean score: over the readable turns of an order, then over the orders.
 
-    The orders are weighted equally, so that an unreadable reply in one of them does not shift the balance. None if
+    The orders are weighted equally, so an unreadable reply in one of them does not shift the balance. None if
     an order has no readable turn.
     """
     by_order = []

@@ -152,7 +152,7 @@ def critique_pairs(item: Item, settings: PairwiseSettings) -> list[CritiquePair]
 
 
 def pair_name(first: Critique, second: Critique) -> str:
-    """Return a pair as the part of a target: the value 1 stands for the first critique, 2 for the second."""
+    """Return a pair as the part of a target: the value 1 is the first critique, 2 the second."""
     return f"{first.id}{PAIR_SEPARATOR}{second.id}"
 
 

@@ -69,12 +69,12 @@ class Evaluation:
 
     @property
     def answer(self) -> str | None:
-        """The reference answer: the item's own, else the written one."""
+        """The reference answer: the item's own, otherwise the written one."""
         return self.item.reference if self.item.reference is not None else self._written_text("reference_answer")
 
     @property
     def reference(self) -> Critique | None:
-        """The reference critique with its AIUs: the item's own, else the written one."""
+        """The reference critique with its AIUs: the item's own, otherwise the written one."""
         critique, text = reference_critique(self.item.critiques), self._written_text("reference_critique")
         if critique is None and text is not None:
             author = self.settings.writer_of("reference_critique").name

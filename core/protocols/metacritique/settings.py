@@ -47,7 +47,7 @@ class Settings(Frozen):
     """The tasks to run. F1 needs both. Recall says little for creative tasks, in which critiques differ because good
     answers do (Section 8)."""
     answer: Literal["first", "in the same step"] = "first"
-    """How the judge of precision gets the correct answer. "first": the item's reference answer, else one that is
+    """How the judge of precision gets the correct answer. "first": the item's reference answer, otherwise one that is
     written before. "in the same step": it works the answer out while it judges (the paper's "GPT-4 w/o ans", 3 to 6
     points worse)."""
     words: int = Field(default=120, ge=20, le=2000)

@@ -13,7 +13,7 @@ _OUT_OF = re.compile(r"\d\s*(?:/|out\s+of|von|sur|de)\s*\d", re.I)
 
 
 def comment_text(reply: str, answer: Answer[Any]) -> str:
-    """Return the reply without what states the answer, so that nothing in it can be read as one; may be empty.
+    """Return the reply without what states the answer, so nothing in it can be read as one; may be empty.
 
     Of a rating, every sentence that speaks of a rating and has a number is left out too.
     """

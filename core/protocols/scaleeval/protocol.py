@@ -122,7 +122,7 @@ def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: St
 
 
 def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
-    """Agreed if the rule holds; disputed if two readable last opinions differ; else no verdict."""
+    """Agreed if the rule holds; disputed if two readable last opinions differ; otherwise no verdict."""
     last = latest_turns(turns)
     first = latest_turns(list(reversed(turns)))
     counts = _count_choices(last, judges)

@@ -39,7 +39,7 @@ class JudgeOpinions:
     values: Floats
     """(N,): codes of the scale, or numbers if it has no categories; nan for no verdict."""
     sides: Mapping[str, Floats] = field(default_factory=dict)
-    """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), else 0 or nan."""
+    """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), otherwise 0 or nan."""
     origins: frozenset[str] = frozenset()
     """The runs and the raters of the opinions, if known: judges with a common origin are not independent."""
     stage: int = 0
@@ -243,7 +243,7 @@ class TargetAttributes:
         if name not in self.frame.columns:
             return None
         values = self.frame[name].to_numpy(object)
-        # In reverse order, so that the first row of a target is assigned last.
+        # In reverse order, so the first row of a target is assigned last.
         rows = np.flatnonzero(self.frame[name].notna())[::-1]
         if not rows.size:
             return None
@@ -252,7 +252,7 @@ class TargetAttributes:
         return attribute
 
     def groups(self) -> tuple[str, ...] | None:
-        """Return the document or dialogue of each target, else its item; None if targets are independent."""
+        """Return the document or dialogue of each target, otherwise its item; None if targets are independent."""
         item, group = names_or_empty(self.column("item"), self.n_targets), self.column("group")
         if group is not None:
             return tuple(map(str, np.where(group == "", item, group)))

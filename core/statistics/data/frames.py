@@ -66,7 +66,7 @@ def find_pools(frame: pd.DataFrame, scales: Mapping[tuple[str, str], AnyScale]) 
 def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool[AnyScale]]) -> pd.DataFrame:
     """Return the rows of the pools' criteria under the criterion "all".
 
-    The criterion becomes part of the part's name, so that an item remains one target for each criterion. These
+    The criterion becomes part of the part's name, so an item remains one target for each criterion. These
     targets of one item are resampled together, see `resampling_groups`.
     """
     if frame.empty or not pools:
@@ -151,7 +151,7 @@ def target_codes(labels: pd.DataFrame) -> Ints:
 
 
 def resampling_groups(labels: pd.DataFrame, targets: Ints) -> npt.NDArray[np.object_] | None:
-    """Return the group of each row: its document or dialogue, else its item; None if targets are independent.
+    """Return the group of each row: its document or dialogue, otherwise its item; None if targets are independent.
 
     Targets of one item, such as its AIUs or its criteria, are no more independent than those of one document.
     """

@@ -1,6 +1,6 @@
 """Distinct patterns of the annotators' labels, one judge's verdict and the gold label of an item.
 
-Every statistic of a judge with categorical verdicts is a function of these rows, so that a bootstrap over items draws
+Every statistic of a judge with categorical verdicts is a function of these rows, so a bootstrap over items draws
 distinct rows, as in `patterns`.
 """
 

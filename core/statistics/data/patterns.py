@@ -107,7 +107,7 @@ class Patterns:
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
     """Return how often each pattern occurs in each resample of sum(frequencies) units, (number, P).
 
-    Uses one multinomial draw if patterns are few. If most units have a pattern of their own, drawing the units
+    Uses one multinomial draw if patterns are few. If most units have a unique pattern, drawing the units
     and counting them is faster.
     """
     units = int(frequencies.sum())
@@ -115,7 +115,7 @@ def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -
         return rng.multinomial(units, frequencies / units, size=number).astype(float)
     pattern_of_unit = np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
     batch = max(1, DRAW_BATCH // units)
-    # The offsets give every resample of a batch its own range of counters, so that one bincount serves the batch.
+    # The offsets give every resample of a batch its own range of counters, so one bincount serves the batch.
     offsets = np.arange(batch)[:, None] * frequencies.size
     weights = np.empty((number, frequencies.size))
     for start in range(0, number, batch):
@@ -247,7 +247,7 @@ def group_indicator(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array 
 
 
 def random_blocks(frequencies: Floats, blocks: int) -> sparse.csr_array:
-    """Assign the items to blocks of equal size at random, (blocks, P), so that each block is a sample of all items."""
+    """Assign the items to blocks of equal size at random, (blocks, P), so each block is a sample of all items."""
     pattern_of_item = np.random.default_rng(0).permutation(
         np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
     )

@@ -138,7 +138,7 @@ def category_key(value: Category) -> tuple[bool, Category]:
 
 
 def category_numbers(categories: Sequence[Category]) -> Floats:
-    """Return the number of each category (K,): its value if all are numbers, else its position on the scale."""
+    """Return the number of each category (K,): its value if all are numbers, otherwise its position on the scale."""
     if all(isinstance(category, int | float) for category in categories):
         return np.array(categories, float)
     return np.arange(len(categories), dtype=float)
@@ -177,7 +177,7 @@ def fill_grid(grid: npt.NDArray[Any], rows: Ints, columns: Ints, values: npt.NDA
 def item_groups(item_codes: Ints, n_items: int, groups: Column | None) -> tuple[str, ...] | None:
     """Return the group of each item from the groups of the rows; None if no row has a group.
 
-    An item without a group forms a group of its own.
+    An item without a group forms its own group.
     """
     if groups is None:
         return None

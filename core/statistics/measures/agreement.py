@@ -119,7 +119,7 @@ def kappa_weights(name: str, n_categories: int) -> Floats | None:
 def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers: Floats) -> Resampled:
     """Return alpha with its value from the krippendorff package; other statistics and large data unchanged.
 
-    The package builds an items x K x K array, so that many items or categories use the closed form of `coefficients`,
+    The package builds an items x K x K array, so many items or categories use the closed form of `coefficients`,
     which equals it to 1e-9.
     """
     applies = name.startswith("krippendorff_alpha_") and result.value is not None

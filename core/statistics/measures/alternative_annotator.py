@@ -34,7 +34,7 @@ class AnnotatorTest:
     advantage_probability: float
     """rho_f: the share of items where the judge is at least as close to the other annotators."""
     p: float | None
-    """Of the t-test; None if the difference is the same on every item, so that the test has no variance."""
+    """Of the t-test; None if the difference is the same on every item, so the test has no variance."""
     won: bool
 
 

@@ -1,6 +1,6 @@
 """Biases of a judge's preferences: position, length and self-preference.
 
-Choices are 1, 2 or 0 for a tie; nan is no verdict. A tie or no verdict is not a choice for either side, so that it is
+Choices are 1, 2 or 0 for a tie; nan is no verdict. A tie or no verdict is not a choice for either side, so it is
 left out; `items_total` counts it.
 """
 
@@ -51,7 +51,7 @@ def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate
 def length_bias(choice: Floats, longer: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
     """Estimate how often the longer response is preferred: by "judge", by "reference", and their "difference".
 
-    `longer` (N,) is 1 or 2, 0 for equal lengths. People may prefer longer responses with reason, so that only the
+    `longer` (N,) is 1 or 2, 0 for equal lengths. People may prefer longer responses with reason, so only the
     judge's excess over them on the same items is a bias. `reference` is their majority choice (N,), nan for none.
     """
     return side_preference(choice, longer, reference)
@@ -60,7 +60,7 @@ def length_bias(choice: Floats, longer: Ints, reference: Floats | None = None) -
 def own_family_bias(choice: Floats, own: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
     """Estimate self-preference: how often a judge prefers the response of its own family; see `length_bias`.
 
-    `own` (N,) is 1 or 2 if exactly that response comes from the judge's family, else 0.
+    `own` (N,) is 1 or 2 if exactly that response comes from the judge's family, otherwise 0.
     """
     return side_preference(choice, own, reference)
 
@@ -76,7 +76,7 @@ def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimat
     for column, side_values in opinions.sides.items():
         side = np.nan_to_num(np.where(opinions.asked, side_values, 0)).astype(np.int64)
         if column == "shown_first":
-            # People saw the responses in an order of their own, so that they are no reference here.
+            # People saw the responses in another order, so they are no reference here.
             estimates["first_shown_preferred"] = side_preference(choice, side, None)["judge"]
         elif column == "longer":
             estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference))

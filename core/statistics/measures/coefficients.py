@@ -28,7 +28,7 @@ def percent_agreement(counts: Floats) -> Statistic:
 def fleiss_kappa(counts: Floats) -> Statistic:
     """(p_a - p_e) / (1 - p_e) with p_a as in `percent_agreement` and p_e = sum_k q_k^2 (Fleiss 1971).
 
-    q_k is the mean over items with a label of the proportion n_ik / n_i, so that each item counts once however many
+    q_k is the mean over items with a label of the proportion n_ik / n_i, so each item counts once however many
     raters it has (Gwet 2014, section 2.4.3). With equally many raters on all items this is Fleiss' own chance term.
     """
     features, n_categories = agreement_features(counts, np.eye(counts.shape[1])), counts.shape[1]
@@ -99,7 +99,7 @@ def alpha_interval(counts: Floats, numbers: Floats) -> Statistic:
 def alpha_from_moments(size: Floats, total: Floats, squares: Floats) -> Statistic:
     """Interval alpha from each pattern's number of values, their sum and sum of squares, (P,) each.
 
-    The sum over pairs of (x - y)^2 is 2 (n_i sum x^2 - (sum x)^2): no K x K table is needed, so that continuous scores
+    The sum over pairs of (x - y)^2 is 2 (n_i sum x^2 - (sum x)^2): no K x K table is needed, so continuous scores
     cost as little as codes. Patterns with one value are left out.
     """
     paired = size > 1
@@ -116,7 +116,7 @@ def alpha_from_moments(size: Floats, total: Floats, squares: Floats) -> Statisti
 def alpha_ordinal(counts: Floats) -> Statistic:
     """Krippendorff's alpha with his ordinal metric, (sum_{g=k..l} n_g - (n_k + n_l) / 2)^2.
 
-    That is the squared difference of the mid-ranks of k and l among all pairable labels, so that ordinal alpha is
+    That is the squared difference of the mid-ranks of k and l among all pairable labels, so ordinal alpha is
     interval alpha of mid-ranks, computed anew in each resample.
     """
     pairable, size = pairable_counts(counts)
@@ -164,7 +164,7 @@ def alpha_from_disagreement(observed: Floats, expected: Floats, n: Floats) -> Fl
 
 
 def pair_agreement(counts: Floats, agreement_weights: Floats) -> tuple[Floats, Floats]:
-    """Return for each pattern the weighted share of its label pairs that agree, and 1 if it has pairs, else 0."""
+    """Return for each pattern the weighted share of its label pairs that agree, and 1 if it has pairs, otherwise 0."""
     size = counts.sum(axis=1)
     agreeing = (counts * (counts @ agreement_weights.T - 1)).sum(axis=1)
     paired = size > 1

@@ -104,7 +104,7 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     """Return the two-sided p: how often a resample is as far from the value as the value is from 0.
 
     Subtracting the value from the resamples gives those of a population without difference. One is added above and
-    below, so that p is never 0 (Davison & Hinkley 1997, section 4.2). If no resample is as extreme, p is that of the
+    below, so p is never 0 (Davison & Hinkley 1997, section 4.2). If no resample is as extreme, p is that of the
     normal distribution with the resamples' standard error, if it is smaller: the number of resamples would otherwise
     bound it, and after a correction for hundreds of comparisons nothing could be significant.
     """

@@ -129,7 +129,7 @@ def kendall_tau_b_by_scipy(x: Floats, y: Floats) -> Statistic:
 def mean_over_pairs(values: Floats, names: Sequence[str]) -> Family:
     """Return the mean over rater pairs, matched by item, of "pearson", "spearman" or "kendall_tau_b".
 
-    The statistics of a pair are built when they are evaluated, so that memory does not grow with the number of raters.
+    The statistics of a pair are built when they are evaluated, so memory does not grow with the number of raters.
     """
     functions = {"pearson": pearson, "spearman": spearman, "kendall_tau_b": kendall_tau_b}
 

@@ -1,6 +1,6 @@
 """Correlation of a judge's scores with the annotators', at the level of items, of groups and of systems.
 
-Item level: over all items at once. Group level: within each document or dialogue, then averaged, so that easy and hard
+Item level: over all items at once. Group level: within each document or dialogue, then averaged, so easy and hard
 documents do not raise it. System level: between the systems' mean scores, which is what a leaderboard needs. The three
 answer different questions and can differ in sign (Deutsch, Dror & Roth 2021).
 """
@@ -93,7 +93,7 @@ def system_level_correlations(
     """Estimate the correlation of the systems' mean scores, from both sides' scores (N,).
 
     `systems` and `items` (N,): which system answered which item. Both are resampled ("boot-both" of Deutsch et al.
-    2021), so that the interval covers other systems on other items.
+    2021), so the interval covers other systems on other items.
     """
     both = ~np.isnan(judge) & ~np.isnan(reference)
     names, system = np.unique(np.array(systems, object)[both].astype(str), return_inverse=True)

@@ -54,7 +54,7 @@ class AiuCounts:
 
 
 def count_aius(critique: Column, recall: Bools, true: Bools) -> AiuCounts:
-    """Count AIU labels (N,) by critique; `recall`: whether an AIU counts for recall, else precision."""
+    """Count AIU labels (N,) by critique; `recall`: whether an AIU counts for recall, otherwise precision."""
     names, codes = np.unique(np.array(critique, object).astype(str), return_inverse=True)
     precision_counts, recall_counts = (
         np.column_stack([np.bincount(codes, mask, minlength=names.size) for mask in (task & true, task)])

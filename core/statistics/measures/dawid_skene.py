@@ -2,7 +2,7 @@
 
 Every item has one true category; each rater sees it through a confusion matrix of their own and errs independently of
 the others. EM estimates the categories' shares p, the matrices pi and each item's posterior. No gold is needed. Judges
-of one model family do not err independently, so that the estimates should be read beside those with gold.
+of one model family do not err independently, so the estimates should be read together with those with gold.
 """
 
 from dataclasses import dataclass

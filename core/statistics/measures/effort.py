@@ -33,7 +33,7 @@ def next_targets(annotators: Floats, judges: Floats, overlap: int) -> list[int]:
     """Return the numbers of the targets with fewer than `overlap` labels, the most informative first.
 
     `annotators` and `judges` are votes (N, K). Order: highest entropy of both sides' votes together (each side's shares
-    weigh the same, so that many judges do not outweigh few annotators), then fewest labels of annotators, then the
+    weigh the same, so many judges do not outweigh few annotators), then fewest labels of annotators, then the
     order passed. Targets without votes come after every disagreement and before agreement.
     """
     labels = annotators.sum(axis=1)

@@ -16,9 +16,9 @@ from core.statistics.measures.statistic import Family, Statistic
 
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 MAX_TABLE_CELLS = 500_000
-"""Cells of resampled tables in memory at once: 4 MB, so that most temporary arrays stay in the processor's cache."""
+"""Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache."""
 MIN_ITEMS_FOR_CORRELATION = 3
-"""Two items are on a line for any values, so that their correlation is always -1 or 1."""
+"""Two items are on a line for any values, so their correlation is always -1 or 1."""
 MIN_SPREAD = 1e-20
 """A product of sums of squares below this is a rounding error of zero: ranks and rescaled numbers are of order 1."""
 
@@ -152,7 +152,7 @@ def mid_ranks(margin: Floats) -> Floats:
 def mean_over_pairs(codes: Codes, n_categories: int, statistics: Sequence[TableStatistic]) -> Family:
     """Return for each table statistic its mean over the rater pairs for which it is defined.
 
-    Pairs are processed in chunks, so that memory does not grow with the number of raters.
+    Pairs are processed in chunks, so memory does not grow with the number of raters.
     """
     pairs = overlapping_pairs(codes)
 

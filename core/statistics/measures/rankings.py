@@ -1,7 +1,7 @@
 """Distances of rankings: Kendall's distance with ties, partial rankings, top-k lists.
 
 Fagin, Kumar & Sivakumar 2003, "Comparing top k lists"; Fagin, Kumar, Mahdian, Sivakumar & Vee 2006, "Comparing partial
-rankings". Rankings here are of few elements (aspects, systems), so that all pairs are enumerated.
+rankings". Rankings here are of few elements (aspects, systems), so all pairs are enumerated.
 """
 
 from collections.abc import Hashable, Sequence

@@ -1,7 +1,7 @@
 """Statistics as functions of pattern weights, and ways to combine them.
 
 A statistic maps weights (B, P), how often each of P patterns occurs in each of B samples, to B values, nan if it is
-undefined. One row of weights gives the value itself, the others its resamples, so that each formula is written once.
+undefined. One row of weights gives the value itself, the others its resamples, so each formula is written once.
 """
 
 from collections.abc import Callable, Sequence

@@ -122,7 +122,7 @@ def rows_from_estimates(
 
 
 def uses_reference(row: AlignmentRow) -> bool:
-    """Whether a statistic compares the judge with the reference; others need none, or have one of their own."""
+    """Whether a statistic compares the judge with the reference; others need none, or have their own."""
     return not row.statistic.startswith(OWN_REFERENCES) and not row.statistic.endswith("_majority")
 
 
@@ -141,7 +141,7 @@ def reference_mix(dataset: Dataset, opinions: JudgeOpinions) -> str:
 def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
     """Return each judge's accuracy as Dawid and Skene estimate it from annotators and other judges, without gold.
 
-    The model assumes independent raters: beside the judge are the annotators and, of the other judges, one for each
+    The model assumes independent raters: the judge, the annotators and, of the other judges, one for each
     run; none that has a run or a rater in common with the judge itself.
     """
     ratings = dataset.ratings

@@ -37,7 +37,7 @@ class Measure:
     pairs: int
     note: str = ""
     is_share: bool = False
-    """A share of items, so that Wilson's interval applies if all items have the same outcome."""
+    """A share of items, so Wilson's interval applies if all items have the same outcome."""
 
 
 def verdict_statistics(
@@ -202,8 +202,8 @@ def no_verdict_rate(opinions: JudgeOpinions) -> Estimate:
 def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimate:
     """ScaleEval's system-level agreement rate (Chern et al. 2024, eq. 3), averaged over scenarios.
 
-    In each scenario 1 if the judge's most frequent value is the gold labels' most frequent value, else 0; a tie for the
-    most frequent has no mode, so that the scenario is left out.
+    In each scenario 1 if the judge's most frequent value is the gold labels' most frequent value, otherwise 0; a tie
+    for the most frequent has no mode, so the scenario is left out.
     """
     both = ~np.isnan(opinions.values) & ~np.isnan(dataset.gold)
     scenarios = dataset.scenario.astype(str)

@@ -35,7 +35,7 @@ Abstentions = Literal["error", "excluded", "tie"]
 Decision = Literal["use", "use with review", "do not use", "not enough data"]
 TIE = 0
 MIN_ANNOTATORS = 2
-"""The ceiling leaves one annotator out, so that another has to remain."""
+"""The ceiling leaves one annotator out, so another has to remain."""
 
 
 @dataclass(frozen=True)

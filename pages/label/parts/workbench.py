@@ -1,4 +1,4 @@
-"""Mounts the workbench element on a label page, below Streamlit's header and beside a closed sidebar."""
+"""Mounts the workbench element on a label page, below Streamlit's header and next to a closed sidebar."""
 
 import hashlib
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def choose_scenario(study: Study) -> str | None:
 
 
 def linked_item(study: Study, kind: Kind) -> str | None:
-    """Return what the address links to: a task if it names a criterion or part of the item, else the item."""
+    """Return what the address links to: a task if it names a criterion or part of the item, otherwise the item."""
     item, criterion = st.query_params.get("item"), st.query_params.get("on")
     if item is None or criterion is None:
         return item
@@ -64,7 +64,7 @@ def linked_item(study: Study, kind: Kind) -> str | None:
 
 
 def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
-    """Draw the element for one queue. Another queue is another element, so that nothing of the first one is left.
+    """Draw the element for one queue. Another queue is another element, so nothing of the first one is left.
 
     `item` is the task or item to begin with, if it is not the one that the address names.
     """
@@ -79,6 +79,6 @@ def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None],
 
 
 def element(name: str, query: str) -> Any:
-    """Return the component of a queue. It has no script of its own: the element is one file that the page loads."""
+    """Return the component of a queue. It has no script: the element is one file that the page loads."""
     html = f'<label-workbench query="{escape(query)}"></label-workbench><script type="module" src="{SCRIPT}"></script>'
     return st.components.v2.component(name, html=html, isolate_styles=False)

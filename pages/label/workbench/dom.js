@@ -24,7 +24,7 @@ export function attribute(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-/** Change a text only if it differs, so that a screen reader and a selection are left alone. */
+/** Change a text only if it differs, so screen readers and selections are not disturbed. */
 export function text(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }

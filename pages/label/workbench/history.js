@@ -1,4 +1,4 @@
-// Undo and redo: a copy of the server's stacks, so that they are painted at once.
+// Undo and redo: a copy of the server's stacks, so they are painted at once.
 
 import { answerOf, content, isRequired, say, send, withAnswer, withMarks } from "./model.js";
 import { TRAIL, toTask } from "./moving.js";

@@ -1,6 +1,6 @@
 // The state of the workbench: its shape, what can be read from it, and the smallest changes. Everything is pure.
 
-const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so that 20 are always in the browser
+const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so 20 are always in the browser
 const ASK_FOR = 30;
 
 /** Whether two JSON values are equal, whatever the order of their keys. */
@@ -52,13 +52,13 @@ export const marksOf = (state, task) => state.marks[task] ?? UNMARKED;
 export const EMPTY = { standing: null, draft: null, version: "0", reveal: null, feedback: null };
 const UNMARKED = { flagged: false, skipped: false, note: "", claim: "free" };
 
-/** What is entered for a target: the draft, else the label that stands, else nothing. */
+/** The entered value of a target: the draft, otherwise the current label, otherwise null. */
 export function entered(state, target) {
   const { draft, standing } = answerOf(state, target);
   return { value: null, reason: "", evidence: [], ...(draft ?? standing ?? {}) };
 }
 
-/** Whether what is entered differs from the label that stands. */
+/** Whether the entered value differs from the current label. */
 export function changed(state, target) {
   const { standing, draft } = answerOf(state, target);
   return Boolean(draft) && (!standing || !same(content(draft), content(standing)));

@@ -23,13 +23,13 @@ const pausedIfNew = (state) => (state.session ? pauseForGuidelines(state) : stat
 export function toTask(state, id, target) {
   const place = state.trail.indexOf(id);
   const ready = state.ready.filter((one) => one !== id);
-  // A task from an earlier visit goes before the one on the screen, so that what follows it stays in order.
+  // A task from an earlier visit goes before the one on the screen, so what follows it stays in order.
   const trail = place >= 0 ? state.trail : [...state.trail.slice(0, state.at), id, ...state.trail.slice(state.at)];
   const next = { ...state, trail, ready, at: place >= 0 ? place : state.at };
   return target ? withFocus(next, id, target) : next;
 }
 
-/** Forget the oldest visited tasks, so that a day of labelling does not fill the memory. */
+/** Forget the oldest visited tasks, so a day of labelling does not fill the memory. */
 export function pruned(state) {
   if (state.trail.length <= TRAIL + TRAIL / 3) return state; // many at once: it costs a copy of everything
   const needed = new Set([...state.undo, ...state.redo, ...Object.values(state.pending)].map((one) => one.task));
@@ -37,16 +37,16 @@ export function pruned(state) {
     .slice(0, state.trail.length - TRAIL)
     .filter((id) => !needed.has(id) && finished(state, id));
   if (!leaving.length) return state;
-  const gone = new Set(leaving);
+  const removed = new Set(leaving);
   const targets = new Set(leaving.flatMap((id) => targetsOf(state, id)));
   const keep = (map, out) => Object.fromEntries(Object.entries(map).filter(([id]) => !out.has(id)));
   return {
     ...state,
-    trail: state.trail.filter((id) => !gone.has(id)),
+    trail: state.trail.filter((id) => !removed.has(id)),
     at: state.at - leaving.length,
-    tasks: keep(state.tasks, gone),
-    marks: keep(state.marks, gone),
-    focus: keep(state.focus, gone),
+    tasks: keep(state.tasks, removed),
+    marks: keep(state.marks, removed),
+    focus: keep(state.focus, removed),
     answers: keep(state.answers, targets),
   };
 }
@@ -62,7 +62,7 @@ export function firstOpen(state, id) {
   );
 }
 
-/** After an answer: the next target without one, from AIUs to AIUs and from ratings to ratings, else the end. */
+/** After an answer: the next unanswered target of the same type (AIUs or ratings), otherwise the end. */
 export function stepFocus(state, task, target) {
   const at = task.targets.findIndex((one) => one.id === target);
   const rest = task.targets.slice(at + 1).filter((one) => one.required === task.targets[at].required);

@@ -2,10 +2,10 @@
 // one request is in flight; a request without an answer is sent again.
 
 const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the next try
-const QUIET = 400; // milliseconds before a draft is sent: while somebody types, only the last one matters
+const QUIET = 400; // milliseconds before a draft is sent: during typing, only the last one matters
 const AT_ONCE = 50;
 
-/** The storage key of an annotator's outbox in a study; `part` if a window has an outbox of its own. */
+/** The storage key of an annotator's outbox in a study; `part` if a window has a separate outbox. */
 export const storageKey = (study, annotator, part = "") =>
   ["tiebreak-workbench", study, annotator, part].filter(Boolean).join("/");
 

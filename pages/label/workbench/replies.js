@@ -35,7 +35,7 @@ function accepted(state, action, reply) {
   if (reply.feedback?.passed) next = { ...next, complete: false }; // the queue itself is open now
   if (reply.claim) next = withMarks(next, action.task, { claim: reply.claim });
   if (reply.task) next = replaced(next, action, reply);
-  if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to what stands
+  if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to the current label
   if (next.restoring === action.task) next = { ...next, restoring: null };
   if (reply.status === "surplus")
     // One notice for a critique, whatever the number of its AIUs.
@@ -51,7 +51,7 @@ const spoken = (reply) =>
       : "Not the expected answer."
     : "Saved. The judges' opinions are shown.";
 
-/** The new ids of an acknowledged action, wherever its number stood for them. */
+/** The new ids of an acknowledged action, in place of its number. */
 function resolved(state, seq, { entry }) {
   if (!entry) return state;
   const name = (one) => (one.id === `#${seq}` ? { ...one, id: entry } : one);
@@ -78,7 +78,7 @@ function refused(state, action, reply) {
   return noticed(next, action, reply.message ?? "The server did not accept this.");
 }
 
-/** What stands after a refusal. A refused value stays entered; a stale one does not, so that it is not sent again by mistake. */
+/** The state after a refusal. A refused value stays entered; a stale one does not, so it is not sent again by mistake. */
 function standingAgain(state, action, reply) {
   const now = answerOf(state, action.target);
   const later = now.version !== `#${action.seq}` && now.version.startsWith("#");

@@ -1,9 +1,9 @@
-// What the judges made of the item, beside it: the grid of stances, each judge's reason in a line, one turn in full.
+// The judges' opinions next to the item: the grid of stances, each judge's reason in a line, one turn in full.
 
 import { attribute, button, h, kbd } from "./dom.js";
 import { judgeText } from "./text.js";
 
-/** The places where a judge stands apart or changes its mind: [{grid, judge, turn}], round by round. */
+/** The places where a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
 export function disagreements(stances) {
   const found = [];
   stances.forEach((grid, gridPlace) => {
@@ -200,7 +200,7 @@ export class Reveal {
     return true;
   }
 
-  /** Quotations to mark in the texts; those of the open turn stand out. */
+  /** Quotations to mark in the texts; those of the open turn are emphasised. */
   passages(reveal) {
     return (reveal?.stances ?? []).flatMap((grid, gridPlace) =>
       grid.judges.flatMap((judge, judgePlace) =>

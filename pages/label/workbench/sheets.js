@@ -1,4 +1,4 @@
-// What can be opened beside the item: the keys, the guidelines, a note.
+// Panels that can be opened next to the item: the keys, the guidelines, a note.
 
 import { button, h, kbd } from "./dom.js";
 import { COMMON, printed } from "./keys.js";

@@ -120,7 +120,7 @@ function labelAndStep(state, task, target, value, seconds, at) {
   return [stepFocus(next, task, target), actions];
 }
 
-/** Enter: label what is entered; if a label stands, save what was changed and go on. */
+/** Enter: save the entered value as a label, or the changes of the current label, and go on. */
 function submit(state, { seconds, at }) {
   if (state.pausing) return read(state);
   const task = here(state);
@@ -243,7 +243,7 @@ function skip(state) {
   return [on ? toNext(sent) : sent, actions];
 }
 
-/** Of a critique the AIU on the screen is flagged, else the task. */
+/** Flag the AIU on the screen, or the task if it is not a critique. */
 function flag(state) {
   const task = here(state);
   if (!task) return [say(state, "There is no item on the screen.")];

@@ -1,4 +1,4 @@
-// Texts exactly as they are, with marked passages. Every piece knows its place in the source, so that a selection can be
+// Texts exactly as they are, with marked passages. Every piece knows its place in the source, so a selection can be
 // turned into positions. Positions on the wire count Unicode code points; inside the browser, UTF-16 units.
 
 import { h } from "./dom.js";

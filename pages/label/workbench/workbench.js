@@ -135,7 +135,7 @@ export class LabelWorkbench extends HTMLElement {
     );
   }
 
-  // Without Web Locks two windows cannot share an outbox, so each has one of its own.
+  // Without Web Locks two windows cannot share an outbox, so each has its own.
   #window() {
     if (navigator.locks) return "";
     const id = sessionStorage.getItem("tiebreak-workbench/window") ?? String(Math.random()).slice(2);
@@ -284,7 +284,7 @@ export class LabelWorkbench extends HTMLElement {
     on(window, "beforeunload", (event) => this.outbox?.waiting && !this.outbox.stored && event.preventDefault());
   }
 
-  /** Open or close what stands beside the item: keys, guidelines, note. */
+  /** Open or close a panel next to the item: keys, guidelines, note. */
   toggle(name) {
     this.sheet = this.sheet === name ? null : name;
     this.redraw();

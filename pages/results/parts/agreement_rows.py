@@ -59,7 +59,7 @@ ALL_CRITERIA, ALL = "All criteria", "all"
 
 
 def statistics_for(scale: Scale | None) -> StatisticChoice:
-    """Return the statistics for a scale; None stands for weights, which have no scale."""
+    """Return the statistics for a scale; None is for weights, which have no scale."""
     return WEIGHT_STATISTICS if scale is None else STATISTICS_BY_LEVEL[scale.level]
 
 

@@ -26,7 +26,7 @@ TEST_STATISTICS = ("advantage_probability", "winning_rate")
 
 @dataclass(frozen=True)
 class StatisticView:
-    """A statistic that can be drawn, the statistic drawn beside it, and the columns of its table."""
+    """A statistic that can be drawn, the statistic drawn next to it, and the columns of its table."""
 
     name: str
     legend: str

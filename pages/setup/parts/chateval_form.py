@@ -69,7 +69,7 @@ def _default_personas() -> list[Draft]:
 
 
 def _only_criterion(form: SettingsForm) -> Draft | None:
-    """Return the study's criterion if it has exactly one, so that verdicts and labels have the same target."""
+    """Return the study's criterion if it has exactly one, so verdicts and labels have the same target."""
     return form.criteria[0].model_dump(mode="json") if len(form.criteria) == 1 else None
 
 

@@ -38,7 +38,7 @@ def draw_judges(
 
 
 def default_judges(count: int, noun: str = "judge") -> list[Draft]:
-    """Return `count` judges: models of different providers whose keys are set, else the local model.
+    """Return `count` judges: models of different providers whose keys are set, otherwise the local model.
 
     The local model has different temperatures, because at one temperature it would repeat itself.
     """

@@ -67,7 +67,7 @@ def draw_own(spec: Mapping[str, Any], prefix: str, problems: list[str]) -> Draft
 
 
 def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]) -> Any:
-    """Draw one setting; returns its value, or None for none of its own."""
+    """Draw one setting; returns its value, or None if it is not set."""
     label, help = LABELS[name], HELP[name]
     if name in ("answer_format", "reasoning_effort"):
         options = list(FORMATS if name == "answer_format" else EFFORTS)

@@ -61,7 +61,7 @@ def _draw_samples(form: SettingsForm) -> int:
 
 
 def _draw_schema(form: SettingsForm, draft: Draft) -> Draft:
-    """Draw the parts of the schema; an empty part stands for the default."""
+    """Draw the parts of the schema; an empty part means the default."""
     left, right = st.columns(2, gap="large")
     with left:
         texts = {name: _draw_text(form, name, label, 110) for name, label in (("task", "Task"), ("steps", "Steps"))}
@@ -75,7 +75,7 @@ def _draw_schema(form: SettingsForm, draft: Draft) -> Draft:
 
 
 def _draw_chair_schema(form: SettingsForm) -> Draft:
-    """Draw the parts that the chair reads in another wording; an empty part stands for the peers'."""
+    """Draw the parts that the chair reads in another wording; an empty part means the peers'."""
     left, right = st.columns(2, gap="large")
     with left:
         texts = {

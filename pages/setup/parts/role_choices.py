@@ -18,7 +18,8 @@ TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
 def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> Draft:
     """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
 
-    If the table has labels, judges and gold have the same targets and values; else they are guessed from the cells.
+    If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
+    cells.
     """
     judge_guess, gold_guess = guess_roles(preview.columns, preview.rows)
     left, right = st.columns(2, gap="medium")
@@ -59,7 +60,7 @@ def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
 
 
 def _draw_meaning(name: str, block: Mapping[str, object]) -> None:
-    """Draw how the values are read, so that a wrong guess shows before the import."""
+    """Draw how the values are read, so a wrong guess shows before the import."""
     values = block.get("values")
     translated = values.items() if isinstance(values, dict) else ()
     parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]

@@ -45,7 +45,7 @@ def draw_fields(rules: StudyRules) -> RuleFields:
     with left:
         order = st.selectbox("Order of a queue", list(ORDERS.values()), list(ORDERS).index(rules.order))
         named = st.text_area(
-            "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for everybody."
+            "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for all annotators."
         )
         groups = st.text_area(
             "Annotators by scenario",

@@ -147,7 +147,7 @@ def _validated_scale(scale: Draft | None) -> Scale | None:
 
 
 def _parse_value(text: str, meanings: Meanings | None = None) -> Value | None:
-    """Return a text as the value that it denotes: a number, true or false, else the text."""
+    """Return a text as the value that it denotes: a number, true or false, otherwise the text."""
     if meanings and text in meanings:
         return meanings[text]
     if text in ("true", "false"):

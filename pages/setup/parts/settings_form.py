@@ -33,9 +33,9 @@ class SettingsForm:
     problems: list[str] = field(default_factory=list)
     """Problems that the settings class does not detect, one sentence each."""
     needs_scale: bool = False
-    """Whether a new criterion needs a scale, because the protocol gives scores and has no scale of its own."""
+    """Whether a new criterion needs a scale, because the protocol gives scores and does not define a scale."""
     notes: list[str] = field(default_factory=list)
-    """Notes that the form already shows, so that none is repeated."""
+    """Notes that the form already shows, so none is repeated."""
 
     def key(self, name: str) -> str:
         """Return the key of a widget."""

@@ -43,7 +43,7 @@ def _draw_rules(study: Study) -> None:
             "Guidelines for annotators",
             study.guidelines,
             height=260,
-            help="In Markdown. Annotators can open them beside every item.",
+            help="In Markdown. Annotators can open them next to every item.",
         )
         left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
         overlap = left.number_input(
@@ -156,7 +156,7 @@ def _draw_exports(study: Study) -> None:
 
 
 def _may_download(study: Study) -> bool:
-    """Return whether the person has nothing left to label blind in the study; else draw how to give that up."""
+    """Return whether the person has nothing left to label blind in the study; otherwise draw how to give that up."""
     annotator = shell.current_annotator()
     with database.reading(resources.engine()) as session:
         if annotator is not None and views.is_study_viewed(session, study.id, annotator):
@@ -187,7 +187,7 @@ def _draw_gold_export(study: Study) -> None:
         judge_columns = bool(run_names) and st.toggle("Columns with the judges' verdicts", key="gold_judge_columns")
     if run_names:
         judges = st.multiselect(
-            "Verdicts of judges as gold if nobody labelled",
+            "Verdicts of judges as gold for unlabelled targets",
             run_names,
             key="gold_judges",
             placeholder="None: gold is what people decided",

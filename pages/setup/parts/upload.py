@@ -68,7 +68,7 @@ def _draw_path(key: str) -> FileSource | None:
         "Path of a file or folder",
         key=f"{key}_path",
         placeholder="/home/me/scaleeval/results/gpt3.5_vs_claude",
-        help="Folders are for released results such as ScaleEval's, with the responses beside them.",
+        help="Folders are for released results such as ScaleEval's, with the responses next to them.",
     ).strip()
     if not text:
         return None

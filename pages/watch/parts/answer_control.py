@@ -1,4 +1,4 @@
-"""The control by which a person states the value of a reply, in the terms of the answer type that was asked for."""
+"""The control for entering the value of a reply by hand, as the answer type of the ask defines it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Charts of aspects: weighted scores by aspect, and weights by rater. Letters stand for aspects."""
+"""Charts of aspects: weighted scores by aspect, and weights by rater. Aspects are identified by letters."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CONFIG = {"displayModeBar": False}
 TINTS = (1.0, 0.8, 0.62)
-"""Opacity of neighbouring segments, in turn, so that they can be distinguished."""
+"""Opacity of neighbouring segments, in turn, so they can be distinguished."""
 BACKGROUNDS = {"light": "#FFFFFF", "dark": "#14171C"}
 BAR_HEIGHT, LINE_HEIGHT = 46, 34
 """Pixels for a response's bar, and for an aspect's row."""

@@ -90,7 +90,7 @@ def format_overalls(judgement: Judgement) -> str:
 
 
 def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, live: bool) -> None:
-    """Draw one judge: the bars with the slider beside them, the table, and people's weights."""
+    """Draw one judge: the bars with the slider next to them, the table, and people's weights."""
     if judgement.problem and judgement.scores:
         status = "is running" if live else f"has no verdict: {judgement.problem}"
         st.caption(
@@ -201,7 +201,7 @@ def draw_table(judgement: Judgement, people_weights: dict[str, aspect_math.Weigh
 def draw_comparison(
     judgement: Judgement, weights: aspect_math.Weights, people_weights: dict[str, aspect_math.Weights], key: str
 ) -> None:
-    """Draw the judge's weights beside people's, with their rank distances."""
+    """Draw the judge's and people's weights, with their rank distances."""
     if not people_weights:
         return
     aspect_charts.draw_weights(judgement.judge, weights, people_weights, f"weights-{key}")

@@ -56,7 +56,7 @@ def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str,
 
 
 def record_view(trace: Trace, replay: Replay) -> None:
-    """Record that the judgements are shown, so that later labels are not blind, and say so."""
+    """Record that the judgements are shown, so later labels are not blind, and say so."""
     viewed = {judgement.target for judgement in collect_judgements(replay.evaluation)}
     if viewed and shell.record_views(trace.study_id, viewed):
         st.caption(turns.NOT_BLIND)

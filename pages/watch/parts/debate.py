@@ -74,7 +74,7 @@ def _judge_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]) -> bool:
-    """Whether the readings 1, 2 and 0 stand for the responses: by the opinions, else by the protocol."""
+    """Whether the readings 1, 2 and 0 are responses: by the opinions, otherwise by the protocol."""
     opinions = [
         opinion for _, event in events if isinstance(event, VerdictReached) for opinion in event.verdict.opinions
     ]

@@ -27,7 +27,7 @@ LONGEST_VALUE_LINE = 40
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Draw the cards, then the histogram beside one comment of the chair."""
+    """Draw the cards, then the histogram next to one comment of the chair."""
     completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
     peers = [(seq, turn) for _, seq, turn in completed if turn.step == "peer"]
     samples = [(seq, turn) for _, seq, turn in completed if turn.step == "chair"]

@@ -24,7 +24,7 @@ CONTRIBUTIONS_PER_PAGE = 40
 """Contributions on one page, rounded down to whole turns."""
 SUMMARY_FALLBACK = "the contributions were passed on instead"
 SWAPPED = (
-    ":material/swap_horiz: In this discussion “Assistant 1” is Response 2. The scores beside the names use the item's "
+    ":material/swap_horiz: In this discussion “Assistant 1” is Response 2. The scores next to the names use the item's "
     "own order."
 )
 

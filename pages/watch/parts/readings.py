@@ -20,7 +20,7 @@ RULES = {
     "labelled": "a labelled answer",
     "line": "the last line",
     "sentence": "a plain sentence",
-    "named": "numbers beside names",
+    "named": "numbers next to names",
     "row": "a row of numbers",
     "list": "a list",
 }

@@ -63,7 +63,7 @@ def _distinct_options(values: Sequence[Value]) -> list[str]:
 
 
 def _option(value: Value) -> str:
-    """Return a value as a category; not rounded to two decimals, so that different answers stay apart."""
+    """Return a value as a category; not rounded to two decimals, so different answers remain distinct."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

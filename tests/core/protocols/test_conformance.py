@@ -116,7 +116,7 @@ class LengthSettings(Frozen):
 
 
 class Length(Choice):
-    """Reads the length of a reply, so that an empty reply has a value."""
+    """Reads the length of a reply, so an empty reply has a value."""
 
     def parse(self, reply: str) -> Reading[int]:
         return Reading(len(reply), "length", (0, len(reply)))

@@ -1,4 +1,4 @@
-"""Peer reviews beside the annotators: true values, visible labels, rated items."""
+"""Peer reviews compared with the annotators: true values, visible labels, rated items."""
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord

@@ -381,7 +381,7 @@ function placeOf(bench, task, claim) {
   return { block: claim?.block ?? task.columns[0]?.id, text: "", at: null };
 }
 
-/** The change that an editor stands for, or null if words are missing. */
+/** The change in an editor, or null if required text is missing. */
 export function completed({ type, aiu, aius, block, at }, words) {
   const lines = words
     .split("\n")

@@ -317,7 +317,7 @@ def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) ->
 @pytest.mark.parametrize(
     ("join", "message"),
     [
-        ("{file: other.csv}", "there is no file 'other.csv' beside table.json"),
+        ("{file: other.csv}", "there is no file 'other.csv' next to table.json"),
         ("{file: ../gold.csv}", "without a path"),
         ("{file: gold.csv}", "only gold.csv has record 2"),
         ("{file: gold.csv, key: q, other_key: name}", "gold.csv has no record 'Say hello.'"),

@@ -16,7 +16,7 @@ Answer = Callable[[int, np.random.Generator], Verdict]
 
 
 def noisy(accuracy: float) -> Answer:
-    """Return a judge that states the truth with this probability, else the other response."""
+    """Return a judge that states the truth with this probability, otherwise the other response."""
     return lambda truth, rng: truth if rng.random() < accuracy else 3 - truth
 
 
