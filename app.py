@@ -110,6 +110,7 @@ def draw_app() -> None:
                 st.Page(PAGES / "results" / "critiques.py", title="Critiques", icon=":material/rate_review:"),
                 st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
                 st.Page(PAGES / "results" / "weights.py", title="Weights", icon=":material/scale:"),
+                st.Page(PAGES / "results" / "laboratory.py", title="Weights laboratory", icon=":material/science:"),
                 st.Page(PAGES / "results" / "published.py", title="Published tables", icon=":material/table_chart:"),
             ],
             "Setup": [

@@ -27,6 +27,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compare": judges.compare,
     "systems": judges.systems,
     "weights": statistics.weights,
+    "laboratory": statistics.laboratory,
     "table": statistics.table,
     "critiques": statistics.critiques,
     "unread": replies.unread,

@@ -2,13 +2,16 @@
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
+
+if TYPE_CHECKING:
+    from core.statistics.data.estimate import Estimate
 
 
 class AgreementSplit(StrEnum):
@@ -85,6 +88,33 @@ def weights(
         for row in report.rows(engine, find_study(engine, study), measure)
     ]
     print_result(rows, format_table(rows, "No weights yet."), as_json)
+
+
+def laboratory(
+    study: StudyName,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
+    from storage.reports import weight_laboratory as report
+
+    engine = open_database(database)
+    reports = report.reports(engine, find_study(engine, study), reference=reference)
+    parts = []
+    for one in reports:
+        rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in one.schemes]
+        rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in one.curve]
+        note = f"No fitted weights: {one.unfitted}." if one.unfitted else ""
+        parts.append("\n".join(filter(None, (one.judge, one.answer, one.details, note, format_table(rows, "")))))
+    empty = "No run of DnA-Eval has scored aspects of two responses that people prefer one of."
+    print_result([asdict(one) for one in reports], "\n\n".join(parts) or empty, as_json)
+
+
+def laboratory_row(scheme: str, less: str, agreement: "Estimate") -> dict[str, Any]:
+    """Return the row of a way to aggregate aspect scores, or of the difference between two."""
+    names = ("value", "low", "high", "items", "reason")
+    return {"weights": scheme, "less": less} | {name: getattr(agreement, name) for name in names}
 
 
 def critiques(

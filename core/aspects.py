@@ -144,12 +144,13 @@ def truncate_rankings(first: Weights, second: Weights, k: int) -> tuple[list[flo
     An aspect missing from one list gets the weight -1 there, so all of those are tied at the bottom. Without
     ties the lists are Fagin's top-k lists; an aspect as heavy as the k-th is included, so ties are never broken.
     """
-    top_first, top_second = _heaviest(first, k), _heaviest(second, k)
+    top_first, top_second = heaviest_aspects(first, k), heaviest_aspects(second, k)
     aspects = [aspect for aspect in first if aspect in top_first or aspect in top_second]
     return [top_first.get(aspect, -1.0) for aspect in aspects], [top_second.get(aspect, -1.0) for aspect in aspects]
 
 
-def _heaviest(weights: Weights, k: int) -> dict[str, float]:
+def heaviest_aspects(weights: Weights, k: int) -> dict[str, float]:
+    """Return the k heaviest aspects with their weights, and those that are as heavy as the k-th."""
     threshold = sorted(weights.values(), reverse=True)[min(k, len(weights)) - 1]
     return {aspect: weight for aspect, weight in weights.items() if weight >= threshold}
 

@@ -1,0 +1,110 @@
+"""Stored aspect scores under other weights: is the gain over one overall score from decomposing or from weighting?"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import alignment_data, laboratory_charts, reference_choice
+from storage import database, studies
+from storage.reports import weight_laboratory
+from storage.studies import Study
+
+
+@st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
+def load_reports(url: str, study_id: int, version: tuple[int, ...], reference: str) -> list[LaboratoryReport]:
+    """Return the reports at a version of the labels; the cache is shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return weight_laboratory.reports(resources.engine(), study, reference=reference)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the report of one judge of one run."""
+    reference = reference_choice.draw_choice(study)
+    version = alignment_data.label_version(study)
+    reports = {
+        report.judge: report for report in load_reports(str(resources.engine().url), study.id, version, reference)
+    }
+    if not reports:
+        return empty_state(study)
+    judge = st.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
+    draw_report(reports[judge])
+
+
+def empty_state(study: Study) -> None:
+    """Draw what to do where there are no aspect scores with a reference."""
+    st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
+    shell.link_sample("results/laboratory.py", "dna_eval")
+    with st.container(horizontal=True):
+        for script, label, icon in (
+            ("setup/runs.py", "Start a run", ":material/play_circle:"),
+            ("label/home.py", "Label preferences", ":material/edit:"),
+        ):
+            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def draw_report(report: LaboratoryReport) -> None:
+    """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
+    st.markdown(f"**{escape_markdown(report.answer)}**")
+    st.caption(escape_markdown(report.details))
+    if report.unfitted:
+        st.caption(f":material/info: No fitted weights: {escape_markdown(report.unfitted)}.")
+    charts.draw(laboratory_charts.agreement_figure(report), "agreements", report.details)
+    if report.curve:
+        charts.draw(laboratory_charts.curve_figure(report.curve), "curve", describe_curve(report.curve))
+    st.dataframe([scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes], hide_index=True)
+    if report.weights:
+        draw_weights(report.weights)
+    header = ["judge", "weights", "less", "k", "value", "low", "high", "items"]
+    downloads.draw_csv_download(downloads.csv_text(header, csv_lines(report)), "laboratory.csv")
+
+
+def scheme_line(scheme: str, less: str, agreement: Estimate) -> dict[str, str]:
+    """Return the table row of an agreement, or of a difference in points."""
+    estimate = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
+    return {
+        "Weights": scheme,
+        "Less": less,
+        "Agreement": estimate,
+        "Items": f"{agreement.items:,}",
+        "Note": agreement.reason,
+    }
+
+
+def describe_curve(curve: Sequence[CurvePoint]) -> str:
+    """Return the curve in words, for screen readers."""
+    points = (
+        f"{point.k} aspects, {point.weighting}: {point.agreement.value:.2f}"
+        for point in curve
+        if point.agreement.value is not None
+    )
+    return f"Agreement with the heaviest aspects. {'; '.join(points)}"
+
+
+def draw_weights(rows: Sequence[WeightRow]) -> None:
+    """Draw the mean weights of aspects that items share, in percent."""
+    st.subheader("Mean weights", anchor=False)
+    lines: dict[str, dict[str, str]] = {}
+    for row in rows:
+        lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
+    st.dataframe(list(lines.values()), hide_index=True)
+    st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
+
+
+def csv_lines(report: LaboratoryReport) -> list[list[object]]:
+    """Return the agreements, differences and points of the curve as lines."""
+    lines: list[list[object]] = [
+        [report.judge, row.scheme, row.less, None, *_ends(row.agreement)] for row in report.schemes
+    ]
+    return lines + [[report.judge, point.weighting, None, point.k, *_ends(point.agreement)] for point in report.curve]
+
+
+def _ends(estimate: Estimate) -> list[object]:
+    return [estimate.value, estimate.low, estimate.high, estimate.items]
+
+
+draw_page(shell.draw_header("Weights laboratory", "Is the gain from scoring by aspects, or from weighting them?"))

@@ -1,0 +1,97 @@
+"""Charts of the weights laboratory: agreement by set of weights, and by number of aspects."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
+from pages.parts import charts, colours, numbers
+from pages.results.parts.judge_charts import wrap_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_HEIGHT, CURVE_HEIGHT = 40, 360
+AXIS = "Agreement with the reference"
+
+
+def agreement_figure(report: LaboratoryReport) -> "go.Figure":
+    """Return a point with its interval for each set of weights and each run with one overall score."""
+    import plotly.graph_objects as go
+
+    rows = [row for row in report.schemes if not row.less and row.agreement.value is not None][::-1]
+    values = [row.agreement.value or 0.0 for row in rows]
+    places = list(range(len(rows)))
+    figure = go.Figure(
+        go.Scatter(
+            x=values,
+            y=places,
+            mode="markers",
+            marker={"size": 11, "color": charts.accent_colour()},
+            error_x=_error_bars([row.agreement for row in rows], charts.accent_colour()),
+            hovertext=[_hover_text(row.scheme, row.agreement) for row in rows],
+            hoverinfo="text",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[row.agreement.value if row.agreement.high is None else row.agreement.high for row in rows],
+            y=places,
+            mode="text",
+            text=[f"  n {row.agreement.items:,}" for row in rows],
+            textposition="middle right",
+            textfont={"size": 11},
+            cliponaxis=False,
+            hoverinfo="skip",
+        )
+    )
+    figure.update_xaxes(title=AXIS, range=[-0.02, 1.08], tickformat=".0%", zeroline=True, fixedrange=True)
+    names = [wrap_name(row.scheme) for row in rows]
+    figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(rows) - 0.4], fixedrange=True)
+    return charts.apply_layout(figure, "Agreement by weights", 120 + ROW_HEIGHT * len(rows))
+
+
+def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
+    """Return the agreement over the number of heaviest aspects, one line for each weighting of them."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for shift, weighting in zip((-0.06, 0.06), dict.fromkeys(point.weighting for point in curve), strict=False):
+        points = [point for point in curve if point.weighting == weighting and point.agreement.value is not None]
+        colour = charts.accent_colour() if weighting == HEAVIEST else colours.RESPONSE[0]
+        figure.add_trace(
+            go.Scatter(
+                x=[point.k + shift for point in points],
+                y=[point.agreement.value for point in points],
+                name=weighting,
+                mode="lines+markers",
+                line={"color": colour, "dash": "solid" if weighting == HEAVIEST else "dot"},
+                marker={"size": 9, "color": colour, "symbol": "circle" if weighting == HEAVIEST else "circle-open"},
+                error_y=_error_bars([point.agreement for point in points], colour),
+                hovertext=[_hover_text(f"{point.k} heaviest, {weighting}", point.agreement) for point in points],
+                hoverinfo="text",
+            )
+        )
+    largest = max(point.k for point in curve)
+    figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)), fixedrange=True)
+    figure.update_yaxes(range=[-0.02, 1.04], tickformat=".0%", fixedrange=True)
+    return charts.apply_layout(figure, "Agreement by number of aspects", CURVE_HEIGHT, legend=True)
+
+
+def _error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, object]:
+    ends = [(one.value or 0.0, one.low, one.high) for one in estimates]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0 if high is None else max(0.0, high - value) for value, _, high in ends],
+        "arrayminus": [0 if low is None else max(0.0, value - low) for value, low, _ in ends],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _hover_text(name: str, estimate: Estimate) -> str:
+    text = numbers.format_estimate(estimate.value, estimate.low, estimate.high)
+    return f"<b>{escape(name, quote=False)}</b><br>{text}<br>{numbers.format_count(estimate.items, 'item')}"

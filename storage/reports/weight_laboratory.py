@@ -1,0 +1,121 @@
+"""The aspect scores of a study's DnA-Eval runs with every set of weights, as the weights laboratory needs them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from core.aspects import Weights, aspect_set_id, mean_weights, preferred_response
+from core.labels import Target
+from core.protocols import registry
+from core.protocols.dna_eval.settings import Settings
+from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
+from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
+from storage import aspects, database, labels, runs, targets
+from storage.aspects import KIND
+from storage.reports import references, turns
+from storage.reports.opinions import annotator_panel, find_scales, opinion_frame
+from storage.reports.turns import TraceTurns
+from storage.runs import Run
+from storage.studies import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def reports(
+    engine: Engine, study: Study, *, reference: str | None = None, resamples: int = 1000
+) -> list[LaboratoryReport]:
+    """Return the report of each judge of each run that scored aspects, oldest run first.
+
+    Raises TiebreakError for a reference that the study does not have.
+    """
+    pairs = load_pairs(engine, study, reference)
+    return [laboratory_report(judge, of_judge, resamples=resamples) for judge, of_judge in pairs.items()]
+
+
+def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> dict[str, list[ScoredPair]]:
+    """Return "judge · run" -> its scored pairs of responses with a reference, from the stored turns."""
+    with database.reading(engine) as session:
+        chosen = references.resolve(session, study.id, reference)
+        panel = annotator_panel(session, study)
+        gold = _preferences(references.frame(session, study.id, chosen, find_scales(session, study, [panel])))
+        scoring = _scoring_runs(session, study.id)
+        people = _people_weights(session, study.id)
+        baselines = _baselines(session, study.id, scoring)
+        pairs: dict[str, list[ScoredPair]] = defaultdict(list)
+        for trace in turns.by_trace(session, study.id, list(scoring)):
+            run, settings = scoring[trace.run]
+            target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name)
+            if target in gold:
+                for judgement in collect_judgements(trace.turns, settings, 2):
+                    if judgement.complete:
+                        pair = _pair(trace, judgement, settings, gold[target], people, baselines.get(target, {}))
+                        pairs[f"{judgement.judge} · {run.name}"].append(pair)
+    return dict(pairs)
+
+
+def _scoring_runs(session: Session, study_id: int) -> dict[int, tuple[Run, Settings]]:
+    """Return run id -> the run with its settings, oldest first, where the protocol scores aspects."""
+    protocols = registry.with_artifact("aspects")
+    found = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
+    return {run.id: (run, aspects.parse_settings(run.settings)) for run in found}
+
+
+def _preferences(gold: "pd.DataFrame") -> dict[Target, int]:
+    rows = gold[(gold["kind"] == "preference") & gold["value"].notna()]
+    return {target: int(value) for target, value in zip(targets.of_frame(rows), rows["value"], strict=True)}
+
+
+def _people_weights(session: Session, study_id: int) -> dict[tuple[str, str], Weights]:
+    """Return (item, set of aspects) -> the mean of people's weights."""
+    frame = labels.frame(session, study_id)
+    frame = frame[frame["kind"] == KIND]
+    given: dict[tuple[str, str], list[Weights]] = defaultdict(list)
+    for item, part, value in zip(frame["item"], frame["part"], frame["value"], strict=True):
+        if isinstance(value, dict) and value:
+            given[item, part].append(value)
+    return {key: mean_weights(of_key) for key, of_key in given.items() if len({frozenset(w) for w in of_key}) == 1}
+
+
+def _baselines(
+    session: Session, study_id: int, scoring: Mapping[int, object]
+) -> dict[Target, dict[tuple[str, str], int]]:
+    """Return target -> (judge, run) -> the preference of a judge in a run without aspects."""
+    names = {run.id: run.name for run in runs.of_study(session, study_id) if run.id not in scoring}
+    frame = opinion_frame(session, study_id)
+    frame = frame[(frame["kind"] == "preference") & frame["value"].notna() & frame["run"].isin(list(names))]
+    frame = frame[frame["stage"] != "first"]
+    found: dict[Target, dict[tuple[str, str], int]] = defaultdict(dict)
+    columns = (frame[name] for name in ("rater", "run", "value"))
+    for judge, run, value, target in zip(*columns, targets.of_frame(frame), strict=True):
+        found[target][judge, names[run]] = int(value)
+    return found
+
+
+def _pair(
+    trace: TraceTurns,
+    judgement: Judgement,
+    settings: Settings,
+    reference: int,
+    people: Mapping[tuple[str, str], Weights],
+    baselines: Mapping[tuple[str, str], int],
+) -> ScoredPair:
+    own_sum = judgement.overalls if settings.aggregation != "weighted sum" else None
+    return ScoredPair(
+        item=trace.item,
+        group=trace.group,
+        scores=_two(judgement.scores),
+        reference=reference,
+        judge_weights=judgement.weights,
+        people_weights=people.get((trace.item, aspect_set_id(judgement.aspects))),
+        own_preference=preferred_response(own_sum) if own_sum else None,
+        baselines={run: value for (judge, run), value in baselines.items() if judge == judgement.judge},
+    )
+
+
+def _two(scores: Sequence[Weights]) -> tuple[Weights, Weights]:
+    first, second = scores
+    return first, second
