@@ -208,7 +208,7 @@ class UndoEntryRow(Table, table=True):
     annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     queue: str
     type: str
-    """label, skip or edit."""
+    """label, skip, skips (of many tasks) or edit."""
     task_id: int = Field(sa_column=_owner_column("target.id"))
     """The target that names the task; see `storage.labelling.tasks`."""
     target_id: int = Field(sa_column=_owner_column("target.id"))

@@ -8,7 +8,7 @@ from pages.label.parts import queues
 from pages.parts import numbers, paging, resources, shell
 from pages.parts.values import format_value
 from storage import annotators, database
-from storage.labelling import critique_queue, home, work
+from storage.labelling import critique_queue, home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.tasks import Tab
 from storage.reports import annotators as statistics
@@ -92,6 +92,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
         queue = work.open_work(session, summary.name, study.name, annotator)
     with database.reading(resources.engine()) as session:
         listed = home.listed_tasks(session, queue, tab, search)
+    draw_undo(queue)
     st.caption(" · ".join(f"{tab_name} {count:,}" for tab_name, count in counts.items()))
     if not listed:
         st.info("No item has these words." if search.strip() else "This list is empty.")
@@ -145,10 +146,26 @@ def draw_actions(
                 skip(queue, listed, on=False)
 
 
+def draw_undo(queue: work.Work) -> None:
+    """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
+    with database.reading(resources.engine()) as session:
+        found = skips.latest(session, queue)
+    if found is None:
+        return
+    entry, count, skipped = found
+    done = "Skipped" if skipped else "Took back"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{done} {numbers.format_count(count, 'item')}.")
+        if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
+            with database.writing(resources.engine()) as session:
+                skips.undo_latest(session, queue, entry)
+            st.rerun()
+
+
 def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
     """Skip tasks or take that back, and draw the page again."""
     with database.writing(resources.engine()) as session:
-        count = home.skip_all(session, queue, [task.id for task in chosen], on=on)
+        count = skips.skip_all(session, queue, [task.id for task in chosen], on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()
 

@@ -15,7 +15,7 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import Evidence, Target
 from storage import aius, guidelines, labels, targets
-from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, training, undo
+from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, skips, training, undo
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
 from storage.labelling.training import Training
@@ -245,6 +245,9 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
         case "skip":
             _mark(transaction, task.target, "skip", on=bool(content["on"]))
             return {"entry": name}
+        case skips.ENTRY:
+            skips.restore(session, work, row, undoing=undoing)
+            return {"entry": name, "queue_changed": True}
         case "edit":
             return {"entry": name, **_reverse_edit(transaction, task, row, undoing=undoing)}
     place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)

@@ -5,14 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.records import MarkRecord
 from core.labels import Value
-from storage.database import insert_missing
-from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import tasks, training
 from storage.labelling.entered import task_standings
 from storage.labelling.queue import TargetState
@@ -28,7 +25,7 @@ from storage.labelling.work import (
     task_name,
 )
 from storage.studies import Study
-from storage.tables import DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow, now
+from storage.tables import DraftRow, ItemRow, LabelRow, TargetRow
 
 EXCERPT = 160
 """Characters of a question in a list."""
@@ -164,32 +161,3 @@ def _fold(text: str) -> str:
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
-
-
-def skip_all(session: Session, work: Work, task_ids: Sequence[int], *, on: bool = True) -> int:
-    """Skip tasks, or take the skips back; returns how many. Tasks that are labelled or unknown are left out."""
-    known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
-    given = task_standings(session, work, [task.id for task in known], training.load(session, work))
-    labelled = {task_id for task_id, own in given.items() if own.value is not None}
-    at = now()
-    rows = [
-        with_fingerprint(
-            mark_row(
-                MarkRecord(target=task.target, annotator=work.annotator, mark="skip", on=on, at=at),
-                task.id,
-                work.annotator_id,
-            )
-        )
-        for task in known
-        if task.id not in labelled
-    ]
-    insert_missing(session, MarkRow, rows)
-    if on:
-        _release(session, work, [row["target_id"] for row in rows])
-    return len(rows)
-
-
-def _release(session: Session, work: Work, target_ids: Sequence[int]) -> None:
-    session.execute(
-        delete(LeaseRow).where(col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id).in_(target_ids))
-    )

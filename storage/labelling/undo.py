@@ -29,13 +29,18 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
     )
     session.add(row)
     session.flush()
-    return _name(row)
+    return name(row)
 
 
-def take(session: Session, work: Work, name: str | None, *, undo: bool) -> UndoEntryRow:
-    """Move the top entry of one stack to the other; raises Refused if it is not the one called `name`."""
+def top(session: Session, work: Work) -> UndoEntryRow | None:
+    """Return the top entry of the undo stack."""
+    return session.scalars(_top(work, undone=False)).first()
+
+
+def take(session: Session, work: Work, entry: str | None, *, undo: bool) -> UndoEntryRow:
+    """Move the top entry of one stack to the other; raises Refused if it is not the one called `entry`."""
     row = session.scalars(_top(work, undone=not undo)).first()
-    if row is None or _name(row) != name:
+    if row is None or name(row) != entry:
         raise Refused("stale", "This was undone or changed in another window.")
     row.undone = undo
     return row
@@ -71,8 +76,13 @@ def history(session: Session, work: Work, before: str | None = None) -> Json:
 def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
     has_target = row.type == "label" or row.target_id != task.id
     target = target_name(work, targets.get(session, row.target_id)) if has_target else ""
-    entry = {"id": _name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
-    return entry | {"before": row.before, "after": row.after}
+    entry = {"id": name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
+    return entry | {"before": _shown(row.before), "after": _shown(row.after)}
+
+
+def _shown(side: Json | None) -> Json | None:
+    """Return one side of an entry; of many tasks, only their number."""
+    return side if side is None or "tasks" not in side else {"on": side["on"], "count": len(side["tasks"])}
 
 
 def _top(work: Work, *, undone: bool) -> Select[UndoEntryRow]:
@@ -89,7 +99,8 @@ def _stack(work: Work, *, undone: bool) -> list[ColumnElement[bool]]:
     ]
 
 
-def _name(row: UndoEntryRow) -> str:
+def name(row: UndoEntryRow) -> str:
+    """Return the id of an entry."""
     return f"e-{row.id}"
 
 

@@ -44,6 +44,13 @@ const APPLY = {
     );
     return send(next, { type, task: entry.task, entry: entry.id }, { skipped: on ? 1 : -1 });
   },
+  /** Many tasks at once, skipped on the home page: the reply says that the queue has changed. */
+  skips(state, type, entry, side) {
+    const { on, count } = entry[side];
+    const items = `${count} ${count === 1 ? "item" : "items"}`;
+    const next = say(toTask(state, entry.task), on ? `${items} skipped.` : `${items} back in the queue.`);
+    return send(withMarks(next, entry.task, { skipped: on }), { type, task: entry.task, entry: entry.id });
+  },
   edit(state, type, entry) {
     const next = { ...toTask(state, entry.task, entry.target), restoring: entry.task };
     return send(next, { type, task: entry.task, entry: entry.id });

@@ -44,6 +44,8 @@ def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
     page.button(key="unskip_all").click().run()
     assert not page.exception
     assert counts() == (3, 0, 1)
+    page.button(key="undo_skips").click().run()
+    assert counts() == (2, 1, 1)
 
 
 def test_a_search_without_results_says_so(waiting):

@@ -6,7 +6,7 @@ from core.formats.records import ItemRecord
 from core.items import Response
 from storage import annotators, studies
 from storage.database import reading, writing
-from storage.labelling import home
+from storage.labelling import home, skips
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, stored
@@ -36,7 +36,7 @@ def listed(engine, tab="todo", search="", annotator="ann"):
 def skip(engine, tasks, annotator="ann", **fields):
     work = Client(engine, annotator).work()
     with writing(engine) as session:
-        return home.skip_all(session, work, [task.id for task in tasks], **fields)
+        return skips.skip_all(session, work, [task.id for task in tasks], **fields)
 
 
 def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
@@ -85,6 +85,25 @@ def test_skipping_many_leaves_labels_alone_and_can_be_taken_back(engine, queue):
     assert summary(engine).todo == 5
     assert len(stored(engine)) == 1
     assert summary(engine, "bob").todo == 6
+
+
+def test_a_bulk_skip_is_one_entry_of_the_undo_stack(engine, queue):
+    client = Client(engine)
+    tasks = client.tasks()
+    client.do("skip", tasks[0], on=True)
+    assert skip(engine, listed(engine, "skipped") + listed(engine)[:3]) == 3, "one was skipped before"
+    entry = client.history()["undo"][-1]
+    assert (entry["type"], entry["after"]) == ("skips", {"on": True, "count": 3})
+    undone = client.do("undo", {"id": entry["task"]}, entry=entry["id"])
+    assert (undone["status"], undone["queue_changed"]) == ("accepted", True)
+    assert summary(engine).skipped == 1
+    client.label(client.tasks()[0], 1)
+    assert client.history()["redo"] == []
+    assert skip(engine, listed(engine)) == 4
+    newest = client.history()["undo"][-1]
+    client.do("undo", {"id": newest["task"]}, entry=newest["id"])
+    assert client.do("redo", {"id": newest["task"]}, entry=newest["id"])["status"] == "accepted"
+    assert (summary(engine).todo, summary(engine).skipped, summary(engine).done) == (0, 5, 1)
 
 
 def test_a_search_finds_all_words_in_the_texts_in_any_case_and_form_and_no_names(engine):
