@@ -16,7 +16,7 @@ from core.labels import Gold, Value
 COLUMNS = (
     "study", "item", "scenario", "group", "systems", "kind", "criterion", "part", "part_text", "value", "source",
     "distribution", "annotators", "annotator_names", "contention", "blind_values", "final_values", "adjudicator",
-    "rule", "reason", "date", "guidelines",
+    "rule", "reason", "date", "guidelines", "evidence",
 )  # fmt: skip
 VERDICT_PREFIX = "verdict: "
 """The column of a run's verdicts has the name of the run after this prefix."""
@@ -47,6 +47,8 @@ class GoldRow:
     """When it was adjudicated, otherwise when the newest label was given."""
     guidelines: tuple[int, ...] = ()
     """The versions that the annotators had."""
+    evidence: tuple[tuple[str, str, str], ...] = ()
+    """(annotator, text that it belongs to, passage) of the current labels."""
     verdicts: Mapping[str, Value | None] = field(default_factory=dict)
     """Run -> its verdict; None for no verdict."""
     opinions: Mapping[str, Value | None] = field(default_factory=dict)
@@ -102,6 +104,7 @@ def _cells(row: GoldRow) -> list[str]:
         escape_formula(row.reason),
         "" if row.date is None else row.date.isoformat(timespec="seconds"),
         ";".join(map(str, row.guidelines)),
+        escape_formula(";".join(":".join(map(_format_element, passage)) for passage in row.evidence)),
     ]
 
 

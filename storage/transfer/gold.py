@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import permutations
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -15,7 +16,8 @@ from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item
-from core.labels import Adjudication, Gold, Label, Scale, Target, Value, judges_gold
+from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Value, judges_gold
+from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage import aius, items, labels, runs, studies, targets
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.studies import Study
@@ -91,10 +93,11 @@ class _TargetHistory:
     final: dict[str, Value] = field(default_factory=dict)
     guidelines: dict[str, int] = field(default_factory=dict)
     dates: dict[str, datetime] = field(default_factory=dict)
+    evidence: dict[str, tuple[Evidence, ...]] = field(default_factory=dict)
 
     def add(self, label: Label) -> None:
         """Add a later label."""
-        for values in (self.final, self.guidelines, self.dates):
+        for values in (self.final, self.guidelines, self.dates, self.evidence):
             values.pop(label.annotator, None)
         if label.value is None:
             return
@@ -105,6 +108,7 @@ class _TargetHistory:
             self.guidelines[label.annotator] = label.guidelines
         if label.at is not None:
             self.dates[label.annotator] = label.at
+        self.evidence[label.annotator] = label.evidence
 
 
 class _GoldExport:
@@ -142,6 +146,7 @@ class _GoldExport:
             adjudication.reason if adjudication else gold.reason,
             _date(history, adjudication),
             tuple(sorted(set(history.guidelines.values()))),
+            tuple(_evidence(item, target, history, names)),
         )
 
     def part_text(self, target: Target, history: _TargetHistory) -> str:
@@ -153,6 +158,30 @@ class _GoldExport:
         weights = Target.model_construct(item=target.item, kind="aspect_weights", criterion="", part=target.part)
         known = history if target.kind == "aspect_weights" else self.histories.get(weights, _TargetHistory())
         return ", ".join(next((value for value in known.final.values() if isinstance(value, dict)), ()))
+
+
+def _evidence(
+    item: Item, target: Target, history: _TargetHistory, names: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (annotator, text, passage); positions in place of a passage in a text that is not the item's."""
+    texts = _texts(item, target)
+    for name in names:
+        for place in history.evidence.get(name, ()):
+            text = texts.get(place.block)
+            yield name, place.block, f"{place.start}-{place.end}" if text is None else text[place.start : place.end]
+
+
+def _texts(item: Item, target: Target) -> dict[str, str]:
+    """Return the texts of a target as evidence names them."""
+    texts = {"question": item.prompt, "context": item.context or "", "reference": item.reference or ""}
+    texts |= {f"response-{number}": response.text for number, response in enumerate(item.responses, 1)}
+    if target.criterion != QUALITY:
+        return texts
+    critiques = item.critiques or ()
+    rated = next((critique.text for critique in critiques if critique.id == target.part), None)
+    texts |= {} if rated is None else {"critique": rated}
+    pairs = (pair for pair in permutations(critiques, 2) if pair_name(*pair) == target.part)
+    return texts | {f"critique-{number}": critique.text for pair in pairs for number, critique in enumerate(pair, 1)}
 
 
 def _date(history: _TargetHistory, adjudication: Adjudication | None) -> datetime | None:
@@ -231,4 +260,5 @@ def _rename(row: GoldRow, rename: Callable[[str], str]) -> GoldRow:
         return row
     final = dict(sorted((rename(name), value) for name, value in row.final.items()))
     blind = dict(sorted((rename(name), value) for name, value in row.blind.items()))
-    return replace(row, final=final, blind=blind, adjudicator=rename(row.adjudicator))
+    evidence = tuple((rename(name), block, passage) for name, block, passage in row.evidence)
+    return replace(row, final=final, blind=blind, adjudicator=rename(row.adjudicator), evidence=evidence)

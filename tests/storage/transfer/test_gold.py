@@ -1,5 +1,6 @@
 """The export of gold: people's decisions with their origin, and judges only if the owner selects their runs."""
 
+import csv
 import io
 
 import pytest
@@ -11,7 +12,7 @@ from core.errors import TiebreakError
 from core.formats import gold as gold_csv
 from core.formats.records import ItemRecord, LabelRecord, RunRecord
 from core.items import Item, Response
-from core.labels import Label, Target
+from core.labels import Evidence, Label, Target
 from storage import labels, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.transfer import GoldOptions, gold_rows, imports, verdict_runs
@@ -81,6 +82,23 @@ def test_a_withdrawn_label_is_not_in_the_final_values(engine, a_study):
     save(engine, a_study, "ann", None)
     (row,) = export(engine, a_study)
     assert (row.final, row.gold.source, row.gold.annotators) == ({"bob": 1}, "single", 1)
+
+
+def test_the_passages_that_annotators_selected_are_exported(engine, a_study):
+    item = make_item("item 0")
+    first, other = item.responses[0].text, len(item.prompt)
+    places = [Evidence(block="response-1", start=0, end=3), Evidence(block="elsewhere", start=2, end=5)]
+    save(engine, a_study, "ann", 1, evidence=[Evidence(block="question", start=0, end=other)])
+    save(engine, a_study, "ann", 2, evidence=places)
+    save(engine, a_study, "bob", 2)
+    (row,) = rows = export(engine, a_study)
+    assert row.evidence == (("ann", "response-1", first[:3]), ("ann", "elsewhere", "2-5"))
+    stream = io.StringIO()
+    gold_csv.write_csv(rows, stream)
+    (cells,) = csv.DictReader(io.StringIO(stream.getvalue()))
+    assert cells["evidence"] == f"ann:response-1:{first[:3]};ann:elsewhere:2-5"
+    pseudonyms = {name for name, _, _ in export(engine, a_study, pseudonyms=True)[0].evidence}
+    assert len(pseudonyms) == 1 and "ann" not in pseudonyms
 
 
 def test_pseudonyms_hide_every_name_and_are_stable(engine, a_study):
