@@ -8,6 +8,7 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
 from commands.output import format_table, print_result
+from core.pairs import item_name
 
 
 def unread(
@@ -38,7 +39,8 @@ def unread(
 def format_reply(reply: Mapping[str, Any]) -> str:
     """Return an unreadable reply with its place; control characters of its text are not sent to the terminal."""
     text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in reply["reply"])
-    place = f"{reply['run']} · {reply['item']} · {reply['judge']} · {reply['step']}, round {reply['round']}"
+    name = item_name(reply["item"], reply["part"])
+    place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
     return f"{place} (trace {reply['trace']}): {reply['problem']}\n    " + text.strip().replace("\n", "\n    ")
 
 

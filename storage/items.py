@@ -34,6 +34,14 @@ def of_study(session: Session, study_id: int, limit: int | None = None) -> list[
     return [Item.model_validate(body) for body in session.scalars(query)]
 
 
+def first_with_several_pairs(session: Session, study_id: int) -> Item | None:
+    """Return the study's first item with more than two responses; None if it has none."""
+    responses = func.json_array_length(col(ItemRow.body)["responses"])
+    query = select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, responses > 2)
+    body = session.scalars(query.order_by(col(ItemRow.position)).limit(1)).first()
+    return None if body is None else Item.model_validate(body)
+
+
 def scenarios(session: Session, study_id: int) -> list[str]:
     """Return the scenarios of the study's items, sorted."""
     query = (

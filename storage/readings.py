@@ -15,7 +15,8 @@ from sqlmodel import col
 from core.attempts import read_again
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
-from core.protocols import registry, trace_rng
+from core.protocols import registry
+from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.replay import NeedsCalls, Replay, replay, stored_turns
 from core.trace import (
@@ -49,6 +50,7 @@ class Change:
     trace_id: int
     run: str
     item: str
+    """Its name, with the pair of responses if the trace is on one."""
     judge: str
     step: str
     round: int
@@ -68,6 +70,7 @@ class Reread:
     trace_id: int
     run: str
     item: str
+    """Its name, with the pair of responses if the trace is on one."""
     changes: tuple[Change, ...] = ()
     outcome: str = ""
     """The outcome of the trace before, and after the changes: "no_verdict" or "no_verdict → agreed"."""
@@ -161,20 +164,20 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
         flow = _flow_of(session, trace)
         changes = _changes(trace, stored, replay(flow, stored))
     except TiebreakError as error:  # the protocol may not be installed, and an imported trace may have any turns
-        return Reread(trace_id, trace.run, trace.item, needs_calls=str(error)) if _has_unread(stored) else None
+        return Reread(trace_id, trace.run, trace.name, needs_calls=str(error)) if _has_unread(stored) else None
     if not changes:
         return None
     try:
         replayed = replay(flow, stored, lambda _, ask, turn: _read_again(ask, turn))
     except NeedsCalls as error:
-        return Reread(trace_id, trace.run, trace.item, changes, trace.status, needs_calls=str(error))
+        return Reread(trace_id, trace.run, trace.name, changes, trace.status, needs_calls=str(error))
     if apply:
         changed = [
             _replacement(change.ask, replayed.turns[change.ask]) for change in changes if change.ask in replayed.turns
         ]
         _append(session, trace_id, changed, replayed)
     outcomes = dict.fromkeys((trace.status, replayed.verdict.outcome))
-    return Reread(trace_id, trace.run, trace.item, changes, " → ".join(outcomes))
+    return Reread(trace_id, trace.run, trace.name, changes, " → ".join(outcomes))
 
 
 def _has_unread(stored: dict[int, Turn]) -> bool:
@@ -188,7 +191,7 @@ def _changes(trace: Trace, stored: dict[int, Turn], replayed: Replay) -> tuple[C
         old, new = stored[number], _read_again(ask, stored[number])
         if _same(old.reading, new.reading):
             continue
-        place = (trace.id, trace.run, trace.item, old.speaker, old.step, old.round, number)
+        place = (trace.id, trace.run, trace.name, old.speaker, old.step, old.round, number)
         changes.append(Change(*place, old.reading, new.reading, new.reading_rule, new.problem))
     return tuple(changes)
 
@@ -249,4 +252,4 @@ def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
     study = studies.by_id(session, trace.study_id)
     templates = run.prompts if run.prompts and protocol.is_current(run.prompts) else study.templates(run.protocol)
     item = items.get(session, trace.study_id, trace.item)
-    return lambda: protocol.flow(item, settings, trace_rng(run.seed, item), templates)
+    return lambda: start_flow(protocol, item, settings, seed=run.seed, templates=templates, part=trace.part)

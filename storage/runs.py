@@ -1,5 +1,6 @@
 """Runs: created with a trace for every item, claimed by workers, cancelled and resumed."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,6 +41,8 @@ class Run:
     parallel: int
     extractor: dict[str, Any] | None
     """The settings of the model that is asked about unreadable replies; None for none."""
+    pairs: str
+    """Which pairs of responses it compares, as `core.pairs.Pairs` has it; empty if it has no such setting."""
     source: str
     state: str
     problem: str
@@ -85,11 +88,14 @@ def create(
     ceiling: float | None = None,
     parallel: int = 8,
     extractor: dict[str, Any] | None = None,
+    pairs: str = "",
+    parts: Callable[[Item], Sequence[str]] | None = None,
     limit: int | None = None,
     scenario: str | None = None,
 ) -> int:
     """Create a run over the study's items, or the first `limit` of them, and return its id.
 
+    `parts` returns the part of each trace of an item; without it an item has one trace.
     A worker that looks for requested runs executes it.
     """
     studies.lock(session, study_id)
@@ -104,6 +110,7 @@ def create(
         ceiling=ceiling,
         parallel=parallel,
         extractor=extractor,
+        pairs=pairs,
         source="live",
     )
     session.add(row)
@@ -116,7 +123,13 @@ def create(
         "uncertainty": 0.0,
         "contention": None,
     }
-    traces = [waiting | {"item_id": item_id} for item_id in _item_ids(session, study_id, limit, scenario)]
+    item_ids = _item_ids(session, study_id, limit, scenario)
+    by_id = items.by_ids(session, item_ids) if parts is not None else {}
+    traces = [
+        waiting | {"item_id": item_id, "part": part}
+        for item_id in item_ids
+        for part in (("",) if parts is None else parts(by_id[item_id]))
+    ]
     if not traces:
         raise TiebreakError("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
@@ -233,14 +246,23 @@ def lock_claim(session: Session, run_id: int, worker: str) -> None:
         raise ClaimLost("Another worker continues this run.")
 
 
-def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[tuple[int, int]]:
-    """Claim up to `limit` waiting traces; return their (trace id, item id) in the order of the items.
+@dataclass(frozen=True)
+class ClaimedTrace:
+    """A trace by its id, that of its item, and its part."""
+
+    id: int
+    item_id: int
+    part: str
+
+
+def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[ClaimedTrace]:
+    """Claim up to `limit` waiting traces; return them in the order of the items.
 
     A claim holds as long as the worker's claim of the run. Raises ClaimLost if the worker has none.
     """
     lock_claim(session, run_id, worker)
     waiting = (
-        select(col(TraceRow.id), col(TraceRow.item_id))
+        select(col(TraceRow.id), col(TraceRow.item_id), col(TraceRow.part))
         .where(
             col(TraceRow.run_id) == run_id,
             col(TraceRow.outcome) == "waiting",
@@ -249,8 +271,8 @@ def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list
         .order_by(col(TraceRow.id))
         .limit(limit)
     )
-    claimed = [(trace, item) for trace, item in session.execute(waiting)]
-    ids = [trace for trace, _ in claimed]
+    claimed = [ClaimedTrace(*row) for row in session.execute(waiting)]
+    ids = [trace.id for trace in claimed]
     if ids:
         session.execute(update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker))
     return claimed

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint, false
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
-from sqlmodel.sql.sqltypes import UTCDateTime
+from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
 
 from storage.json_columns import Json
 
@@ -362,6 +362,8 @@ class RunRow(Table, table=True):
     """Concurrent calls to one model."""
     extractor: Any = Field(default=None, sa_column=_value_column())
     """The model that is asked which value an unreadable reply states; None for none."""
+    pairs: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
+    """Which pairs of responses are compared, as `core.pairs.Pairs` has it; empty if it has no such setting."""
     source: str = "live"
     state: str = "requested"
     """requested, cancelling, cancelled, stopped (at the ceiling, or by an error: see `problem`) or finished."""
@@ -374,11 +376,11 @@ class RunRow(Table, table=True):
 
 
 class TraceRow(Table, table=True):
-    """One item in a run. A worker executes it while it has the claim of the run."""
+    """One item, or one pair of its responses, in a run. A worker executes it while it has the claim of the run."""
 
     __tablename__ = "trace"
     __table_args__ = (
-        UniqueConstraint("run_id", "item_id"),
+        UniqueConstraint("run_id", "item_id", "part"),
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome"),
         Index(None, "study_id", "contention"),
@@ -387,6 +389,8 @@ class TraceRow(Table, table=True):
     study_id: int = Field(sa_column=_owner_column("study.id"))
     run_id: int = Field(sa_column=_owner_column("run.id"))
     item_id: int = Field(sa_column=_owner_column("item.id"))
+    part: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
+    """The part of the targets that it judges if it is on a pair of responses ("1-3"); else empty."""
     outcome: str = "waiting"
     """waiting, failed, agreed, disputed or no_verdict."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))

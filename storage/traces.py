@@ -13,6 +13,7 @@ from sqlmodel import col
 from core.contention import verdict_contention
 from core.errors import TiebreakError
 from core.labels import Target
+from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
 from storage import targets, unread
@@ -38,11 +39,18 @@ class Trace:
     protocol: str
     criterion: str
     item: str
+    part: str
+    """The pair of responses that it is on ("1-3"); empty if it is on the whole item."""
     scenario: str | None
     status: Status
     problem: str
     uncertainty: float
     contention: float | None
+
+    @property
+    def name(self) -> str:
+        """The name of the item, with the pair of its responses if the trace is on one."""
+        return item_name(self.item, self.part)
 
 
 @dataclass(frozen=True)
@@ -334,6 +342,7 @@ def _traces(at: datetime) -> Select[*tuple[Any, ...]]:
             col(RunRow.protocol),
             col(RunRow.criterion),
             col(ItemRow.key),
+            col(TraceRow.part),
             col(ItemRow.scenario),
             col(TraceRow.outcome),
             _is_claimed(at).label("claimed"),
@@ -382,7 +391,7 @@ def _is_claimed(at: datetime) -> ColumnElement[bool]:
 
 
 def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
-    id, study_id, run_id, run, protocol, criterion, item, scenario, outcome, claimed, problem, *measures = row
+    id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, problem, *measures = row
     uncertainty, contention = measures
     return Trace(
         id=id,
@@ -392,6 +401,7 @@ def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
         protocol=protocol,
         criterion=criterion,
         item=item,
+        part=part,
         scenario=scenario,
         status="running" if outcome == "waiting" and claimed else outcome,
         problem=problem,

@@ -78,6 +78,8 @@ class UnreadReply:
     ask: int
     run: str
     item: str
+    part: str
+    """The pair of responses that the trace is on; empty if it is on the whole item."""
     reason: str
     read_by: str
     turn: Turn
@@ -90,6 +92,7 @@ class UnreadReply:
             "trace": self.trace_id,
             "run": self.run,
             "item": self.item,
+            "part": self.part,
             "judge": turn.speaker,
             "step": turn.step,
             "round": turn.round,
@@ -221,6 +224,7 @@ def _replies() -> Any:
             col(UnreadReplyRow.ask),
             col(RunRow.name),
             col(ItemRow.key),
+            col(TraceRow.part),
             col(UnreadReplyRow.reason),
             col(UnreadReplyRow.read_by),
         )
@@ -231,10 +235,10 @@ def _replies() -> Any:
 
 
 def _reply(session: Session, id: int, trace_id: int, ask: int, *columns: str) -> UnreadReply:
-    run, item, reason, read_by = columns
+    run, item, part, reason, read_by = columns
     events = current_numbered_events(_events(session, trace_id))
     turn = next(event.turn for _, event in events if isinstance(event, TurnCompleted) and event.ask == ask)
-    return UnreadReply(id, trace_id, ask, run, item, reason, read_by, turn)
+    return UnreadReply(id, trace_id, ask, run, item, part, reason, read_by, turn)
 
 
 def _conditions(filter: UnreadFilter) -> list[ColumnElement[bool]]:

@@ -135,6 +135,8 @@ class RunRecord(Frozen):
     seed: int = 0
     extractor: dict[str, Any] | None = Field(default=None, exclude_if=lambda extractor: extractor is None)
     """The model that was asked about unreadable replies."""
+    pairs: str = Field(default="", exclude_if=lambda pairs: not pairs)
+    """Which pairs of responses were compared, as `core.pairs.Pairs` has it."""
     source: Literal["live", "imported", "sample"] = "imported"
     created_at: datetime | None = None
     ended_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
@@ -153,6 +155,8 @@ class TraceRecord(Frozen):
     type: Literal["trace"] = "trace"
     run: str
     item: str
+    part: str = Field(default="", exclude_if=lambda part: not part)
+    """The pair of responses that the trace is on ("1-3"); empty if it is on the whole item."""
     events: tuple[Event, ...]
     times: tuple[datetime, ...] = Field(default=(), exclude_if=lambda times: not times)
     """When each event was stored; empty if it is not known."""

@@ -17,6 +17,8 @@ class TurnRow:
     run: str
     protocol: str
     item: str
+    part: str
+    """The pair of responses that the trace is on ("1-3"); empty if it is on the whole item."""
     scenario: str | None
     criterion: str
     outcome: str
@@ -30,7 +32,7 @@ class TurnRow:
     round: int
     model: str
     shown: tuple[int, ...]
-    """The responses in the order in which they were shown; empty if that does not apply."""
+    """The responses in the order in which they were shown, in a pair 1 and 2; empty if that does not apply."""
     reading: Any
     """The value in the item's own terms; empty if there is none."""
     reading_rule: str

@@ -6,21 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from core.attempts import second_request
+from core.extraction import extraction_ask
 from core.items import Item
 from core.labels import Value
 from core.llm import local_server
-from core.protocols import Protocol, trace_rng
+from core.pairs import Pairs
+from core.protocols import Protocol
+from core.protocols.flows import start_flow, trace_parts
 from core.templates import Templates
-from core.trace import Ask, Spec, Turn
+from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn
 
 SAMPLED_ITEMS = 50
-"""How many items an estimate simulates; the result is scaled to all of them."""
+"""How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them."""
 CHARACTERS_PER_TOKEN = 4
 """Approximate, for English; other languages and code have more tokens."""
 TOKENS_PER_WORD = 4 / 3
 
+Sampled = TypeVar("Sampled")
 SimulatedReading = Callable[[Ask, int], Value | None]
 """(ask, its number in its round) -> the reading of its simulated reply; None for an unreadable one."""
 
@@ -34,28 +39,53 @@ class Price:
 
 
 @dataclass(frozen=True)
+class ExpectedUsage:
+    """Numbers of calls and tokens, and their cost."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+    """None when the price of any of the models is unknown."""
+
+
+@dataclass(frozen=True)
 class CostEstimate:
     """The expected calls, tokens and cost of a run. Tokens and dollars assume that no judge ever agrees early.
 
-    Second attempts after unreadable replies, and retries of failed calls, are not included.
+    Retries of failed calls are not included.
     """
 
     items: int
+    traces: int
+    """One an item, or one a pair of its responses."""
     calls_at_least: int
     calls_at_most: int
+    """Without second requests, as the tokens and the dollars."""
     prompt_tokens: int
     completion_tokens: int
     dollars: float | None
     """None when the price of any of its models is unknown."""
+    upper_bound: ExpectedUsage
+    """If every reply has to be requested twice, and then read by the extractor, if there is one."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
         calls = f"{self.calls_at_least:,} to {self.calls_at_most:,} calls"
         if self.calls_at_least == self.calls_at_most:
             calls = f"{self.calls_at_most:,} calls"
+        pairs = f" in {self.traces:,} pairs" if self.traces > self.items else ""
         cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
         tokens = self.prompt_tokens + self.completion_tokens
-        return f"{self.items:,} items: {calls} without second requests, up to about {tokens:,} tokens, {cost}"
+        return (
+            f"{self.items:,} items{pairs}: {calls}, up to about {tokens:,} tokens, {cost}; {self.upper_bound_summary()}"
+        )
+
+    def upper_bound_summary(self) -> str:
+        """Return the upper bound as a clause."""
+        bound = self.upper_bound
+        cost = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
+        return f"at most {bound.calls:,} calls{cost} if every reply has to be requested twice"
 
 
 def model_price(spec: Spec) -> Price | None:
@@ -80,8 +110,11 @@ def maximum_cost(ask: Ask) -> float | None:
     price = model_price(ask.spec)
     if price is None:
         return None
-    prompt_tokens = sum(estimate_tokens(message) for message in (*ask.history, ask.prompt))
-    return price.prompt * prompt_tokens + price.completion * ask.spec.max_tokens * ask.samples
+    return price.prompt * _prompt_tokens(ask) + price.completion * ask.spec.max_tokens * ask.samples
+
+
+def _prompt_tokens(ask: Ask) -> int:
+    return sum(estimate_tokens(message) for message in (*ask.history, ask.prompt))
 
 
 def estimate_tokens(text: str) -> int:
@@ -97,39 +130,64 @@ def estimate_run(
     templates: Templates | None = None,
     seed: int = 0,
     count: int | None = None,
+    pairs: Pairs | None = None,
+    extractor: Spec | None = None,
 ) -> CostEstimate:
-    """Run the real flow on up to SAMPLED_ITEMS items with simulated replies, and scale to `count` (default: all).
+    """Run the real flow on up to SAMPLED_ITEMS traces with simulated replies, scaled to `count` items (default: all).
 
     Raises the TiebreakError that the run itself would raise: an item it cannot judge, a template with a wrong blank.
     """
     count = len(items) if count is None else count
-    sampled = _sample_evenly(items)
+    of_items = _sample_evenly(items)
+    every = [(item, part) for item in of_items for part in trace_parts(protocol, settings, item, pairs)]
+    traces = round(len(every) * count / len(of_items)) if items else 0
+    sampled = _sample_evenly(every)
     templates = protocol.prompts if templates is None else templates
     reply = "words " * protocol.reply_words(settings)
 
     def simulate(reading: SimulatedReading) -> list[Ask]:
-        return [
-            ask
-            for item in sampled
-            for ask in _simulated_asks(protocol, item, settings, templates, seed, reading, reply)
+        flows = [
+            start_flow(protocol, item, settings, seed=seed, templates=templates, part=part) for item, part in sampled
         ]
-
-    def scale(number: float) -> int:
-        return round(number * count / len(sampled)) if sampled else 0
+        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
 
     fewest_readings, most_readings = _extreme_readings()
     asks = max(map(simulate, most_readings), key=len)
+    further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
-    costs = [_expected_cost(ask, reply_tokens) for ask in asks]
-    known = [cost for cost in costs if cost is not None]
+    factor = traces / len(sampled) if sampled else 0.0
+    usage = _expected_usage(asks, reply_tokens, factor)
     return CostEstimate(
         items=count,
-        calls_at_least=scale(min(len(simulate(reading)) for reading in fewest_readings)),
-        calls_at_most=scale(len(asks)),
-        prompt_tokens=scale(sum(estimate_tokens(ask.prompt) for ask in asks)),
-        completion_tokens=scale(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks)),
-        dollars=sum(known) * count / max(len(sampled), 1) if len(known) == len(costs) else None,
+        traces=traces,
+        calls_at_least=round(min(len(simulate(reading)) for reading in fewest_readings) * factor),
+        calls_at_most=usage.calls,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        dollars=usage.dollars,
+        upper_bound=_expected_usage([*asks, *further], reply_tokens, factor),
     )
+
+
+def _expected_usage(asks: Sequence[Ask], reply_tokens: float, factor: float) -> ExpectedUsage:
+    """Return the usage of some asks, scaled by a factor."""
+    costs = [_expected_cost(ask, reply_tokens) for ask in asks]
+    known = [cost for cost in costs if cost is not None]
+    return ExpectedUsage(
+        calls=round(len(asks) * factor),
+        prompt_tokens=round(sum(map(_prompt_tokens, asks)) * factor),
+        completion_tokens=round(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks) * factor),
+        dollars=sum(known) * factor if len(known) == len(costs) else None,
+    )
+
+
+def _further_requests(ask: Ask, reply: str, extractor: Spec | None) -> list[Ask]:
+    """Return the requests that follow if the reply to an ask, which has its complete prompt, cannot be read."""
+    turn = _simulated_turn(ask, None, reply).model_copy(update={"prompt": ask.prompt})
+    requests = [second_request(ask, "text", ReplyUnreadable(ask=0, turn=turn))]
+    if extractor is not None and ask.answer is not None:
+        requests.append(extraction_ask(ask, turn, extractor))
+    return requests
 
 
 def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]:
@@ -154,23 +212,14 @@ def _longest(ask: Ask) -> Value | None:
     return ask.value(ask.answer.longest()) if ask.answer is not None else ""
 
 
-def _sample_evenly(items: Sequence[Item]) -> list[Item]:
-    """Return at most SAMPLED_ITEMS items, evenly spaced."""
-    step = max(1, -(-len(items) // SAMPLED_ITEMS))
-    return list(items[::step])
+def _sample_evenly(values: Sequence[Sampled]) -> Sequence[Sampled]:
+    """Return at most SAMPLED_ITEMS values, evenly spaced."""
+    step = max(1, -(-len(values) // SAMPLED_ITEMS))
+    return values[::step]
 
 
-def _simulated_asks(
-    protocol: Protocol,
-    item: Item,
-    settings: Any,
-    templates: Templates,
-    seed: int,
-    reading: SimulatedReading,
-    reply: str,
-) -> list[Ask]:
+def _simulated_asks(flow: Flow, reading: SimulatedReading, reply: str) -> list[Ask]:
     """Return every ask of one trace, with its complete prompt, in which each reply has the text `reply`."""
-    flow = protocol.flow(item, settings, trace_rng(seed, item), templates)
     sent: list[Ask] = []
     try:
         asks = next(flow)
@@ -199,7 +248,7 @@ def _expected_cost(ask: Ask, reply_tokens: float) -> float | None:
     price = model_price(ask.spec)
     if price is None:
         return None
-    return price.prompt * estimate_tokens(ask.prompt) + price.completion * min(reply_tokens, ask.spec.max_tokens)
+    return price.prompt * _prompt_tokens(ask) + price.completion * min(reply_tokens, ask.spec.max_tokens)
 
 
 @cache

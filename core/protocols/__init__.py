@@ -22,6 +22,9 @@ Subject = Literal["pair", "score", "critique", "answer"]
 Artifact = Literal["", "aius", "aspects", "peer reviews"]
 """What a trace holds besides opinions, for the pages that read it."""
 
+Comparison = Literal["", "two", "several"]
+"""How many responses of an item a trace compares: none, exactly two, or two and more."""
+
 Scales = Mapping[tuple[Kind, str], Scale]
 """(kind, criterion name) -> the scale on which annotators can label the same target."""
 
@@ -70,6 +73,8 @@ class Protocol:
     flow: Callable[[Item, Any, Random, Templates], Flow]
     """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
     judges: Subject
+    comparison: Callable[[Any], Comparison] | None = None
+    """settings -> how many responses a trace compares; None: exactly two if `judges` is "pair", else none."""
     reply_words: Callable[[Any], int]
     """settings -> approximate number of words in a reply, for estimates of tokens and cost."""
     folder: Path
@@ -94,6 +99,12 @@ class Protocol:
     form: str = "pages.setup.parts.default_form:render"
     """The function, as `module:name`, that asks for the settings: `render(form) -> draft`."""
 
+    def compares(self, settings: Any) -> Comparison:
+        """Return how many responses of an item a trace compares."""
+        if self.comparison is not None:
+            return self.comparison(settings)
+        return "two" if self.judges == "pair" else ""
+
     @property
     def prompts(self) -> Templates:
         """Its prompt templates by name."""
@@ -112,6 +123,6 @@ class Protocol:
         return self.folder / "examples" / f"{name}.yaml"
 
 
-def trace_rng(seed: int, item: Item) -> Random:
-    """Return the random generator of one trace: the same run seed and item always give the same choices."""
-    return Random(f"{seed}:{item.id}")
+def trace_rng(seed: int, item: Item, part: str = "") -> Random:
+    """Return the random generator of one trace: the same run seed, item and part always give the same choices."""
+    return Random(f"{seed}:{item.id}:{part}" if part else f"{seed}:{item.id}")

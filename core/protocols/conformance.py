@@ -15,7 +15,8 @@ from core.items import Item
 from core.labels import PREFERENCE, Opinion
 from core.llm.client import ScriptedModel
 from core.llm.costs import estimate_run
-from core.protocols import Protocol, trace_rng
+from core.protocols import Protocol
+from core.protocols.flows import start_flow
 from core.protocols.settings_file import load_settings
 from core.runner import run_flow
 from core.trace import (
@@ -167,7 +168,7 @@ def _run(
     async def record(event: Event) -> None:
         events.append(event)
 
-    flow = protocol.flow(item, settings, trace_rng(seed, item), protocol.prompts)
+    flow = start_flow(protocol, item, settings, seed=seed, templates=protocol.prompts)
     verdict = asyncio.run(run_flow(flow, model, record, stored=stored))
     if verdict is None:
         failure = next((event.problem for event in events if isinstance(event, TraceFailed)), "no verdict was returned")

@@ -4,8 +4,8 @@ Two short forms are accepted in addition to the complete one. A criterion may be
 if the study has a criterion of that name; and the fields of a judge's `spec` may be given next to its name:
 `{name: ann, model: gpt-5.4-mini, temperature: 0.7}`. Which fields hold criteria or judges follows from their types.
 
-Two fields concern the run instead of the protocol: `prompts`, texts that replace templates by name, and `extractor`, a
-model that is asked about unreadable replies.
+Three fields concern the run instead of the protocol: `prompts`, texts that replace templates by name; `extractor`, a
+model that is asked about unreadable replies; and `pairs`, which responses of an item are compared (`core.pairs`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ from core.errors import FileFormatError, TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion
 from core.llm.secrets import find_problems
+from core.pairs import Pairs
 from core.protocols import Protocol
 from core.templates import blanks, check_template
 from core.trace import Spec
@@ -34,6 +35,8 @@ class RunFile:
     """Template name -> the text that this run uses instead of the study's, under `prompts:`."""
     extractor: Spec | None = None
     """The model that is asked which value an unreadable reply states, under `extractor:`."""
+    pairs: Pairs | None = None
+    """Which pairs of an item's responses are compared, under `pairs:`."""
 
 
 class _RunFields(Frozen):
@@ -41,6 +44,7 @@ class _RunFields(Frozen):
 
     prompts: dict[str, str] = Field(default_factory=dict)
     extractor: Spec | None = None
+    pairs: Pairs | None = None
 
 
 def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
@@ -82,7 +86,7 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
         for name, problem in find_problems(checked):
             raise FileFormatError(problem, field=name)
     check_prompts(protocol, own.prompts)
-    return RunFile(settings, own.prompts, own.extractor)
+    return RunFile(settings, own.prompts, own.extractor, own.pairs)
 
 
 def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:

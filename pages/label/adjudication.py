@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.pairs import target_name
 from pages.label.parts import adjudication_panel, adjudication_texts
 from pages.parts import numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
@@ -61,7 +62,7 @@ def draw_list(study: Study, cases: list[Case], state: State) -> None:
 
 def _row(study: Study, case: Case) -> dict[str, object]:
     return {
-        "Item": case.target.item,
+        "Item": target_name(case.target),
         "Kind": KINDS.get(case.target.kind, case.target.kind),
         "Criterion": case.target.criterion,
         "Scenario": case.scenario or "",
@@ -121,7 +122,7 @@ def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Cases", icon=":material/arrow_back:", type="tertiary", key="back"):
             close_case()
-        names = filter(None, (case.target.item, case.scenario or "", case.target.criterion))
+        names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
             st.caption(f"{place + 1} of {numbers.format_count(len(places), 'case')}", width="content")

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from core.errors import TiebreakError
 from core.llm import images
+from core.pairs import target_item
 from pages.label.parts import queues
 from pages.label.parts.request_checks import (
     Failed,
@@ -182,7 +183,7 @@ def image(call: Call) -> Response:
     """Return an image of a task, named by its block: the path may reveal the system."""
     with database.reading(resources.engine()) as opened:
         task = find_task(opened, call.work, call.query.get("task", ""))
-        item = items.get(opened, call.work.study.id, task.target.item)
+        item = target_item(items.get(opened, call.work.study.id, task.target.item), task.target)
     path = blocks.image_path(item, call.query.get("block", ""))
     if path is None or images.is_url(path):
         raise Failed(404, "unknown", "There is no such image.")

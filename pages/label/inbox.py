@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.pairs import target_name
 from pages.label.parts import evidence
 from pages.parts import paging, resources, shell
 from pages.parts.text import escape_markdown, truncate
@@ -43,7 +44,7 @@ def _row(thread: Thread) -> dict[str, object]:
     what = ", ".join(name for name, on in (("flag", thread.flagged), ("note", bool(thread.note))) if on)
     return {
         "Annotator": thread.annotator,
-        "Item": thread.target.item,
+        "Item": target_name(thread.target),
         "Criterion": thread.target.criterion,
         "What": what or "withdrawn",
         "Replies": sum(bool(reply.text) for reply in thread.replies),
@@ -58,7 +59,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
     if name != thread.annotator:
         with database.writing(resources.engine()) as session:
             labels.record_view(session, study.id, thread.target, name)
-    names = " · ".join(filter(None, (thread.target.item, thread.target.criterion)))
+    names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
     st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
     with st.container(border=True):
         flag = " · :material/flag: flagged" if thread.flagged else ""

@@ -242,7 +242,7 @@ def _select_pair() -> None:
 def select(pair: str | None = None) -> None:
     """Select the targets of a pair of judges in place of the last selection."""
     st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {"pair": pair, "item": None}
+    st.session_state["clicked"] = {"pair": pair, "item": None, "part": None}
 
 
 def clear_selection() -> None:
@@ -263,7 +263,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
     if not drilldown.items:
         return
     item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
-    item = next((item for item in drilldown.items if item.target.item == st.query_params.get("item")), None)
+    item = item_drilldown.opened(drilldown.items)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

@@ -9,6 +9,7 @@ from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Target
 from core.llm import images
+from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
@@ -26,6 +27,10 @@ BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
 ACTIVE = ("running", "waiting")
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
 UNDECIDED = ("disputed", "no_verdict")
+PAIR_CAPTION = (
+    ":material/compare_arrows: Two of the item's {of} responses: Response 1 is its response {0}, and Response 2 its "
+    "response {1}."
+)
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
 
@@ -135,7 +140,7 @@ def draw_table(
     """
     rows = [
         {
-            "Item": trace.item,
+            "Item": trace.name,
             "Scenario": trace.scenario or "",
             "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
@@ -200,9 +205,12 @@ def draw_trace(trace: Trace) -> None:
     """Draw one trace: the item, then its events."""
     with database.reading(resources.engine()) as session:
         run = runs.get(session, trace.run_id)
-        item = stored_items.get(session, trace.study_id, trace.item)
+        whole = stored_items.get(session, trace.study_id, trace.item)
         study = studies.by_id(session, trace.study_id)
+    item = pair_item(whole, trace.part)
     draw_trace_header(trace, item, study, run.source)
+    if item != whole:
+        st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
     items.draw_item(item, media_folder=images.media_folder(study.name))
     systems = items.system_names(item)
@@ -227,7 +235,7 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_back_button()
         names = [
-            f"Item {escape_markdown(trace.item)}",
+            f"Item {escape_markdown(trace.name)}",
             escape_markdown(trace.scenario or ""),
             escape_markdown(trace.criterion),
             f"run “{escape_markdown(trace.run)}”",
@@ -241,7 +249,7 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
 def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     """Link to the label page for what the trace judges."""
     judges = judged_kind(trace)
-    address = {"study": study.name, "item": trace.item}
+    address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
         st.page_link(
             shell.page_path("label/aius.py"), label="Label its AIUs", icon=":material/rule:", query_params=address
@@ -269,7 +277,7 @@ def judged_kind(trace: Trace) -> Subject:
 
 def record_view(trace: Trace) -> None:
     """Record that the judges' opinions are shown, so a later label is not blind, and say so."""
-    preference = Target(item=trace.item, kind="preference", criterion=trace.criterion)
+    preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
     with database.reading(resources.engine()) as session:
         viewed = peer_reviews.verdict_targets(session, trace.id) or ([preference] if is_open else [])

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.pairs import item_name
 from core.replay import NeedsCalls
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
@@ -149,7 +150,13 @@ def draw_reply(reply: UnreadReply) -> None:
     turn = reply.turn
     with st.container(border=True, key=f"unread-{reply.id}"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            place = [turn.speaker, turn.criterion, f"{turn.step}, round {turn.round}", reply.item, reply.run]
+            place = [
+                turn.speaker,
+                turn.criterion,
+                f"{turn.step}, round {turn.round}",
+                item_name(reply.item, reply.part),
+                reply.run,
+            ]
             name, *others = (escape_markdown(part) for part in place if part)
             st.markdown(" · ".join([f"**{name}**", *others]), width="stretch")
             st.page_link(

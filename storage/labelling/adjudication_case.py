@@ -14,6 +14,7 @@ from core.aius import EditedAius
 from core.critiques import RECALL_SEPARATOR
 from core.items import Criterion, Item
 from core.labels import Evidence, Scale, Target, Value
+from core.pairs import target_item
 from storage import aius, items, labels, studies
 from storage.labelling.adjudication import Case
 from storage.labelling.opaque_ids import OpaqueIds
@@ -90,7 +91,7 @@ class CaseContent:
 def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> CaseContent:
     """Return the content of a case, and record that the adjudicator saw it: later labels are not blind."""
     labels.record_view(session, study.id, case.target, adjudicator)
-    item = items.get(session, study.id, case.target.item)
+    item = target_item(items.get(session, study.id, case.target.item), case.target)
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, study.id)}
     criterion = criteria.get(case.target.criterion)
     people = _people(session, study, case)

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from core.items import Criterion
 from core.labels import Target
+from core.pairs import target_item
 from storage import items, labels, studies
 from storage.labelling import assignment, checks, claims, panels, training
 from storage.labelling.entered import Entered, drafted_targets
@@ -161,11 +162,11 @@ def task_jsons(
     if numbers is None:
         numbers = {state.id: number for number, state in enumerate(states, 1)}
     by_id = {state.id: state for state in states}
-    stored_items = items.by_ids(session, [task.item_id for task in tasks])
+    by_id_of_item = items.by_ids(session, [task.item_id for task in tasks])
+    shown = {task: target_item(by_id_of_item[task.item_id], task.target) for task in tasks}
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
     contents = [
-        panels.task_content(session, work, task, stored_items[task.item_id], criteria.get(task.target.criterion))
-        for task in tasks
+        panels.task_content(session, work, task, shown[task], criteria.get(task.target.criterion)) for task in tasks
     ]
     targets = {task: panels.targets_of(session, work, task) for task in tasks}
     entered = Entered(session, work, targets)
@@ -174,7 +175,7 @@ def task_jsons(
             "id": task_name(work, task.id),
             "number": numbers.get(task.id, 0),
             "criterion": _criterion(task.target, criteria.get(task.target.criterion)),
-            "scenario": stored_items[task.item_id].scenario,
+            "scenario": shown[task].scenario,
             "training": entered.is_training(task.id),
             **entered.marks(task),
             "claim": entered.claim(task, by_id.get(task.id)),
@@ -209,7 +210,7 @@ def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequ
 
 def reveal_once(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
     """Return the reveals of labelled targets, and record that the annotator sees them: later labels are not blind."""
-    item = items.get(session, work.study.id, task.target.item)
+    item = target_item(items.get(session, work.study.id, task.target.item), task.target)
     found = reveals(session, work, task, item, labelled)
     for target in found:
         labels.record_view(session, work.study.id, target, work.annotator)

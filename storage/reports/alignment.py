@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from core.critiques import RECALL_SEPARATOR
 from core.labels import Scale
+from core.pairs import pair_item
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items, runs
 from storage.reports import references
@@ -197,7 +198,7 @@ def _with_responses(session: Session, study_id: int, opinions: "pd.DataFrame") -
     systems, critiques, first, longer = [], [], [], []
     columns = (opinions[name] for name in ("trace", "item", "kind", "part"))
     for trace, key, kind, part in zip(*columns, strict=True):
-        responses = items_by_id[key].responses
+        responses = (pair_item(items_by_id[key], part) if kind == "preference" else items_by_id[key]).responses
         systems.append(responses[0].system if kind == "score" and len(responses) == 1 else None)
         critique = part.partition(RECALL_SEPARATOR)[2] or part.rpartition(".")[0]
         critiques.append(f"{key}\n{critique}" if kind.startswith("aiu_") else None)

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.items import Item
+from core.pairs import pair_item
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
 from storage import database, items
@@ -115,8 +116,9 @@ def _games(values: "pd.DataFrame", items_by_id: Mapping[str, Item]) -> "pd.DataF
     import pandas as pd
 
     rows = []
-    for key, people, judge in zip(values["item"], values["people"], values["judge"], strict=True):
-        item = items_by_id[key]
+    columns = (values[name] for name in ("item", "part", "people", "judge"))
+    for key, part, people, judge in zip(*columns, strict=True):
+        item = pair_item(items_by_id[key], part)
         if len(item.responses) == 2:
             systems = (response.system or UNNAMED for response in item.responses)
             rows.append((key, item.scenario or "", *systems, _whole(people), judge))

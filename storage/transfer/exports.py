@@ -126,6 +126,7 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
             col(TraceRow.id),
             col(RunRow.name),
             col(ItemRow.key),
+            col(TraceRow.part),
             cast(col(EventRow.body), Text),
             col(EventRow.prompt),
             col(EventRow.at),
@@ -137,7 +138,7 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
         .order_by(col(TraceRow.id), col(EventRow.seq))
         .execution_options(yield_per=CHUNK)
     )
-    for (_, run, item), rows in groupby(session.execute(query), key=lambda row: tuple(row[:3])):
+    for (_, run, item, part), rows in groupby(session.execute(query), key=lambda row: tuple(row[:4])):
         stored = [(parse_event(body, prompt), at) for *_, body, prompt, at in rows if body is not None]
         events, times = zip(*stored, strict=True) if stored else ((), ())
-        yield TraceRecord(run=run, item=item, events=events, times=times)
+        yield TraceRecord(run=run, item=item, part=part, events=events, times=times)

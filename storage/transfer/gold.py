@@ -17,6 +17,7 @@ from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item
 from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Value, judges_gold
+from core.pairs import target_item
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage import aius, items, labels, runs, studies, targets
 from storage.labelling.opaque_ids import OpaqueIds
@@ -126,7 +127,7 @@ class _GoldExport:
 
     def row(self, gold: Gold) -> GoldRow:
         """Return the row of a target."""
-        target, item = gold.target, self.items[gold.target.item]
+        target, item = gold.target, target_item(self.items[gold.target.item], gold.target)
         history = self.histories.get(target, _TargetHistory())
         adjudication = self.adjudications.get(target)
         scale = self.scales.get((target.kind, target.criterion))

@@ -25,8 +25,8 @@ from storage.unread import Owner
 BATCH = 500
 """Traces inserted at once."""
 UNFINISHED = "It was not finished when it was exported."
-TraceKey = tuple[int, int]
-"""The ids of a run and of an item."""
+TraceKey = tuple[int, int, str]
+"""The ids of a run and of an item, and the part of the trace."""
 
 
 def opinion_targets(traces: Sequence[TraceRecord]) -> Iterator[Target]:
@@ -86,6 +86,7 @@ class _NewTrace:
     study_id: int
     run_id: int
     item_id: int
+    part: str
     id: int
     record: TraceRecord
 
@@ -139,7 +140,7 @@ def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord])
             raise TiebreakError(
                 f"The trace of item {record.item!r} in run {record.run!r} has not one time for each event."
             )
-        key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"))
+        key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"), record.part)
         if len(record.events) > stored.get(key, len(record.events)):
             raise TiebreakError(
                 f"The trace of item {record.item!r} in run {record.run!r} is in this study already, and shorter; "
@@ -159,17 +160,18 @@ def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
 def _event_counts(session: Session, study_id: int) -> dict[TraceKey, int]:
     """Return the number of events of each of the study's traces."""
     query = (
-        select(col(TraceRow.run_id), col(TraceRow.item_id), func.count(col(EventRow.seq)))
+        select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), func.count(col(EventRow.seq)))
         .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
         .where(col(TraceRow.study_id) == study_id)
-        .group_by(col(TraceRow.run_id), col(TraceRow.item_id))
+        .group_by(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
     )
-    return {(run, item): events for run, item, events in session.execute(query)}
+    return {(run, item, part): events for run, item, part, events in session.execute(query)}
 
 
 def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
-    query = select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.id))
-    return {(run, item): id for run, item, id in session.execute(query.where(col(TraceRow.study_id) == study_id))}
+    query = select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), col(TraceRow.id))
+    query = query.where(col(TraceRow.study_id) == study_id)
+    return {(run, item, part): id for run, item, part, id in session.execute(query)}
 
 
 def _run_row(study_id: int, record: RunRecord) -> RunRow:
@@ -187,6 +189,7 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
         prompts=record.prompts,
         seed=record.seed,
         extractor=record.extractor,
+        pairs=record.pairs,
         source="imported" if record.source == "live" else record.source,
         state="stopped" if unfinished else record.state,
         problem=record.problem or (UNFINISHED if unfinished else ""),
@@ -197,12 +200,13 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
     )
 
 
-def _trace_row(study_id: int, run_id: int, item_id: int, record: TraceRecord) -> dict[str, Any]:
+def _trace_row(study_id: int, run_id: int, item_id: int, part: str, record: TraceRecord) -> dict[str, Any]:
     """Return the row of a trace; its outcome follows from the last event."""
     row = {
         "study_id": study_id,
         "run_id": run_id,
         "item_id": item_id,
+        "part": part,
         "outcome": "waiting",
         "problem": "",
         "uncertainty": 0.0,

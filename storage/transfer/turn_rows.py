@@ -31,6 +31,7 @@ def turn_rows(engine: Engine, study: Study) -> Iterator[TurnRow]:
                             run=trace.run,
                             protocol=trace.protocol,
                             item=trace.item,
+                            part=trace.part,
                             scenario=trace.scenario,
                             criterion=trace.criterion,
                             outcome=trace.status,

@@ -16,7 +16,9 @@ from core.llm import costs, images, receivers
 from core.llm.client import Model
 from core.llm.costs import CostEstimate
 from core.llm.router import Router
+from core.pairs import Pairs
 from core.protocols import Protocol, registry, settings_file
+from core.protocols.flows import trace_parts
 from core.templates import replace_templates
 from core.trace import Spec, model_specs
 from storage import runs, studies
@@ -44,6 +46,8 @@ class RunRequest:
     scenario: str | None = None
     extractor: Spec | None = None
     """The model that is asked which value an unreadable reply states; None for none."""
+    pairs: Pairs | None = None
+    """Which pairs of an item's responses are compared; see `core.protocols.flows.trace_parts` for None."""
     own_prompts: Mapping[str, str] = field(default_factory=dict)
     """Template name -> text that this run uses instead of the study's."""
 
@@ -58,6 +62,10 @@ class RunRequest:
         """The name of the criterion; empty if the protocol judges none or several."""
         criteria = self.protocol.criteria(self.settings)
         return criteria[0].name if len(criteria) == 1 else ""
+
+    def parts(self, item: Item) -> list[str]:
+        """Return the part of each trace of an item."""
+        return trace_parts(self.protocol, self.settings, item, self.pairs)
 
 
 def request_from_file(
@@ -74,7 +82,14 @@ def request_from_file(
         criteria = studies.criteria(session, study.id)
     run = settings_file.load_run_file(file, installed, criteria)
     return RunRequest(
-        study, installed, run.settings, name or file.stem, own_prompts=run.prompts, extractor=run.extractor, **options
+        study,
+        installed,
+        run.settings,
+        name or file.stem,
+        own_prompts=run.prompts,
+        extractor=run.extractor,
+        pairs=run.pairs,
+        **options,
     )
 
 
@@ -83,7 +98,14 @@ def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
     count, sample = _sample_items(engine, request, costs.SAMPLED_ITEMS)
     _check_images(request, sample)
     return costs.estimate_run(
-        request.protocol, sample, request.settings, templates=request.prompts, seed=request.seed, count=count
+        request.protocol,
+        sample,
+        request.settings,
+        templates=request.prompts,
+        seed=request.seed,
+        count=count,
+        pairs=request.pairs,
+        extractor=request.extractor,
     )
 
 
@@ -106,8 +128,8 @@ def receivers_sentence(request: RunRequest) -> str:
 def create_run(engine: Engine, request: RunRequest) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
-    Raises TiebreakError for images that cannot be read, for models that do not accept images, and for items with an
-    image if the protocol sends none.
+    Raises TiebreakError for images that cannot be read, for models that do not accept images, for items with an image
+    if the protocol sends none, and for items without a response of the baseline.
     """
     count, _ = _sample_items(engine, request, 1)
     _, every_item = _sample_items(engine, request, count)
@@ -125,6 +147,8 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             ceiling=request.ceiling,
             parallel=request.parallel,
             extractor=None if request.extractor is None else request.extractor.model_dump(mode="json"),
+            pairs="" if request.pairs is None else str(request.pairs),
+            parts=request.parts,
             limit=request.limit,
             scenario=request.scenario,
         )

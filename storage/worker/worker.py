@@ -26,7 +26,8 @@ from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
-from core.protocols import Protocol, registry, trace_rng
+from core.protocols import Protocol, registry
+from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed
@@ -58,6 +59,7 @@ def worker_name() -> str:
 class _ClaimedTrace:
     id: int
     item: Item
+    part: str
     stored: list[Event]
     next_sequence_number: int
 
@@ -116,9 +118,15 @@ class _RunExecution:
         async def record(event: Event) -> None:
             await self.writer.append(NewEvent(trace.id, next(numbers), event))
 
-        rng = trace_rng(self.run.seed, trace.item)
-        flow = self.protocol.flow(trace.item, self.settings, rng, self.run.prompts)
         try:
+            flow = start_flow(
+                self.protocol,
+                trace.item,
+                self.settings,
+                seed=self.run.seed,
+                templates=self.run.prompts,
+                part=trace.part,
+            )
             verdict = await run_flow(
                 flow, self.model, record, stored=trace.stored, limits=self.limits, extractor=self.extractor
             )
@@ -142,16 +150,17 @@ class _RunExecution:
     def _claim(self, limit: int) -> list[_ClaimedTrace]:
         claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
         with reading(self.engine) as session:
-            numbers = events.next_sequence_numbers(session, [trace for trace, _ in claimed])
-            items_by_id = items.by_ids(session, [item for _, item in claimed])
+            numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
+            items_by_id = items.by_ids(session, list({trace.item_id for trace in claimed}))
             return [
                 _ClaimedTrace(
-                    trace,
-                    items_by_id[item],
-                    traces.events_with_prompts(session, trace) if numbers[trace] else [],
-                    numbers[trace],
+                    trace.id,
+                    items_by_id[trace.item_id],
+                    trace.part,
+                    traces.events_with_prompts(session, trace.id) if numbers[trace.id] else [],
+                    numbers[trace.id],
                 )
-                for trace, item in claimed
+                for trace in claimed
             ]
 
 

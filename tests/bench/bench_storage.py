@@ -137,7 +137,7 @@ def bench_trace(engine: Engine, events: int) -> None:
         study = studies.get(session, "trace")
         run = runs.create(session, study.id, "r", protocol="scaleeval", criterion="", settings={}, prompts={})
         runs.claim_run(session, run, "bench")
-        trace = runs.claim_traces(session, run, "bench", 1)[0][0]
+        trace = runs.claim_traces(session, run, "bench", 1)[0].id
     new_events = [NewEvent(trace, number, turn(number)) for number in range(events)]
     with timed(f"traces.append, {GROUP} events a transaction", "< 0.3 ms each", per=events):
         for batch in database.batches(new_events, GROUP):

@@ -13,7 +13,7 @@ from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
 from storage import aius, labels, runs, studies
-from storage.database import alembic_config, connect, newest_revision, reading, upgrade, writing
+from storage.database import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
 from storage.transfer import import_records
@@ -131,7 +131,7 @@ def test_the_third_migration_keeps_every_row_and_can_be_reversed(engine, a_study
 
 def migrate(engine, direction, revision):
     """Upgrade or downgrade to a revision."""
-    with engine.execution_options(writes=True).begin() as connection:
+    with _upgrading(engine) as connection:
         direction(alembic_config(connection), revision)
 
 

@@ -73,7 +73,7 @@ def test_a_trace_is_claimed_once(engine, a_run):
     write(engine, runs.claim_run, a_run, "one")
     first, second = write(engine, runs.claim_traces, a_run, "one", 2), write(engine, runs.claim_traces, a_run, "one", 2)
     assert (len(first), len(second), write(engine, runs.claim_traces, a_run, "one", 2)) == (2, 1, [])
-    assert not {trace for trace, _ in first} & {trace for trace, _ in second}
+    assert not {trace.id for trace in first} & {trace.id for trace in second}
 
 
 def test_only_the_worker_of_a_run_claims_its_traces(engine, a_run):
@@ -107,7 +107,7 @@ def test_renewed_claims_do_not_expire(engine, a_run):
 
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     write(engine, runs.claim_run, a_run, "one")
-    (first, _), (second, _), (third, _) = write(engine, runs.claim_traces, a_run, "one", 3)
+    first, second, third = (trace.id for trace in write(engine, runs.claim_traces, a_run, "one", 3))
     write(engine, traces.append, [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())])
     write(engine, runs.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
@@ -146,7 +146,7 @@ def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
 
 def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
     write(engine, runs.claim_run, a_run, "one")
-    ((trace, _),) = write(engine, runs.claim_traces, a_run, "one", 1)
+    (trace,) = [claimed.id for claimed in write(engine, runs.claim_traces, a_run, "one", 1)]
     write(engine, traces.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))])
     write(engine, runs.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
@@ -154,11 +154,11 @@ def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
     write(engine, runs.claim_run, a_run, "two")
     reclaimed = write(engine, runs.claim_traces, a_run, "two", 3)
-    assert reclaimed[0][0] == trace
-    assert write(engine, events.next_sequence_numbers, [one for one, _ in reclaimed]) == {
-        reclaimed[0][0]: 2,
-        reclaimed[1][0]: 0,
-        reclaimed[2][0]: 0,
+    assert reclaimed[0].id == trace
+    assert write(engine, events.next_sequence_numbers, [one.id for one in reclaimed]) == {
+        reclaimed[0].id: 2,
+        reclaimed[1].id: 0,
+        reclaimed[2].id: 0,
     }
 
 

@@ -27,7 +27,7 @@ def a_live_trace(engine, a_study):
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
         runs.claim_run(session, run, "worker")
-        return runs.claim_traces(session, run, "worker", 1)[0][0]
+        return runs.claim_traces(session, run, "worker", 1)[0].id
 
 
 def append(engine, trace, *events, first=0):
@@ -120,7 +120,7 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
         fields = {"protocol": "scaleeval", "criterion": "", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
         runs.claim_run(session, run, "worker")
-        ids = [trace for trace, _ in runs.claim_traces(session, run, "worker", 3)]
+        ids = [trace.id for trace in runs.claim_traces(session, run, "worker", 3)]
         ends = (a_verdict("agreed", (2, 2, 2)), a_verdict("no_verdict", (None, 1, 2)), TraceFailed(problem="no key"))
         traces.append(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
         stored = [traces.get(session, trace) for trace in ids]

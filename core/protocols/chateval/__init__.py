@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
+    comparison=lambda settings: "" if settings.outcome == "rating" else "two",
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("chateval", "chateval-local"),

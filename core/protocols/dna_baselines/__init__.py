@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     settings=Settings,
     flow=flow,
     judges="pair",
+    comparison=lambda settings: "several",
     reply_words=reply_words,
     folder=Path(__file__).parent,
     examples=("dna_baselines",),

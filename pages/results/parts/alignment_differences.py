@@ -18,7 +18,7 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, OpinionPair, Pair
 from storage.studies import Study
 
-SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item")
+SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item", "part")
 """The URL parameters of the selection."""
 FORMER_PARAMETERS = {"change": "move", "bias": "leaning"}
 """Their former names, which links may still have."""
@@ -280,7 +280,7 @@ def draw_selected_items(
     item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
     if len(drilldown.items) > item_drilldown.MAX_ITEMS:
         st.caption(f"The first {item_drilldown.MAX_ITEMS} of {numbers.format_count(len(drilldown.items), 'item')}.")
-    item = next((item for item in drilldown.items if item.target.item == st.query_params.get("item")), None)
+    item = item_drilldown.opened(drilldown.items)
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
             st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")

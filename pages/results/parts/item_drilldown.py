@@ -1,11 +1,13 @@
 """The items of a selected figure with their values, and links to each item and its trace."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from core.llm import images
+from core.pairs import target_item, target_name
 from pages.parts import items, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
@@ -26,7 +28,8 @@ def select(scenario: str | None = None, criterion: str | None = None, raters: tu
     """Select the items of a scenario, criterion or pair in place of the last selection; for a click on a figure."""
     selection = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
     st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {PARAMETERS[name]: value for name, value in selection.items()} | {"item": None}
+    cleared = {"item": None, "part": None}
+    st.session_state["clicked"] = {PARAMETERS[name]: value for name, value in selection.items()} | cleared
 
 
 def clear_selection() -> None:
@@ -82,9 +85,7 @@ def draw_selected_items(study: Study, query: ItemQuery) -> None:
         )
     if any(judged_item.blind for judged_item in judged_items):
         st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
-    judged_item = next(
-        (judged_item for judged_item in judged_items if judged_item.target.item == st.query_params.get("item")), None
-    )
+    judged_item = opened(judged_items)
     if judged_item is not None:
         draw_detail(study, judged_item)
 
@@ -135,16 +136,23 @@ def _open_item(judged_items: list[TargetValues], key: str) -> None:
     if cells[0][1] == "Trace" and judged_item.trace is not None:
         st.session_state["open_trace"] = judged_item.trace
     else:
-        st.session_state["clicked"] = {"item": judged_item.target.item}
+        st.session_state["clicked"] = {"item": judged_item.target.item, "part": judged_item.target.part or None}
+
+
+def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
+    """Return the target that the address names by its item and part; the first of the item where no part is named."""
+    of_item = [one for one in judged_items if one.target.item == st.query_params.get("item")]
+    named = [one for one in of_item if one.target.part == st.query_params.get("part", "")]
+    return next(iter(named or of_item), None)
 
 
 def draw_detail(study: Study, judged_item: TargetValues) -> None:
     """Draw the item, with its values unless they must stay hidden from this annotator."""
     with database.reading(resources.engine()) as session:
-        item = stored_items.get(session, study.id, judged_item.target.item)
+        item = target_item(stored_items.get(session, study.id, judged_item.target.item), judged_item.target)
     with st.container(border=True, key="detail"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**Item {escape_markdown(judged_item.target.item)}**", width="stretch")
+            st.markdown(f"**Item {escape_markdown(target_name(judged_item.target))}**", width="stretch")
             if judged_item.trace is not None:
                 st.page_link(
                     shell.page_path("watch/traces.py"),

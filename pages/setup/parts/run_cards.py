@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 import yaml
 
+from core.pairs import Pairs
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from pages.parts import colours, numbers, resources, shell
@@ -114,7 +115,7 @@ def _apply(operation: Any, run: Run) -> None:
 
 def _draw_settings(run: Run) -> None:
     if run.settings:
-        fields = {**run.settings, **({"extractor": run.extractor} if run.extractor else {})}
+        fields = {**run.settings, **({"extractor": run.extractor} if run.extractor else {}), "pairs": run.pairs}
         text = yaml.safe_dump(_drop_empty(fields), sort_keys=False, allow_unicode=True)
         st.code(text, language="yaml", height=320)
     else:
@@ -123,7 +124,8 @@ def _draw_settings(run: Run) -> None:
         if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
             from pages.setup.parts import prompts_form, run_form
 
-            run_form.prefill(run.settings, Spec.model_validate(run.extractor) if run.extractor else None)
+            extractor = Spec.model_validate(run.extractor) if run.extractor else None
+            run_form.prefill(run.settings, extractor, Pairs.parse(run.pairs))
             prompts_form.use_in_run(run.protocol, _own_prompts(run))
             st.query_params["view"] = "new"
             st.rerun(scope="app")

@@ -8,7 +8,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord
-from core.items import Criterion
+from core.items import Criterion, Item
+from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
@@ -39,6 +40,7 @@ def draw_form(study: Study) -> int | None:
     with database.reading(resources.engine()) as session:
         criteria = studies.criteria(session, study.id)
         scenarios = items.scenarios(session, study.id)
+        several = items.first_with_several_pairs(session, study.id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         protocol_name = st.selectbox(
             "Protocol", list(registry.usable()), format_func=_protocol_title, key="protocol", width=260
@@ -57,17 +59,18 @@ def draw_form(study: Study) -> int | None:
     request = _build_request(study, protocol, draft, form.problems, name or protocol.name, extent)
     if request is None:
         return None
-    request = replace(request, own_prompts=own_prompts, extractor=extractor)
+    pairs = _draw_pairs(request, several, form)
+    request = replace(request, own_prompts=own_prompts, extractor=extractor, pairs=pairs)
     with actions:
         _draw_save(request)
     return _draw_start(request, criteria) if _draw_estimate(request) else None
 
 
-def prefill(settings: Draft, extractor: Spec | None = None) -> None:
+def prefill(settings: Draft, extractor: Spec | None = None, pairs: Pairs | None = None) -> None:
     """Start the form with other settings; widgets keep their first value, so the number in their keys changes."""
     number = st.session_state.get("run_settings", {}).get("number", 0) + 1
     spec = None if extractor is None else extractor.model_dump(mode="json")
-    st.session_state["run_settings"] = {"number": number, "draft": settings, "extractor": spec}
+    st.session_state["run_settings"] = {"number": number, "draft": settings, "extractor": spec, "pairs": pairs}
 
 
 def _form_start(protocol: Protocol) -> tuple[Draft, str]:
@@ -90,7 +93,7 @@ def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
         try:
             content = file.getvalue().decode("utf-8-sig") if isinstance(file, UploadedFile) else text
             loaded = settings_file.parse_run_file(content, protocol, criteria)
-            prefill(loaded.settings.model_dump(mode="json"), loaded.extractor)
+            prefill(loaded.settings.model_dump(mode="json"), loaded.extractor, loaded.pairs)
             prompts_form.use_in_run(protocol.name, loaded.prompts)
         except UnicodeDecodeError:
             st.error("The file is not text in UTF-8.", icon=":material/error:")
@@ -119,10 +122,38 @@ def _draw_extractor(form: SettingsForm) -> Spec | None:
     return Spec.model_validate(models[0]["spec"])
 
 
+def _draw_pairs(request: RunRequest, several: Item | None, form: SettingsForm) -> Pairs | None:
+    """Draw which pairs are compared, if an item (`several`) has more than two responses; returns None for none."""
+    comparison = request.protocol.compares(request.settings)
+    start: Pairs | None = st.session_state.get("run_settings", {}).get("pairs")
+    if not comparison or (several is None and start is None):
+        return start if comparison else None
+    systems = dict.fromkeys(one.system for one in (several.responses if several else ()) if one.system)
+    options = [*([None] if comparison == "several" else []), Pairs(), *(Pairs(baseline=name) for name in systems)]
+    options += [start] if start is not None and start not in options else []
+    return st.selectbox(
+        "Items with more than two responses",
+        options,
+        index=options.index(start) if start in options else 0,
+        format_func=_describe_pairs,
+        key=form.key("pairs"),
+        width=420,
+        help="Each pair is judged on its own: it has its own trace and is labelled by itself.",
+    )
+
+
+def _describe_pairs(pairs: Pairs | None) -> str:
+    if pairs is None:
+        return "Compare all responses at once"
+    return "Compare all pairs" if pairs.baseline is None else f"Compare each response with that of {pairs.baseline}"
+
+
 def _draw_save(request: RunRequest) -> None:
     fields = request.settings.model_dump(mode="json", exclude_defaults=True)
     if request.own_prompts:
         fields["prompts"] = dict(request.own_prompts)
+    if request.pairs is not None:
+        fields["pairs"] = str(request.pairs)
     if request.extractor is not None:
         fields["extractor"] = request.extractor.model_dump(mode="json", exclude_defaults=True)
     st.download_button(
@@ -221,13 +252,16 @@ def _draw_estimate(request: RunRequest) -> bool:
         return False
     cost = _format_cost(estimate.dollars)
     item_count = numbers.format_count(estimate.items, "item")
+    if estimate.traces > estimate.items:
+        item_count += f" in {numbers.format_count(estimate.traces, 'pair')}"
     calls = numbers.format_count(estimate.calls_at_most, "call")
     tokens = numbers.format_count(round(estimate.prompt_tokens + estimate.completion_tokens, -2), "token")
     st.markdown(
         f"**{item_count}: at most {calls}, about {tokens}, {escape_markdown(cost)}**",
-        help=f"At least {estimate.calls_at_least:,} calls, if the judges agree from the start. Retries after "
-        "unreadable replies and failed calls are not included.",
+        help=f"At least {estimate.calls_at_least:,} calls, if the judges agree from the start. Second requests after "
+        "unreadable replies and retries of failed calls are not included.",
     )
+    st.caption(f"With unreadable replies: {escape_markdown(estimate.upper_bound_summary())}.")
     st.markdown(f":material/send: {escape_markdown(receivers_sentence(request))}")
     if warning := ceiling_warning(request, estimate):
         st.warning(warning, icon=":material/payments:")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.labels import Target, Value, majority_value
+from core.pairs import pair_numbers
 from core.stances import Stance
 from core.statistics.measures.means import mean_estimate
 from storage import database, items, runs, targets
@@ -222,9 +223,10 @@ def _wins(
 ) -> Iterator[PublishedRow]:
     games: dict[tuple[str, tuple[str, str]], list[Value]] = defaultdict(list)
     for target, value in values.items():
-        pair = systems.get(target.item, ())
-        if len(pair) == 2:
-            games[_cell(target, scenarios), (pair[0], pair[1])].append(value)
+        names = systems.get(target.item, ())
+        a, b = pair_numbers(target.part) or (1, 2)
+        if b <= len(names) and (target.part or len(names) == 2):
+            games[_cell(target, scenarios), (names[a - 1], names[b - 1])].append(value)
     for (cell, (first, second)), choices in sorted(games.items()):
         counts = Counter(choices)
         for statistic, choice in ((f"{first} wins", 1), ("tie", 0), (f"{second} wins", 2)):

@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import CriterionRecord, ItemRecord
-from core.items import Criterion
+from core.items import Criterion, Response
+from core.pairs import Pairs
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.setup.parts import judges_form
@@ -125,6 +126,18 @@ def test_the_estimate_follows_the_settings() -> None:
     app.segmented_control(key="run_items").set_value("First").run()
     app.number_input(key="run_limit").set_value(2).run()
     assert "**2 items: at most 6 calls, about" in page_text(app)
+
+
+def test_items_with_three_responses_are_compared_in_pairs_or_with_a_baseline() -> None:
+    responses = tuple(Response(text=name, system=name) for name in ("ant", "bee", "cat"))
+    prepare_study([ItemRecord(item=make_item("three", responses=responses))])
+    app = visit_form()
+    assert "**4 items in 6 pairs: at most 54 calls, about" in page_text(app)
+    assert "at most 108 calls if every reply has to be requested twice" in page_text(app)
+    choice = app.selectbox(key="scaleeval0_pairs")
+    assert choice.options[1:] == [f"Compare each response with that of {name}" for name in ("ant", "bee", "cat")]
+    choice.set_value(Pairs(baseline="bee")).run()
+    assert "**1 item" not in page_text(app) and app.warning[0].value.startswith("Item item 0 has no response")
 
 
 def test_start_creates_the_run() -> None:

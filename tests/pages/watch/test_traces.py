@@ -4,13 +4,15 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
+from core.items import Response
 from core.labels import Target
+from core.trace import VerdictReached
 from pages.parts import colours, resources
 from storage import database, labels, studies, traces, views
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit, visit_trace
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, verdict_on_criteria
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
 
 
 @pytest.fixture
@@ -125,3 +127,23 @@ def test_what_a_visitor_saw_is_not_blind_after_signing_in():
         views.assign_to_annotator(session, visitor, "zoe")
         study = studies.get(session, "s")
         assert not labels.save(session, study.id, make_target(), "zoe", 1).blind
+
+
+def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
+    responses = tuple(Response(text=text) for text in ("ant", "bee", "cat"))
+    verdict = a_verdict()
+    opinions = tuple(opinion.model_copy(update={"part": "1-3"}) for opinion in verdict.verdict.opinions)
+    event = VerdictReached(verdict=verdict.verdict.model_copy(update={"opinions": opinions}))
+    record = a_trace("item 0", a_turn(), event).model_copy(update={"part": "1-3"})
+    prepare_study([ItemRecord(item=make_item(responses=responses)), RUN, record])
+    page = visit_trace("item 0", annotator="ann")
+    assert not page.exception
+    text = page_text(page)
+    assert "Item item 0, responses 1 and 3" in text and "Response 2 its response 3" in text
+    assert "cat" in text and "bee" not in text
+    (link,) = page.get("page_link")
+    assert "part=1-3" in link.proto.query_string
+    with database.writing(resources.engine()) as session:
+        study_id = studies.get(session, "s").id
+        assert not labels.save(session, study_id, make_target(part="1-3"), "ann", 1).blind
+        assert labels.save(session, study_id, make_target(part="1-2"), "ann", 1).blind

@@ -48,7 +48,7 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
             session, a_study.id, "live", protocol="scaleeval", criterion="", settings={"a": 1.0}, prompts={"b": "c"}
         )
         runs.claim_run(session, run, "worker")
-        first, second, _ = (trace for trace, _ in runs.claim_traces(session, run, "worker", 3))
+        first, second, _ = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
         traces.append(session, [*events, NewEvent(second, 0, a_turn())])

@@ -100,9 +100,10 @@ def run_trace(session, study_id):
     run = runs.create(
         session, study_id, "live", protocol="scaleeval", criterion="helpfulness", settings={"a": 1.0},
         prompts={"b": "c"}, seed=3, ceiling=2.5, parallel=3, extractor={"model": "m"},
+        pairs="all", parts=lambda item: ["1-2"],
     )  # fmt: skip
     runs.claim_run(session, run, "worker")
-    first, second, third = (trace for trace, _ in runs.claim_traces(session, run, "worker", 3))
+    first, second, third = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
     unreadable = a_turn(1, reading=None, problem="no choice")
     read = ReadingReplaced(ask=1, reading=2, reading_rule="stated", read_by="person: reader")
     verdict = a_verdict("disputed", (1, 2, None))

@@ -50,7 +50,7 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         runs.claim_run(session, run_id, "worker")
-        first, second = (trace for trace, _ in runs.claim_traces(session, run_id, "worker", 2))
+        first, second = (trace.id for trace in runs.claim_traces(session, run_id, "worker", 2))
         traces.append(session, [traces.NewEvent(first, 0, a_failure())])
 
     async def append_both():

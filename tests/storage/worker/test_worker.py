@@ -190,7 +190,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         runs.claim_run(session, run_id, "old")
-        finished, begun, _ = (trace for trace, _ in runs.claim_traces(session, run_id, "old", 3))
+        finished, begun, _ = (trace.id for trace in runs.claim_traces(session, run_id, "old", 3))
         traces.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
         traces.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts

@@ -1,0 +1,163 @@
+"""An item with three responses, the whole way: run, resume, label, compare with people, rank systems, export."""
+
+import asyncio
+
+import pytest
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.items import Criterion, Response
+from core.llm.client import ScriptedModel
+from core.pairs import Pairs
+from core.protocols import Judge
+from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.settings import Settings
+from core.trace import Spec
+from storage import items, runs, studies, traces
+from storage.database import reading, writing
+from storage.labelling import adjudication, adjudication_case
+from storage.readings import find_ask, reread_study
+from storage.reports import agreement, alignment, systems
+from storage.traces import Filter
+from storage.transfer import exports, imports
+from storage.transfer.gold import gold_rows
+from storage.worker import launch
+from storage.worker.launch import RunRequest
+from tests.conftest import make_item
+from tests.storage.labelling.workbench import Client
+
+SYSTEMS = ("ant", "bee", "cat")
+
+
+@pytest.fixture
+def study(engine):
+    """A study of two items with three responses."""
+    responses = tuple(Response(text=f"text of {name}", system=name) for name in SYSTEMS)
+    records = [ItemRecord(item=make_item(f"item {number}", responses=responses)) for number in range(2)]
+    imports.import_records(engine, "s", records)
+    with reading(engine) as session:
+        return studies.get(session, "s")
+
+
+def make_request(study, **fields) -> RunRequest:
+    judges = tuple(Judge(name=name, spec=Spec(model=name)) for name in ("a", "b"))
+    settings = Settings(judges=judges, criterion=Criterion(name="helpfulness"), rounds=1)
+    return RunRequest(study, PROTOCOLS["scaleeval"], settings, "run", **fields)
+
+
+def best_submission(ask) -> str:
+    """Choose the submission of the first system; on ant and cat, judge b chooses the other one."""
+    first = min(SYSTEMS, key=lambda name: ask.prompt.find(f"text of {name}") % 10**9)
+    shown = [name for name in SYSTEMS if f"text of {name}" in ask.prompt]
+    best = shown[-1] if shown == ["ant", "cat"] and ask.speaker == "b" else shown[0]
+    return "1" if best == first else "2"
+
+
+def execute(engine, run_id, reply=best_submission):
+    model = ScriptedModel(reply)
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    return run, progress, model
+
+
+def found_traces(engine, study):
+    with reading(engine) as session:
+        return traces.find(session, Filter(study.id))
+
+
+def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
+    request = make_request(study)
+    estimate = launch.estimate_run(engine, request)
+    assert (estimate.items, estimate.traces, estimate.calls_at_most) == (2, 6, 12)
+    _, progress, model = execute(engine, launch.create_run(engine, request))
+    assert (progress.traces, progress.agreed, progress.disputed) == (6, 4, 2)
+    assert len(model.asked) == 12
+    found = found_traces(engine, study)
+    assert [(trace.item, trace.part, trace.status) for trace in found] == [
+        (f"item {number}", part, status)
+        for number in range(2)
+        for part, status in (("1-2", "agreed"), ("1-3", "disputed"), ("2-3", "agreed"))
+    ]
+    with reading(engine) as session:
+        judged = traces.judged_targets(session, found[1].id)
+    assert [(target.kind, target.part) for target in judged] == [("preference", "1-3")]
+
+
+def test_a_baseline_is_compared_with_every_other_system(engine, study):
+    run_id = launch.create_run(engine, make_request(study, pairs=Pairs(baseline="bee")))
+    execute(engine, run_id)
+    assert [trace.part for trace in found_traces(engine, study)] == ["1-2", "2-3"] * 2
+    with reading(engine) as session:
+        assert runs.get(session, run_id).pairs == "baseline bee"
+    with pytest.raises(TiebreakError, match="item 0 has no response of the baseline, the system 'dog'"):
+        launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
+
+
+def test_a_run_of_pairs_resumes_from_its_stored_events(engine, study, monkeypatch):
+    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
+    run_id = launch.create_run(engine, make_request(study, parallel=1))
+
+    async def cancelling(ask):
+        with writing(engine) as session:
+            runs.cancel(session, run_id)
+        await asyncio.sleep(0.3)  # longer than the heartbeat
+        return best_submission(ask)
+
+    _, progress, _ = execute(engine, run_id, cancelling)
+    stored = progress.totals.calls
+    assert 0 < stored < 12
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    run, progress, model = execute(engine, run_id)
+    assert (run.state, progress.agreed, progress.disputed, progress.failed) == ("finished", 4, 2, 0)
+    assert len(model.asked) == 12 - stored
+    trace = found_traces(engine, study)[1]
+    with reading(engine) as session:
+        assert "text of bee" not in find_ask(session, trace.id, 0).prompt
+    assert list(reread_study(engine, study)) == []
+
+
+def label_every_task(engine, annotator: str, value: int) -> None:
+    """Give a label in every task of the queue, which are the disputed pairs."""
+    client = Client(engine, annotator)
+    tasks = client.tasks()
+    assert len(tasks) == 2
+    for task in tasks:
+        assert [column["text"] for column in task["columns"]] == ["text of ant", "text of cat"]
+        assert "bee" not in str(task)
+        assert client.label(task, value=value)["status"] == "accepted"
+    (revealed, _) = client.tasks(tab="done")
+    assert revealed["columns"][1]["text"] == "text of cat"
+
+
+def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(engine, study):
+    execute(engine, launch.create_run(engine, make_request(study)))
+    for annotator, value in (("ann", 1), ("ben", 1), ("cid", 2)):
+        label_every_task(engine, annotator, value)
+    with reading(engine) as session:
+        cases = adjudication.cases(session, study, "eve")
+        rows = [row for row in gold_rows(session, study) if row.gold.value is not None]
+    assert [case.target.part for case in cases] == ["1-3", "1-3"]
+    with writing(engine) as session:
+        passages = adjudication_case.open_case(session, study, cases[0], "eve").passages
+    assert [passage.text for passage in passages if passage.number] == ["text of ant", "text of cat"]
+    assert [(row.gold.target.part, row.systems, row.gold.value) for row in rows] == [("1-3", ("ant", "cat"), 1)] * 2
+    percent = next(row for row in agreement.rows(engine, study, "all", resamples=20) if row.statistic == "percent")
+    assert (round(percent.value, 3), percent.items) == (0.333, 2)
+
+    data = alignment.load_data(engine, study)
+    own = data.opinions[data.opinions["judge"] == "b"]
+    assert sorted(own["part"]) == ["1-2", "1-2", "1-3", "1-3", "2-3", "2-3"]
+    assert own["shown_first"].notna().all() and set(own["longer"]) == {0.0}
+    figures = {(row.judge, row.statistic): row.value for row in alignment.rows(engine, study, "all", resamples=20)}
+    assert (figures["a", "accuracy_gold"], figures["b", "accuracy_gold"]) == (1.0, 0.0)
+    ranked = systems.report(engine, study, judge="a", resamples=20).rows
+    assert {row.system: row.judge for row in ranked} == {"ant": 1.0, "bee": 0.5, "cat": 0.0}
+
+    records = list(exports.export_records(engine, study))
+    imports.import_records(engine, "copy", records)
+    with reading(engine) as session:
+        copy = studies.get(session, "copy")
+        assert items.first_with_several_pairs(session, copy.id) is not None
+    copied = [record for record in exports.export_records(engine, copy) if record.type == "trace"]
+    assert copied == [record for record in records if record.type == "trace"]
+    assert [record.part for record in copied] == ["1-2", "1-3", "2-3"] * 2
