@@ -1,4 +1,4 @@
-"""The public Python API: studies as pandas frames for notebooks, and what the author of a protocol imports.
+"""The public Python API: studies as pandas frames for notebooks, and the interface for authors of protocols.
 
     import tiebreak
 
@@ -129,7 +129,7 @@ class Database:
 
 
 class Study:
-    """One study, read from the database at each call: frames hold what is stored at that moment."""
+    """One study, read from the database at each call: frames have the data stored at that moment."""
 
     def __init__(self, engine: "Engine", stored: "StoredStudy") -> None:
         self._engine, self._stored = engine, stored

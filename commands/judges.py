@@ -29,7 +29,9 @@ def judges(
     reference: Reference = None,
     abstentions: Abstentions = AbstentionPolicy.error,
     margin: Annotated[float, typer.Option(help="How far below the human ceiling a judge may be.")] = 0.05,
-    epsilon: Annotated[float, typer.Option(help="What the alternative-annotator test concedes to a judge.")] = 0.15,
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon of the alternative-annotator test: the advantage conceded to a judge.")
+    ] = 0.15,
     min_coverage: Annotated[float, typer.Option(help="The share of targets that need a verdict.")] = 0.95,
     database: DatabaseUrl = None,
     as_json: Json = False,

@@ -20,7 +20,7 @@ StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
 Reference = Annotated[
     str | None,
     typer.Option(
-        help="What judges are compared with: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
+        help="Reference of the judges: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
         "decisions on its disputes. Without it gold, or the newest debate if people decided nothing."
     ),
 ]
@@ -32,14 +32,14 @@ ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this 
 
 
 class AbstentionPolicy(StrEnum):
-    """What a target without a verdict counts as."""
+    """How a target without a verdict counts."""
 
     error = "error"
     excluded = "excluded"
     tie = "tie"
 
 
-Abstentions = Annotated[AbstentionPolicy, typer.Option(help="What a target without a verdict counts as.")]
+Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
 
 
 def open_database(url: str | None) -> "Engine":

@@ -1,4 +1,4 @@
-"""What a command prints: a table or one JSON value, and progress on standard error."""
+"""Output of commands: a table or one JSON value, and progress on standard error."""
 
 import json
 import sys

@@ -138,7 +138,7 @@ def critiques(
 
 
 def format_cell(name: str, cell: Any) -> Any:
-    """Return the cell of a table; a range, such as what unreadable replies can change, as text."""
+    """Return the cell of a table; a range, such as the possible effect of unreadable replies, as text."""
     return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
 
 

@@ -31,7 +31,7 @@ _STOP_WORDS = frozenset(
 )
 """English function words, and the nouns that nearly every AIU about an answer begins with."""
 _CONJUNCTIONS = frozenset(("and", "or", "but", "that", "as", "if", "while"))
-"""A span never begins with one of these: they join it to what comes before."""
+"""A span never begins with one of these: they connect it to the preceding text."""
 _MIN_SIMILARITY = 50
 """Percent. Below it, related and unrelated sentences can no longer be distinguished."""
 _SAME_WORD = 65

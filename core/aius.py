@@ -218,7 +218,7 @@ def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedA
 
 
 def _adopt(state: EditedAius, critiques: Sequence[Critique], answer: str | None) -> EditedAius:
-    """Add the critiques, AIUs and answer that are missing; what exists is not overwritten."""
+    """Add the missing critiques, AIUs and answer; existing ones are not overwritten."""
     by_id = {critique.id: critique for critique in state.critiques}
     for critique in critiques:
         existing = by_id.get(critique.id)

@@ -1,4 +1,4 @@
-"""The attempts at an ask: what is sent, the turn that a reply becomes, and whether a stored turn answers the ask."""
+"""The attempts at an ask: the messages to send, the turn of a reply, and whether a stored turn answers the ask."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def first_request(ask: Ask, format: Format) -> Ask:
 
 
 def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask:
-    """Return the second attempt: the same prompt with a larger limit, or a conversation that states what is missing."""
+    """Return the second attempt: the same prompt with a larger limit, or a conversation about the missing part."""
     if unreadable.max_tokens is not None:
         return replace(
             first_request(ask, format), spec=ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
@@ -81,7 +81,7 @@ def ended_early(turn: Turn) -> bool:
 
 
 def read_again(ask: Ask, turn: Turn) -> Turn:
-    """Return a stored turn as the parsers of this version read its reply; `ask` is what it answers.
+    """Return a stored turn as the parsers of this version read its reply; `ask` is the ask that it answers.
 
     A reply that was cut off or refused is not parsed. A turn that this version requests no value from, and an earlier
     one did, stays as it was read.
@@ -96,7 +96,7 @@ def read_again(ask: Ask, turn: Turn) -> Turn:
 
 
 def _reading(ask: Ask, text: str) -> dict[str, Any]:
-    """Return the fields of a turn that say what was read, and where; raises UnreadableReply."""
+    """Return the fields of a turn with the reading and its position; raises UnreadableReply."""
     if ask.answer is None:
         if not spoken_text(text):
             raise UnreadableReply("the reply is empty")

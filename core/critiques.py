@@ -1,6 +1,6 @@
 """Critiques of a response and their atomic information units (AIUs), after MetaCritique (Sun et al. 2024, Section 2).
 
-Hypothesis critiques are evaluated; the reference critique is what they are compared with. An AIU is the smallest piece
+Hypothesis critiques are evaluated; they are compared with the reference critique. An AIU is the smallest piece
 of information that is understandable without its context.
 """
 

@@ -1,4 +1,4 @@
-"""What is evaluated: items with their responses, and the criteria they are judged by."""
+"""The subject of an evaluation: items with their responses, and the criteria."""
 
 from typing import Self
 
@@ -55,7 +55,7 @@ class Item(Frozen):
 
 
 class Criterion(Frozen):
-    """What responses are judged by: a definition, and rubric lines from the lowest level to the highest."""
+    """A criterion of judgement: a definition, and rubric lines from the lowest level to the highest."""
 
     name: str
     definition: str = ""

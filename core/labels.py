@@ -59,7 +59,7 @@ TRUTH = Scale(level="nominal", categories=(True, False))
 
 
 class Target(Frozen):
-    """What an annotator and a protocol can both judge."""
+    """A unit that both an annotator and a protocol can judge."""
 
     item: str
     kind: Kind

@@ -1,7 +1,7 @@
 """The verdict of a finished trace under other readings of its replies, without a call.
 
 A reply answers the prompt that it was sent for. If another reading of one reply changes a later prompt, or leads to
-a further ask, the verdict cannot be computed from what is stored: it would need new calls.
+a further ask, the verdict cannot be computed from the stored replies: it would need new calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def replay(start: Callable[[], Flow], stored: Mapping[int, Turn], reread: Reread
 
     Without `reread` the stored readings are used. With it, each ask has to be the one that the stored reply answered,
     which is compared with a replay of the stored readings. The templates may be newer than the replies: their wording
-    changes neither what was asked nor what was replied. Raises NeedsCalls.
+    changes neither prompts nor replies. Raises NeedsCalls.
     """
     original = None if reread is None else _Run(start(), stored).finish()
     return _Run(start(), stored, reread, original).finish()
@@ -76,7 +76,7 @@ class _Run:
         if number not in self.stored:
             raise NeedsCalls(f"{ask.speaker} would be asked for another {ask.step} in round {ask.round}.")
         if difference := describe_difference(self.stored[number], ask, is_first=False):
-            raise NeedsCalls(f"The replies do not match what this version asks: {difference}.")
+            raise NeedsCalls(f"The replies do not match the asks of this version: {difference}.")
         before = None if self.original is None else self.original.asks.get(number)
         if before is not None and before.prompt != ask.prompt:
             raise NeedsCalls(f"The prompt of {ask.speaker}'s {ask.step} in round {ask.round} would be different.")

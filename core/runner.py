@@ -196,7 +196,7 @@ class _TraceRunner:
         return turn
 
     async def request(self, number: int, ask: Ask, unreadable: ReplyUnreadable | None = None) -> tuple[Ask, Reply]:
-        """Return what was sent for an ask, or for its second attempt, and the reply."""
+        """Return the request for an ask, or for its second attempt, and the reply."""
 
         async def attempt(format: Format) -> tuple[Ask, Reply]:
             sent = first_request(ask, format) if unreadable is None else second_request(ask, format, unreadable)
@@ -286,7 +286,7 @@ class _SampleBatch:
         self._replies: asyncio.Task[tuple[Ask, list[Reply]]] | None = None
 
     async def reply(self, number: int) -> tuple[Ask, Reply] | None:
-        """Return what was sent and the reply for one ask of the batch; None if the call returned too few."""
+        """Return the request and the reply for one ask of the batch; None if the call returned too few."""
         if self._replies is None:  # the first ask of the batch makes the call, the others wait for it
             self._replies = asyncio.ensure_future(self._request())
         sent, replies = await self._replies

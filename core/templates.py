@@ -1,7 +1,7 @@
 """Prompt templates: text files with `$blanks`, which a study may replace.
 
 A template is a `string.Template`: `$question` is a blank, `$$` is a dollar sign. Values are inserted as data and not
-parsed again, so a "$" in a response stays a dollar sign. A blank may be left out, unless its value is what is judged.
+parsed again, so a "$" in a response stays a dollar sign. A blank may be left out, unless its value is the judged text.
 The blank `$answer` is available in every template and is replaced by the instruction for the answer. A paragraph
 that consists of one blank is left out if the value is empty.
 
@@ -40,10 +40,10 @@ class Material:
     """Text that a prompt is about and that is not part of its instructions, such as a response or a judge's reply."""
 
     label: str
-    """What the prompt calls it; its tag is in lower case and has "_" for anything but letters and digits."""
+    """Its name in the prompt; its tag is in lower case and has "_" for anything but letters and digits."""
     text: str
     required: bool = True
-    """Whether every template has to contain it: what is judged cannot be left out."""
+    """Whether every template has to contain it, as the judged text."""
 
     @property
     def tag(self) -> str:

@@ -88,10 +88,10 @@ class Ask:
     criterion: str = ""
     """The name of the criterion that the reply judges, if a run has several."""
     answer: Answer[Any] | None = None
-    """What the judge is asked for: the instruction, the JSON schema, the second request and the parser. None asks for a
-    contribution in which nothing is read."""
+    """The answer type: the instruction, the JSON schema, the second request and the parser. None asks for a
+    contribution without a value."""
     value: Callable[[Any], Value] = unchanged
-    """Maps what a reply states to the item's own terms, such as its own order of responses; may raise
+    """Maps the value of a reply to the item's terms, such as its own order of responses; may raise
     UnreadableReply."""
     format: Format = "text"
     """The format in which the answer is requested. The runner sets it from the model and its settings."""
@@ -168,7 +168,7 @@ class Turn(Frozen):
 class Verdict(Frozen):
     """The conclusion of a trace, with the opinions it is based on.
 
-    A trace about several targets, such as several criteria, has one verdict; what it concludes about each target is an
+    A trace about several targets, such as several criteria, has one verdict; its conclusion about each target is an
     opinion with the stage "verdict".
     """
 
@@ -337,7 +337,7 @@ def _current_readings(events: Sequence[Event]) -> dict[int, ReadingReplaced]:
 
 
 def extracted_reading(ask: int, turn: Turn) -> ReadingReplaced:
-    """Return what an extractor's turn says about the reply to an ask. It rests on no span of that reply."""
+    """Return the result of an extractor's turn about the reply to an ask. It has no span in that reply."""
     return ReadingReplaced(ask=ask, reading=turn.reading, reading_rule="extracted", read_by=f"extractor: {turn.model}")
 
 

@@ -33,7 +33,7 @@ URL_VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
 """How long a writer waits for another one: longer than the largest import takes."""
 CACHE_KILOBYTES = 32_000
-"""Enough for the indexes of a large study; a connection allocates only what it uses."""
+"""Enough for the indexes of a large study; a connection allocates only as much as it uses."""
 MAX_ATTEMPTS = 6
 """Of one operation that PostgreSQL ends because of another transaction."""
 FIRST_WAIT = 0.01

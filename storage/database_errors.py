@@ -10,7 +10,7 @@ from core.errors import TiebreakError
 
 CONFLICTS = ("40001", "40P01")
 """SQLSTATE of a serialization failure and of a deadlock: the transaction would succeed the next time."""
-NOT_SAVED = "What was not confirmed as saved is not stored."
+NOT_SAVED = "Changes that were not confirmed as saved are not stored."
 FULL = f"The disk of the database is full. {NOT_SAVED} Free some space; a restart is not necessary."
 BUSY = f"The database is busy: another process has been writing to it for a long time. {NOT_SAVED}"
 READ_ONLY = f"The database cannot be written: its file or disk is read-only. {NOT_SAVED}"

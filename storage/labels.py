@@ -1,7 +1,7 @@
 """Labels, adjudications and gold.
 
 Rows are never changed or deleted. An annotator's newest label of a target is the current one; a newest label without a
-value withdraws the earlier ones. Gold is what people decided: see `core.labels.resolve_gold`.
+value withdraws the earlier ones. Gold is people's decisions: see `core.labels.resolve_gold`.
 """
 
 import json
@@ -53,7 +53,7 @@ def save(
 ) -> Label:
     """Add a label, and end the annotator's draft and lease of the target.
 
-    Whether the label is blind depends on what the annotator has viewed. Raises TiebreakError for a value that is not on
+    Whether the label is blind depends on the annotator's views. Raises TiebreakError for a value that is not on
     the declared scale.
     """
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)

@@ -2,7 +2,7 @@
 
 A reading is added as an event, followed by the verdict that it leads to; the reply and every earlier reading stay
 stored. A reading with which the protocol would have asked something else is refused: the verdict cannot be computed
-from what is stored.
+from the stored replies.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -115,7 +115,7 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
 
 def _stated(ask: Ask, number: int, value: object, name: str) -> ReadingReplaced:
     if ask.answer is None:
-        raise TiebreakError("This protocol does not declare what its replies contain, so no value can be stated.")
+        raise TiebreakError("This protocol does not declare the answer type of its replies, so no value can be stated.")
     try:
         checked = ask.answer.parse(ask.answer.render(value, "json", "-")).value
         if isinstance(value, int | float | str) and checked != value:
@@ -123,7 +123,7 @@ def _stated(ask: Ask, number: int, value: object, name: str) -> ReadingReplaced:
         return ReadingReplaced(ask=number, reading=ask.value(checked), read_by=f"{PERSON}{name}", reading_rule="stated")
     except (UnreadableReply, TypeError, ValueError, LookupError, AttributeError) as error:
         reason = f": {error}" if isinstance(error, UnreadableReply) else ""
-        raise TiebreakError(f"The value does not fit what was asked for{reason}.") from error
+        raise TiebreakError(f"The value does not fit the requested answer type{reason}.") from error
 
 
 def withdraw(session: Session, trace_id: int, ask: int, annotator: str) -> None:
@@ -140,7 +140,7 @@ def withdraw(session: Session, trace_id: int, ask: int, annotator: str) -> None:
 
 
 def reread_study(engine: Engine, study: Study, *, run: str | None = None, apply: bool = False) -> Iterator[Reread]:
-    """Yield what this version's parsers read differently in the finished traces of a study, trace by trace.
+    """Yield the readings that change with this version's parsers in the finished traces of a study, trace by trace.
 
     Traces without a difference are left out. With `apply` the changes of each trace are stored before it is yielded. A
     trace that would need new calls is yielded with the reason, and left alone. A person's reading is never replaced.

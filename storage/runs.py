@@ -311,7 +311,7 @@ def release(session: Session, run_id: int, worker: str, state: str | None = None
 
 
 def cancel(session: Session, run_id: int) -> None:
-    """Request that a run stops. What is stored stays, and the run can be resumed."""
+    """Request that a run stops. Stored events remain, and the run can be resumed."""
     row = _locked(session, run_id)
     if row.state == "requested":
         row.state = "cancelling" if _is_active(row, clock(session)) else "cancelled"

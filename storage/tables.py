@@ -112,7 +112,7 @@ class ItemRow(Table, table=True):
 
 
 class TargetRow(Table, table=True):
-    """What a person and a protocol can both judge: a kind, a criterion and a part of an item."""
+    """A unit that a person and a protocol can both judge: a kind, a criterion and a part of an item."""
 
     __tablename__ = "target"
     __table_args__ = (UniqueConstraint("item_id", "kind", "criterion", "part"), Index(None, "study_id", "kind"))
@@ -442,7 +442,7 @@ class UnreadReplyRow(Table, table=True):
     judge: str
     step: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
-    """Why it is unreadable, without what differs from reply to reply: see `storage.unread.reason_without_details`."""
+    """The reason why it is unreadable, without details of the reply: see `storage.unread.reason_without_details`."""
     read_by: str = ""
     """Empty while it is unreadable; otherwise "parser" (of a later version), "extractor: MODEL" or "person: NAME"."""
 

@@ -1,4 +1,4 @@
-"""Targets: what a person and a protocol can both judge. In the database a target has an id."""
+"""Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast

@@ -1,6 +1,6 @@
 """Who has seen judges' opinions or others' labels of which targets: their later labels are not blind.
 
-Somebody who has not signed in is a visitor. What a visitor saw counts for the annotator as whom they sign in.
+A person who has not signed in is a visitor. The views of a visitor count for the annotator as whom they sign in.
 """
 
 from collections.abc import Collection
@@ -50,7 +50,7 @@ def record_visitor(session: Session, study_id: int, viewed: Collection[Target], 
 
 
 def assign_to_annotator(session: Session, visitor: str, annotator: str) -> None:
-    """Let what a visitor saw count for the annotator as whom they have signed in."""
+    """Assign the views of a visitor to the annotator as whom they have signed in."""
     seen = select(col(VisitorViewRow.target_id)).where(col(VisitorViewRow.visitor) == visitor)
     ids = sorted(session.scalars(seen))
     annotator_id = annotators.get_or_create_id(session, annotator)

@@ -1,4 +1,4 @@
-"""The public Python API: frames of a study, and what the author of a protocol imports."""
+"""The public Python API: frames of a study, and the interface for authors of protocols."""
 
 import subprocess
 import sys

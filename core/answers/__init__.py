@@ -1,4 +1,4 @@
-"""Answer types: what a judge is asked for is declared once, and read where the reply states it.
+"""Answer types: each declares what a judge is asked for, and how a reply is parsed.
 
     answer = Choice(noun="Submission")
     prompt = f"{material}\\n\\n{answer.instruction()}"      # or instruction("json") together with answer.schema()
@@ -25,7 +25,7 @@ Passage    "A text without a form."                A text without a form.
 A parser reads both formats, whatever was asked. It looks, in this order of weight, at structured output, at marks
 around an answer (`\\boxed{2}`, `<answer>2</answer>`, `[[A]]`) and at labels that call it final; at other labels and
 the last line; and at plain sentences at the end or the beginning. Names decide, not positions. Two answers that
-differ are unreadable, unless the later one announces a correction; what is negated, quoted, conditional, hedged or
+differ are unreadable, unless the later one announces a correction; text that is negated, quoted, conditional, hedged or
 the view of another person is no answer. Nothing is guessed: a wrong value is worse than none.
 
 The words that parsers know are in `words.toml`. A study adds its own:

@@ -1,4 +1,4 @@
-"""What every answer type is: a frozen declaration with an instruction, a schema, a second request and a parser."""
+"""The base of all answer types: a frozen declaration with an instruction, a schema, a second request and a parser."""
 
 import json
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ _REASONING = {"type": "string", "description": "Your reasoning, before the answe
 
 @dataclass(frozen=True)
 class Reading(Generic[T]):
-    """What a reply says, and where it says so."""
+    """The value of a reply, and its position in the text."""
 
     value: T
     rule: str
@@ -52,7 +52,7 @@ class Answer(ABC, Generic[T]):
         return f"Your reply could not be read: {reason.rstrip('.')}. Please answer again. {self.instruction(format)}"
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of a structured answer, within what strict modes of providers accept."""
+        """The JSON schema of a structured answer, within the limits of providers' strict modes."""
         properties = {REASONING: _REASONING} if self.reasoning else {}
         return {
             "type": "object",
@@ -70,7 +70,7 @@ class Answer(ABC, Generic[T]):
 
     @abstractmethod
     def parse(self, reply: str) -> Reading[T]:
-        """What the reply states; raises UnreadableReply with the reason."""
+        """Return the value that the reply states; raises UnreadableReply with the reason."""
 
     @abstractmethod
     def shortest(self) -> T:
@@ -108,7 +108,7 @@ class Answer(ABC, Generic[T]):
         )
 
     def _shape(self) -> str:
-        """The JSON of a value with "..." for what the judge decides: an example would be an anchor."""
+        """The JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
         return "..."
 
     @abstractmethod

@@ -51,7 +51,7 @@ _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 @dataclass(frozen=True)
 class Choice(Single[int]):
-    """The number of the best of `count` responses, from 1, or 0 for neither. `noun` is what the prompt calls them."""
+    """The number of the best of `count` responses, from 1, or 0 for neither. `noun` is their name in the prompt."""
 
     count: int = 2
     noun: str = "Response"
@@ -264,7 +264,7 @@ class Choice(Single[int]):
         return None
 
     def _preferred(self, clause: str) -> bool:
-        """Whether a word such as "better" stands there on its own: "better written" says less."""
+        """Whether a word such as "better" is there on its own: "better written" says less."""
         better = self.words.find("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause))
         if better is None:
             return bool(self.words.starts("therefore", clause) and _MORE.search(clause))

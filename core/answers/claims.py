@@ -21,7 +21,7 @@ _NO_CLAIMS = re.compile(r"\b(?:no|not|any|zero)\b.{0,40}\b(?:claims?|statements?
 
 @dataclass(frozen=True)
 class Claims(Answer[tuple[str, ...]]):
-    """Claims, one a line, each one line of text; `noun` is what the prompt calls them."""
+    """Claims, one a line, each one line of text; `noun` is their name in the prompt."""
 
     noun: str = "claim"
 

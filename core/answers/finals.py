@@ -52,7 +52,7 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
 
 
 def refused(text: Text, missing: str) -> NoReturn:
-    """Raise UnreadableReply: it declines to answer, or what was asked for is missing."""
+    """Raise UnreadableReply: it declines to answer, or the requested value is missing."""
     ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
     declines = any(text.words.find("refusal", end) for end in ends)
     raise UnreadableReply("it declines to answer" if declines else missing)

@@ -38,7 +38,7 @@ class Item:
 
 
 def items(text: Text, noun: str) -> list[Item]:
-    """The lines of a reply that may be items; `noun` is what they are called ("claim")."""
+    """The lines of a reply that may be items; `noun` is their name ("claim")."""
     lines: list[Item] = []
     start = 0
     for raw, clean in zip(text.raw.split("\n"), _clean_lines(text), strict=True):
@@ -59,7 +59,7 @@ def items(text: Text, noun: str) -> list[Item]:
 
 
 def without_frame(text: Text, lines: list[Item]) -> list[Item]:
-    """The items without what announces them and without the courtesies, notes and confidence lines behind them."""
+    """The items without an introduction, and without the courtesies, notes and confidence lines after them."""
     remaining = list(lines)
     while remaining and _closes(text, remaining, lines):
         remaining.pop()

@@ -1,4 +1,4 @@
-"""What a sentence asserts: its clauses without reasons, concessions and remarks, and whether it is in doubt."""
+"""The assertion of a sentence: its clauses without reasons, concessions and remarks, and whether it is in doubt."""
 
 import re
 from collections.abc import Iterator

@@ -39,7 +39,7 @@ def _is_object(value: Any) -> bool:
 
 
 def documents(text: str) -> list[Document]:
-    """The JSON objects and lists of a text, in order; what is inside another one is not listed."""
+    """The JSON objects and lists of a text, in order; nested ones are not listed."""
     result: list[Document] = []
     done = repairs = 0
     for attempt, match in enumerate(_BEGINNING.finditer(text)):

@@ -227,7 +227,7 @@ class Truth(Single[bool]):
         return [one for one in predicates if not _ATTRIBUTE.match(low, one[0])]
 
     def _without_claimed(self, low: str) -> str:
-        """`the claim that the answer is false is true` without what is claimed."""
+        """`the claim that the answer is false is true` without the claim."""
         return re.sub(
             rf"(\bclaim|statement)(\s+that\s.{{1,300}})(?=\s{_IS}\s+(?:\w+ly\s+|therefore\s+|thus\s+)?(?:true|false|correct|incorrect)\b)",
             lambda match: match[1] + " " * len(match[2]),

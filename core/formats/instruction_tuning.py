@@ -45,7 +45,7 @@ def trace_examples(
     final = refer.representative_sample(samples, verdict.value)
     is_current = PROTOCOL.is_current(prompts)
     ask = next(refer.flow(item, settings, Random(0), prompts if is_current else PROTOCOL.prompts))[0]
-    # Templates of version 0.1 cannot be filled any more, but what was sent is stored; a second attempt was longer.
+    # Templates of version 0.1 cannot be filled any more, but the sent prompt is stored; a second attempt was longer.
     sent = [turn.prompt for turn in completed_turns(events) if turn.step == "peer" and turn.prompt]
     instruction = ask.request() if is_current or not sent else min(sent, key=len)
     for index, turn in enumerate(samples):

@@ -15,7 +15,7 @@ def open_output(path: Path) -> Iterator[TextIO]:
     """Open a text file for writing, with the same line ends on every system.
 
     The text is written under a temporary name in the same folder, which replaces the file at the end. After an error
-    the earlier file is unchanged. What is not a regular file, such as a pipe, is written directly.
+    the earlier file is unchanged. Anything but a regular file, such as a pipe, is written directly.
     """
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():

@@ -13,7 +13,7 @@ MAX_DEPTH = 50
 
 
 class PlainLoader(yaml.SafeLoader):
-    """SafeLoader that reads only what a mapping or a settings file needs."""
+    """SafeLoader restricted to the syntax of mappings and settings files."""
 
     depth = 0
 

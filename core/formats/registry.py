@@ -3,7 +3,7 @@
 A format is one module with two functions, registered below in one line:
 
     recognises(path) -> bool        whether the file or folder looks like this format
-    read(path) -> Records           raises FileFormatError with the line, the field and what was expected
+    read(path) -> Records           raises FileFormatError with the line, the field and the expected value
 
 Modules are imported on first use: reading one format does not load the libraries of the others.
 """

@@ -65,7 +65,7 @@ def _parse_record(text: str, number: int) -> Record:
 
 
 def _check_storable(value: Any, field: str, line: int) -> None:
-    """Raise FileFormatError for what JSON can represent and a database cannot store."""
+    """Raise FileFormatError for values that JSON can represent and a database cannot store."""
     match value:
         case dict():
             for name, inner in value.items():

@@ -57,7 +57,7 @@ def _message(error: Any) -> str:
         case "union_tag_invalid":
             return f"expected one of {context['expected_tags']}, not {context['tag']!r}"
         case "union_tag_not_found":
-            return f"expected a field {context['discriminator']} that says what this is"
+            return f"expected a field {context['discriminator']} with the type of the value"
         case "value_error":
             return str(context["error"])
     return MESSAGES.get(kind) or _decapitalize(str(error["msg"]))

@@ -61,7 +61,8 @@ def is_url(image: str) -> bool:
 def validate_url(image: str) -> str:
     """Return the URL; raises TiebreakError unless it is a public web address.
 
-    A provider's server fetches it, so an address on a private network could expose what only that server can reach.
+    A provider's server fetches it, so an address on a private network could expose resources that only that server can
+    reach.
     """
     parts = urlsplit(image)
     host = parts.hostname or ""
@@ -115,12 +116,17 @@ def detect_type(content: bytes, image: str) -> str:
     try:
         with pillow.open(io.BytesIO(content), formats=ACCEPTED_FORMATS) as opened:
             return pillow.MIME[opened.format or ""]
-    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError):  # what its parsers raise for bad headers
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        pillow.DecompressionBombError,
+    ):  # raised by its parsers for invalid headers
         raise TiebreakError(f"The image {image!r} is not PNG, JPEG, GIF or WebP.") from None
 
 
 def image_url(folder: Path, image: str) -> str:
-    """Return what is sent to a model: a URL unchanged, a file as a data URL."""
+    """Return the form that is sent to a model: a URL unchanged, a file as a data URL."""
     return validate_url(image) if is_url(image) else read_image(folder, image).url
 
 

@@ -13,7 +13,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 def is_allowed(variable: str, address: str) -> bool:
     """Return whether the key in a variable may be sent to the server at an address.
 
-    The environment variable TIEBREAK_KEY_ADDRESSES lists what is allowed, separated by white space:
+    The environment variable TIEBREAK_KEY_ADDRESSES lists the allowed pairs, separated by white space:
     `LAB_API_KEY=http://127.0.0.1:8000/v1 TOGETHER_API_KEY=https://api.together.xyz/v1`.
     """
     requested = _normalized(address)

@@ -52,7 +52,10 @@ def find_problems(settings: Frozen) -> Iterator[tuple[str, str]]:
         problem = describe_problem(spec.model, spec.address or "", spec.key_variable or "")
         words = (word for text in _texts((spec.system, spec.extra)) for word in text.split())
         if problem or any(looks_like_key(word) for word in words):
-            yield path, problem or f"its system message or extra parameters contain what looks like a key. {ADVICE}"
+            yield (
+                path,
+                problem or f"its system message or extra parameters contain something that looks like a key. {ADVICE}",
+            )
 
 
 def _texts(value: Any) -> Iterator[str]:

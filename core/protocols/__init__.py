@@ -1,4 +1,4 @@
-"""What a protocol is: a frozen `Protocol` value with everything that varies between methods, and its judges.
+"""The interface of protocols: a frozen `Protocol` value with everything that varies between methods, and its judges.
 
 Each published method and each baseline has its own package here; `core.protocols.registry` lists them.
 """
@@ -18,9 +18,9 @@ from core.templates import Templates, load_templates, replace_templates
 from core.trace import Flow, Spec
 
 Subject = Literal["pair", "score", "critique", "answer"]
-"""What a verdict is about: which of two responses is better, a score of one response, a critique, an answer."""
+"""The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer."""
 Artifact = Literal["", "aius", "aspects", "peer reviews"]
-"""What a trace holds besides opinions, for the pages that read it."""
+"""The content of a trace in addition to opinions, for the pages that read it."""
 
 Comparison = Literal["", "two", "several"]
 """How many responses of an item a trace compares: none, exactly two, or two and more."""

@@ -2,7 +2,8 @@
 
     check_protocol(PROTOCOL, item, settings, lambda ask: "Rating: 2")
 
-It verifies what the rest of Tiebreak relies on: estimates, replay, resuming, unreadable replies, and complete opinions.
+It verifies the properties that the rest of Tiebreak relies on: estimates, replay, resuming, unreadable replies, and
+complete opinions.
 """
 
 import asyncio
@@ -132,7 +133,7 @@ def _check_resuming(
         stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in complete.events[:length]]
         resumed = _run(protocol, item, settings, reply, seed, stored)
         if len(resumed.asks) != len(complete.asks) - len(completed_turns(stored)):
-            raise ConformanceError(f"Resumed after {length} events, the run does not ask exactly for what is missing.")
+            raise ConformanceError(f"Resumed after {length} events, the run does not make exactly the missing asks.")
         if _prompts(resumed.events) != _prompts(complete.events) or resumed.verdict != complete.verdict:
             raise ConformanceError(f"Resumed after {length} events, the run has other prompts or another verdict.")
 

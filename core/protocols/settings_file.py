@@ -28,7 +28,7 @@ from core.trace import Spec
 
 @dataclass(frozen=True)
 class RunFile:
-    """What a settings file says about a run."""
+    """The content of a settings file."""
 
     settings: Frozen
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class _RunFields(Frozen):
 
 
 def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return what a settings file says; `criteria` are the study's. Raises FileFormatError."""
+    """Return the content of a settings file; `criteria` are the study's. Raises FileFormatError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -67,7 +67,7 @@ def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion])
 
 
 def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return what a YAML or JSON text says about a run; raises FileFormatError.
+    """Return the run file in a YAML or JSON text; raises FileFormatError.
 
     A text that contains an API key is refused, because settings are stored and shown.
     """

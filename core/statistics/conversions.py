@@ -13,9 +13,9 @@ TOLERANCE = 1e-9
 
 
 def preference_of_scores(first: float | None, second: float | None) -> int | None:
-    """Return 1 or 2, the number of the higher score, 0 where they are equal, None where one is missing.
+    """Return 1 or 2, the number of the higher score, 0 if they are equal, None if one is missing.
 
-    There is no threshold of indifference: any difference is a preference, as where a leaderboard is sorted.
+    There is no threshold of indifference: any difference is a preference, as in a sorted leaderboard.
     """
     if first is None or second is None or math.isnan(first) or math.isnan(second):
         return None
@@ -31,7 +31,7 @@ def pairwise_preferences(scores: Sequence[float | None]) -> dict[tuple[int, int]
 
 
 def response_pair(first: int, second: int, responses: int) -> str:
-    """Return the part of a target for the preference between two responses: empty where there are only two."""
+    """Return the part of a target for the preference between two responses: empty if there are only two."""
     return "" if responses == 2 else f"{first} or {second}"
 
 
@@ -46,7 +46,7 @@ def scores_of_preferences(preferences: Iterable[tuple[str, str, int | None]]) ->
 
 
 def win(choice: int, side: int) -> float:
-    """Return 1 where the choice is this side of a pair, 0 where it is the other, one half for a tie."""
+    """Return 1 if the choice is this side of a pair, 0 if it is the other, one half for a tie."""
     return 0.5 if choice == 0 else float(choice == side)
 
 

@@ -1,4 +1,4 @@
-"""Reasons and caveats: why a statistic is undefined, and what to know before using its value."""
+"""Reasons and caveats: why a statistic is undefined, and the caveats of its value."""
 
 from dataclasses import dataclass
 
@@ -198,7 +198,7 @@ def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
 
 
 def pair_caveats(name: str, summary: LabelSummary) -> list[str]:
-    """Return what to know about a mean over pairs of raters."""
+    """Return the caveats of a mean over pairs of raters."""
     notes = []
     is_correlation = name in CORRELATIONS
     undefined = summary.pairs_without_correlation if is_correlation else summary.pairs_without_kappa
@@ -228,7 +228,7 @@ def few_groups(groups: int) -> str:
 
 
 def mean_caveats(result: Resampled, items: int) -> list[str]:
-    """Return what to know about a mean over items."""
+    """Return the caveats of a mean over items."""
     if not items:
         return ["no item has a value to average"]
     if result.low is None:
@@ -289,7 +289,7 @@ def critique_estimate(result: Resampled, used: int, total: int) -> Estimate:
 
 
 def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, note: str) -> str:
-    """Return what to know about a judge's statistic; `has_interval` counts intervals not made by resampling."""
+    """Return the caveats of a judge's statistic; `has_interval` counts intervals not made by resampling."""
     if not items:
         return "no item has both a verdict of the judge and a label to compare it with"
     notes = [note] if note else []
@@ -305,7 +305,7 @@ def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, 
 
 
 def mode_caveats(compared: int, tied: int) -> str:
-    """Return what to know about ScaleEval's system-level rate."""
+    """Return the caveats of ScaleEval's system-level rate."""
     if not compared:
         return "no scenario has a single most frequent value on both sides"
     notes = [f"one yes or no for each of {format_count(compared, 'scenario')}, so no interval"]
@@ -340,7 +340,7 @@ def winning_caveats(tests: list[tuple[str, bool, float | None]], skipped: tuple[
 
 
 def dawid_skene_caveats(raters: int, converged: bool) -> str:
-    """Return what to know about a Dawid-Skene accuracy."""
+    """Return the caveats of a Dawid-Skene accuracy."""
     notes = [f"a model's estimate from {raters} annotators and judges, assumed to err independently; no interval"]
     return "; ".join(notes + ["the iteration did not converge"] * (not converged))
 

@@ -75,7 +75,7 @@ def _row(study: Study, case: Case) -> dict[str, object]:
 
 
 def draw_empty(study: Study, state: State) -> None:
-    """Draw what to do if there is no case."""
+    """Draw the empty state if there is no case."""
     if state != "open":
         st.info("None. A decision stays when labels are added later; its item is then listed here.")
         return
@@ -154,7 +154,9 @@ def requested_case(study: Study, annotator: str) -> Case | None:
     return case
 
 
-study = shell.draw_header("Adjudication", "Decide what annotators, or annotators and judges, disagree about.")
+study = shell.draw_header(
+    "Adjudication", "Decide on targets that annotators, or annotators and judges, disagree about."
+)
 annotator = shell.require_annotator()
 with database.reading(resources.engine()) as session:
     all_cases = adjudication.cases(session, study, annotator)

@@ -11,7 +11,7 @@ from storage.studies import Study
 
 
 def draw_empty(study: Study) -> None:
-    """Draw what to do if no item has a critique."""
+    """Draw the empty state if no item has a critique."""
     st.title("AIUs", anchor=False)
     st.info("This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.")
     shell.link_sample("label/aius.py", "metacritique")

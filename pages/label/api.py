@@ -1,4 +1,4 @@
-"""The JSON routes of the workbench, under /api/label: who asks, whether they may, and what storage answers.
+"""The JSON routes of the workbench, under /api/label: authentication, authorisation, and the replies of storage.
 
 See docs/workbench-api.md. Every error is a code and one sentence.
 """
@@ -75,11 +75,11 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-# ---- what is answered ------------------------------------------------------------------------------------------------
+# ---- replies ---------------------------------------------------------------------------------------------------------
 
 
 def session(call: Call) -> Json:
-    """Return who labels what: the first request of the element."""
+    """Return the annotator and the queue: the first request of the element."""
     work = call.work
     past = history(call)
     with database.reading(resources.engine()) as opened:
@@ -195,7 +195,7 @@ def image(call: Call) -> Response:
 
 
 def _reveal(work: Work, found: list[Json]) -> None:
-    """Add what the annotator may see of the tasks that are labelled."""
+    """Add the reveals of the labelled tasks that the annotator may see."""
     if any(target["version"] != "0" for task in found for target in task["targets"]):
         with database.writing(resources.engine()) as opened:
             tasks.add_reveals(opened, work, found, [find_task(opened, work, task["id"]) for task in found])

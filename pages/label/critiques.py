@@ -17,14 +17,14 @@ EMPTY: dict[QueueName, str] = {
 
 
 def choose_task() -> QueueName:
-    """Draw the choice of what is labelled in the sidebar; it is in the address."""
+    """Draw the choice of a queue in the sidebar; it is in the URL."""
     with st.sidebar:
         chosen = st.selectbox("Task", list(queues.CRITIQUE_TASKS.values()), key="task", bind="query-params")
     return next((name for name in EMPTY if queues.CRITIQUE_TASKS[name] == chosen), "critiques")
 
 
 def draw_empty(study: Study, kind: QueueName) -> None:
-    """Draw what to do if there is nothing of this kind."""
+    """Draw the empty state if there is nothing of this kind."""
     st.title("Critiques", anchor=False)
     st.info(EMPTY[kind])
     links = {"setup/studies.py": ("Import", ":material/upload_file:")}

@@ -21,7 +21,7 @@ def choose_criterion(study: Study) -> str | None:
 
 
 def draw_empty() -> None:
-    """Draw what to do if the judges have disputed nothing."""
+    """Draw the empty state if the judges have disputed nothing."""
     st.title("Disagreements", anchor=False)
     st.info("No disputed debates. Debates appear here when judges disagree or give no verdict.")
     st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")

@@ -1,4 +1,4 @@
-"""The home of an annotator: where to go on, what waits, and lists of what is done, skipped or flagged."""
+"""The home of an annotator: the next target, open targets, and lists of labelled, skipped and flagged ones."""
 
 from datetime import datetime
 
@@ -25,7 +25,7 @@ TASKS_PER_PAGE = 50
 
 
 def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[QueueSummary]) -> None:
-    """Draw what waits and what is done, today's pace, and the changes after the reveal if the study shows them."""
+    """Draw the numbers of open and labelled targets, today's pace, and, if shown, the changes after the reveal."""
     zone = shell.time_zone()
     with database.reading(resources.engine()) as session:
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
@@ -80,7 +80,7 @@ def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
 
 
 def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
-    """Draw the tabs of a queue as one table with search, and what can be done with its rows."""
+    """Draw the tabs of a queue as one table with search, and the actions on its rows."""
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     counts = {name: getattr(summary, tab) for tab, name in TAB_NAMES.items()}
     name = left.segmented_control(
@@ -171,7 +171,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 
 
 def draw_empty(study: Study) -> None:
-    """Draw what to do if no queue holds anything for the annotator."""
+    """Draw the empty state if no queue holds anything for the annotator."""
     st.info("No labels are wanted from you in this study yet.")
     with st.container(horizontal=True):
         address = {"study": study.name}

@@ -53,7 +53,7 @@ def _row(thread: Thread) -> dict[str, object]:
 
 
 def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> None:
-    """Draw one thread; what another annotator wrote may say how to label, so the view is recorded."""
+    """Draw one thread; the text of another annotator may suggest a label, so the view is recorded."""
     if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
     if name != thread.annotator:

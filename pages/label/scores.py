@@ -31,7 +31,7 @@ def _scale_name(key: ScaleKey, scales: dict[ScaleKey, Scale]) -> str:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if no criterion has a scale."""
+    """Draw the empty state if no criterion has a scale."""
     st.title("Scores", anchor=False)
     st.info(
         "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."

@@ -11,7 +11,7 @@ from storage.studies import Study
 
 
 def draw_empty(study: Study) -> None:
-    """Draw what to do if the study has no aspects."""
+    """Draw the empty state if the study has no aspects."""
     st.title("Aspect weights", anchor=False)
     st.info(
         "This study has no aspects yet. They come from a DnA-Eval run, which takes yours or proposes its own, or "

@@ -1,7 +1,7 @@
 """Renders untrusted Markdown as Markdown that can format and do nothing else.
 
 A CommonMark parser reads the text, and the parts of its tree that are allowed are written again with every other
-character escaped. What the browser's parser then reads cannot contain HTML, an image or a directive, however the two
+character escaped. The result of the browser's parser cannot contain HTML, an image or a directive, however the two
 parsers differ on the original text.
 """
 

@@ -23,7 +23,7 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 RANGE_HELP = (
-    "What the figure can be, with all unreadable replies counted one way or the other. This is not a confidence "
+    "The range of the figure, with all unreadable replies counted one way or the other. This is not a confidence "
     "interval. Empty if every reply could be read."
 )
 

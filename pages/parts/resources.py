@@ -1,4 +1,4 @@
-"""What all visits share: the database engine, the run worker and the model client."""
+"""Resources shared by all visits: the database engine, the run worker and the model client."""
 
 from core.errors import TiebreakError
 from core.formats import tiebreak

@@ -106,7 +106,7 @@ def _choose(label: str, options: Sequence[str], key: str) -> str:
 
 
 def empty_state(study: Study, group: str) -> None:
-    """Draw what to do if there is nothing to compare."""
+    """Draw the empty state if there is nothing to compare."""
     if group == "judges":
         st.info(
             "This study has no targets with opinions of two or more judges. Runs whose judges only give a verdict are "

@@ -137,7 +137,7 @@ def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[
 
 
 def empty_state(study: Study, data: AlignmentData) -> None:
-    """Draw what to do if there is nothing to compare."""
+    """Draw the empty state if there is nothing to compare."""
     if len(data.opinions):
         kinds = ", ".join(sorted({KINDS.get(kind, kind).lower() for kind in data.opinions["kind"]}))
         st.info(f"The judges' values have no declared scale, so nothing can be compared: {kinds}.")

@@ -76,7 +76,7 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if no critique has been judged."""
+    """Draw the empty state if no critique has been judged."""
     st.info("No critique of this study has been judged yet. Label AIUs, or start a MetaCritique run.")
     shell.link_sample("results/critiques.py", "metacritique")
     with st.container(horizontal=True):
@@ -113,8 +113,8 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
     )
     if any(row.unread for row in ranking):
         st.caption(
-            "Coverage: the share of judgements of AIUs that have a value; the others are left out. Possible: what the "
-            "score would be if all of them were false, and if all of them were true."
+            "Coverage: the share of judgements of AIUs that have a value; the others are left out. Possible: the score "
+            "if all of them were false, and if all of them were true."
         )
 
 
@@ -210,7 +210,9 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     st.subheader("Accuracy of judges on AIUs", anchor=False)
     defined = [accuracy for accuracy in leaderboard.accuracies if accuracy.accuracy is not None]
     if not defined:
-        st.caption("No AIU has been judged by both people and a judge. Run MetaCritique, or label what it judged.")
+        st.caption(
+            "No AIU has been judged by both people and a judge. Run MetaCritique, or label the AIUs that it judged."
+        )
         return
     figure = charts.interval_figure(
         accuracy_series(defined),
@@ -226,8 +228,8 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     with right:
         st.caption(
             "Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? Unreadable replies are "
-            "left out; the last columns say how many could be read, and what the others could change. The number of "
-            "AIUs is in parentheses."
+            "left out; the last columns have the readable share, and the possible effect of the others. The number "
+            "of AIUs is in parentheses."
         )
     st.dataframe(
         accuracy_lines(leaderboard.accuracies),

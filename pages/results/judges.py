@@ -65,7 +65,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if nothing can be ranked."""
+    """Draw the empty state if nothing can be ranked."""
     st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
     with st.container(horizontal=True):
         for script, label, icon in (
@@ -131,7 +131,7 @@ def choose_rule() -> Rule:
             EPSILON,
             0.05,
             key="epsilon",
-            help="What the test concedes to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
+            help="The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
         )
     return Rule(coverage, winning, margin, epsilon)
 

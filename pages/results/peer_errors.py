@@ -54,7 +54,7 @@ def choose_run(runs: list[Run]) -> tuple[Run, float]:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if there is no peer review."""
+    """Draw the empty state if there is no peer review."""
     st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
     shell.link_sample("results/peer_errors.py", "refer")
     st.page_link(
@@ -88,7 +88,7 @@ def draw_page(study: Study) -> None:
 
 
 def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
-    """Draw what to do if there is nothing to compare the chair with."""
+    """Draw the empty state if there is nothing to compare the chair with."""
     if not errors.without_truth:
         st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
         return
@@ -120,7 +120,7 @@ def format_share(share: Estimate) -> str:
 
 
 def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
-    """Return what counts as right, and how many traces are left out."""
+    """Return the definition of a correct answer, and the number of traces left out."""
     if errors.settings.kind != "score":
         rule = "An answer is right if it equals people's answer or the item's reference"
     elif tolerance is not None:

@@ -44,7 +44,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where there are no values."""
+    """Draw the empty state if there are no values."""
     st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
     with st.container(horizontal=True):
         for script, label, icon in (

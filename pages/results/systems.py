@@ -47,7 +47,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if there are no labels and no verdicts."""
+    """Draw the empty state if there are no labels and no verdicts."""
     st.info("Systems are compared by labels or verdicts on their responses. This study has none yet.")
     with st.container(horizontal=True):
         for script, label, icon in (

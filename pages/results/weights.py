@@ -94,7 +94,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do if nobody has given weights."""
+    """Draw the empty state if nobody has given weights."""
     st.info("This study has no weights yet. Start a DnA-Eval run, give weights under Aspect weights, or import them.")
     shell.link_sample("results/weights.py", "dna_eval")
     links = [

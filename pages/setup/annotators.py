@@ -141,7 +141,7 @@ def _row(summary: AnnotatorSummary) -> AgreementRow:
 
 
 def draw_details(summaries: list[AnnotatorSummary]) -> None:
-    """Draw one annotator: who labels what, and the drift over time."""
+    """Draw one annotator: assigned targets, and the drift over time."""
     names = [summary.name for summary in summaries]
     name = st.selectbox("Annotator", names, key="annotator_details", bind="query-params")
     summary = summaries[names.index(name) if name in names else 0]
@@ -163,7 +163,7 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
         st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")
 
 
-study = shell.draw_header("Annotators", "Who labels what, at which pace, and how far one can rely on it.")
+study = shell.draw_header("Annotators", "Progress, pace and reliability of each annotator.")
 viewer = shell.require_annotator()
 is_annotator = assignment.is_named(study.rules, viewer)
 if is_annotator and not study.rules.own_statistics:

@@ -51,7 +51,7 @@ def draw_files(files: list[FileReport]) -> None:
 
 
 def empty_state() -> None:
-    """Draw what to do if there is no study."""
+    """Draw the empty state if there is no study."""
     st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 
 

@@ -70,7 +70,7 @@ def draw_list(study: Study) -> None:
 
 
 def choose_filter(study: Study) -> Filter:
-    """Draw the filters and return what they select; every choice is in the address."""
+    """Draw the filters and return the selection; every choice is in the URL."""
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
         study_runs = runs.of_study(session, study.id)
@@ -113,7 +113,7 @@ def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
 
 
 def empty_state(study: Study, trace_filter: Filter) -> None:
-    """Draw what to do if no trace matches."""
+    """Draw the empty state if no trace matches."""
     if trace_filter != Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
@@ -247,7 +247,7 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
 
 
 def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
-    """Link to the label page for what the trace judges."""
+    """Link to the label page for the targets of the trace."""
     judges = judged_kind(trace)
     address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
@@ -271,7 +271,7 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
 
 
 def judged_kind(trace: Trace) -> Subject:
-    """Return what the trace's protocol judges; a pair if the protocol is not installed."""
+    """Return the subject of the trace's protocol; a pair if the protocol is not installed."""
     return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
 
 

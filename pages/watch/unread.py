@@ -41,7 +41,7 @@ def draw_page(study: Study) -> None:
 
 
 def choose_filter(study: Study) -> UnreadFilter:
-    """Draw the filters and return what they select; every choice is in the address."""
+    """Draw the filters and return the selection; every choice is in the URL."""
     columns = st.columns([1.4, 1, 1, 1, 1.4], vertical_alignment="bottom")
     with columns[0]:
         shown = st.segmented_control(
@@ -78,7 +78,7 @@ def go_to_first() -> None:
 
 
 def empty_state(filter: UnreadFilter) -> None:
-    """Draw what it means that no reply matches."""
+    """Draw the empty state if no reply matches."""
     if filter.read:
         st.info("No unreadable reply was read since by a person, an extractor or newer parsers.")
     elif filter != UnreadFilter(filter.study_id):
@@ -178,7 +178,7 @@ def draw_control(reply: UnreadReply) -> None:
     """Draw the control for entering the value, or the reason why none can be entered."""
     annotator = shell.current_annotator()
     if annotator is None:
-        st.caption("Sign in on a label page to state what this reply says.")
+        st.caption("Sign in on a label page to enter the value of this reply.")
         return
     try:
         with database.reading(resources.engine()) as session:
@@ -187,9 +187,9 @@ def draw_control(reply: UnreadReply) -> None:
         st.caption(f":material/block: No value can be stated: {escape_markdown(str(error))}")
         return
     if ask.answer is None:
-        st.caption(":material/block: This protocol does not declare what its replies contain.")
+        st.caption(":material/block: This protocol does not declare the answer type of its replies.")
         return
-    st.caption("What does the reply state, in its own terms? Leave it unread if it states no value.")
+    st.caption("Enter the value that the reply states, in its own terms. Leave it unread if it states no value.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         value = answer_control.draw(ask.answer, f"value_{reply.id}")
         if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):
@@ -209,7 +209,7 @@ def save(reply: UnreadReply, value: object, text: str, annotator: str) -> None:
 
 
 def draw_undo() -> None:
-    """Draw what was saved last, with a button that withdraws it."""
+    """Draw the last saved value, with a button that withdraws it."""
     if "stated" not in st.session_state:
         return
     reply, text = st.session_state["stated"]
@@ -241,6 +241,6 @@ def withdraw(reply: UnreadReply) -> None:
 draw_page(
     shell.draw_header(
         "Unreadable replies",
-        "Replies of judges that count as no verdict, since no value could be read: why, and what they say.",
+        "Replies of judges that count as no verdict, since no value could be read: the reason, and the text.",
     )
 )

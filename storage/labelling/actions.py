@@ -1,6 +1,6 @@
 """Carries out the actions of a workbench: each in one transaction, once, and on the target it was meant for.
 
-An action is identified by annotator, client and sequence number. Its result is stored with what it changed, so a
+An action is identified by annotator, client and sequence number. Its result is stored with its changes, so a
 request that is sent again gets the same answer and changes nothing. See docs/workbench-api.md.
 """
 
@@ -111,7 +111,7 @@ _CIRCUMSTANCES = {"revealed", "changed"}
 
 @dataclass(frozen=True)
 class _Shown:
-    """What is added to the results of one task."""
+    """Additions to the results of one task."""
 
     reveals: Mapping[str, Json]
     """Target -> its reveal."""

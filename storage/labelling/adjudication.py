@@ -1,4 +1,4 @@
-"""The targets to adjudicate: annotators disagree, or annotators and judges do, and what a decision would teach.
+"""The targets to adjudicate: annotators disagree, or annotators and judges do, in the order of their value.
 
 Aspect weights are left out: people's weights are averaged, not decided between.
 """
@@ -90,7 +90,7 @@ class Case:
 
     @property
     def priority(self) -> float:
-        """What a decision would teach: contention times human split."""
+        """The priority of a decision: contention times human split."""
         return (FLOOR + self.contention) * (FLOOR + self.human_split)
 
     @property

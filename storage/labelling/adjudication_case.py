@@ -1,4 +1,4 @@
-"""What an adjudicator sees of one target: the texts, the annotators as A, B, C, and the judges' opinions."""
+"""The adjudicator's view of one target: the texts, the annotators as A, B, C, and the judges' opinions."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class JudgeRow:
     first: Value | None
     last: Value | None
     verdict: bool
-    """Whether this is what the trace concluded; `last` is then the verdict."""
+    """Whether this is the conclusion of the trace; `last` is then the verdict."""
     problem: str
 
 
@@ -106,7 +106,7 @@ def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> C
 
 
 def question(target: Target) -> str:
-    """Return what has to be decided, as a question."""
+    """Return the decision to make, as a question."""
     on = f" on {target.criterion}" if target.criterion else ""
     match target.kind:
         case "preference":
@@ -126,7 +126,7 @@ def question(target: Target) -> str:
 def choices(
     target: Target, scale: Scale | None, criterion: Criterion | None, labelled: Sequence[Value]
 ) -> tuple[Choice, ...]:
-    """Return the values that can be decided; without categories, none for numbers, otherwise what annotators chose."""
+    """Return the possible decisions; without categories, none for numbers, otherwise the annotators' values."""
     if target.kind == "preference":
         return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in PREFERENCE_NAMES.items())
     values = list(scale.categories) if scale is not None else []

@@ -49,7 +49,7 @@ def block(name: str, title: str, text: str) -> Json:
 
 
 def target_json(work: Work, target: Target) -> Json:
-    """Return what every target has; its options or its range are added to it."""
+    """Return the fields of every target; its options or its range are added."""
     return {"id": target_name(work, target), "kind": target.kind, "group": "", "required": True, "question": ""}
 
 

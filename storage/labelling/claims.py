@@ -40,7 +40,7 @@ def target_states(session: Session, work: Work) -> list[TargetState]:
 
 @lru_cache(maxsize=256)  # as `entry_query`
 def _state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
-    """Select what `entry_query` does, then scenario and position."""
+    """Select the columns of `entry_query`, then scenario and position."""
     columns = (col(ItemRow.scenario), col(ItemRow.position))
     return entry_query(queue).add_columns(*columns).group_by(*columns)
 

@@ -1,4 +1,4 @@
-"""What judges answered about AIUs, critiques and refined answers. To be sent after the annotator's own label only."""
+"""Judges' answers about AIUs, critiques and refined answers. To be sent after the annotator's own label only."""
 
 from collections.abc import Iterator
 

@@ -45,7 +45,7 @@ class _Ids:
 
 @dataclass(frozen=True)
 class _Own:
-    """What the annotator did."""
+    """The annotator's entries."""
 
     labels: Mapping[int, int]
     """Target -> the newest label, if it is in effect."""
@@ -99,7 +99,7 @@ def _critiques(session: Session, queue: Queue, ids: _Ids) -> Iterator[tuple[Targ
 
 
 class _Others:
-    """What other annotators did: labels of AIUs and claims of critiques."""
+    """The entries of other annotators: labels of AIUs and claims of critiques."""
 
     def __init__(self, session: Session, study_id: int, annotator_id: int) -> None:
         self.counts = _count_labels(session, study_id, annotator_id)

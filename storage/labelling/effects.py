@@ -1,4 +1,4 @@
-"""What each type of action of the workbench does. An action raises Refused or TiebreakError if it is not carried
+"""The effects of each type of workbench action. An action raises Refused or TiebreakError if it is not carried
 out."""
 
 from collections.abc import Callable, Mapping
@@ -233,7 +233,7 @@ def _redo(transaction: Transaction) -> Json:
 
 
 def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
-    """Take the top entry of a stack, and restore what was before or after it as a new event."""
+    """Take the top entry of a stack, and restore the state before or after it as a new event."""
     session, work = transaction.session, transaction.work
     name = _own_result(transaction, transaction.action.entry).get("entry")
     row = undo.take(session, work, name, undo=undoing)
@@ -252,7 +252,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
             return {"entry": name, **_reverse_edit(transaction, task, row, undoing=undoing)}
     place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
     surplus = _save(transaction, place, content)
-    if content is None:  # what was taken back stays entered
+    if content is None:  # a withdrawn value stays entered
         queue.save_draft(session, work.study.id, place.target, work.annotator, row.after)
         claim(session, work, place.task)
     standing = _place_of(session, work, task, place.target, row.target_id).standing

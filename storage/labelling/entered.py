@@ -1,4 +1,4 @@
-"""What an annotator entered in the tasks of a queue: labels, drafts, marks and claims."""
+"""An annotator's entries in the tasks of a queue: labels, drafts, marks and claims."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Standing:
 
 
 class Entered:
-    """What the annotator entered for some tasks, read with one query for each type."""
+    """The annotator's entries for some tasks, read with one query for each type."""
 
     def __init__(self, session: Session, work: Work, tasks: Mapping[Task, Sequence[Target]]) -> None:
         self.target_ids = _target_ids(session, tasks)
@@ -146,7 +146,7 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
 def task_standings(
     session: Session, work: Work, target_ids: Sequence[int], plan: Training | None
 ) -> dict[int, Standing]:
-    """Return what `standings` does, for training items with the answers of the current attempt in place of labels."""
+    """Return `standings`, for training items with the answers of the current attempt in place of labels."""
     found = standings(session, work.annotator_id, target_ids)
     if plan is None:
         return found

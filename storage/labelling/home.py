@@ -1,4 +1,5 @@
-"""The home of an annotator: what waits in each queue, where to go on, and lists that can be searched and skipped."""
+"""The home of an annotator: open tasks of each queue, the task to continue with, and lists that can be searched and
+skipped."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ class QueueSummary:
 
     @property
     def total(self) -> int:
-        """What the annotator can label, has labelled or has skipped."""
+        """The targets that the annotator can label, has labelled or has skipped."""
         return self.todo + self.done + self.skipped
 
 

@@ -94,7 +94,7 @@ def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> lis
 
 
 def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
-    """Save what an annotator has entered so far, in place of an earlier draft."""
+    """Save an annotator's unfinished input; it replaces an earlier draft."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
     upsert(session, DraftRow, ONE_EACH, row)

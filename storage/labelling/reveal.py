@@ -1,4 +1,4 @@
-"""What an annotator sees after a label: the stances of the judges, their reasons, and what they refer to and quote."""
+"""The reveal after a label: the stances of the judges, their reasons, and their references and quotations."""
 
 from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""The tasks of a queue in an annotator's own order, with what the annotator entered; reading them claims nothing."""
+"""The tasks of a queue in an annotator's order, with the annotator's entries; reading them claims nothing."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Offered:
 
 
 def offered(session: Session, work: Work, *, again: bool = True) -> Offered:
-    """Return the targets that the annotator gets: the training first, then what is assigned, with hidden checks.
+    """Return the targets that the annotator gets: the training first, then the assigned targets, with hidden checks.
 
     `again`: after a training that was not passed, another attempt is offered.
     """

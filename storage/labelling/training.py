@@ -93,7 +93,7 @@ class Training:
         return replace(self, passed=passed, ever_passed=self.ever_passed or passed)
 
     def feedback(self, target_id: int) -> Json | None:
-        """Return what is shown after an answer: whether it is right, and the known answer with its reason."""
+        """Return the feedback after an answer: whether it is correct, and the known answer with its reason."""
         row, item = self.answers.get(target_id), self.items[target_id]
         if row is None:
             return None

@@ -1,4 +1,4 @@
-"""What a request of the workbench is about: a study's queue and the annotator who works through it."""
+"""The context of a workbench request: a study's queue and the annotator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -104,7 +104,7 @@ def open_work(
 def work_of_task(session: Session, work: Work, text: str) -> Work:
     """Return the queue of a task in the same study, which need not be the one on the page.
 
-    An outbox belongs to a study: what was left unsent on one page is sent by the next one.
+    An outbox belongs to a study: unsent actions of one page are sent by the next one.
     """
     row = session.get(TargetRow, work.ids.decode("t", text) or 0)
     name = work.name if row is None else queue_of(row.kind, row.criterion)

@@ -46,7 +46,7 @@ class AlignmentData:
     scales: Scales
     reference: Reference
     marks: Mapping[str, str]
-    """Judge -> what to know about its comparison with this reference: a model that is on both sides."""
+    """Judge -> a caveat of its comparison with this reference: a model that is on both sides."""
 
 
 def rows(

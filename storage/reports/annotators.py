@@ -100,7 +100,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class AnnotatorSummary:
-    """What one annotator did in a study."""
+    """The activity of one annotator in a study."""
 
     name: str
     labels: int

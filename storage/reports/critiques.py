@@ -89,7 +89,7 @@ class Accuracy:
     """AIUs with a gold label and an unreadable reply."""
     reason: str
     range: Range = None
-    """What the accuracy can be, with all unreadable replies right or wrong; None if all could be read."""
+    """The range of the accuracy, with all unreadable replies right or wrong; None if all could be read."""
 
 
 @dataclass(frozen=True)

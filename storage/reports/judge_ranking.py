@@ -25,7 +25,7 @@ from storage.studies import Study
 
 @dataclass(frozen=True)
 class RankingQuery:
-    """What is ranked, and how."""
+    """The subject and the parameters of a ranking."""
 
     kind: str
     criterion: str
@@ -39,7 +39,7 @@ class RankingQuery:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is ranked, as a person states it: None is the kind, criterion or scenario with the most targets, or all."""
+    """A request for a ranking: None is the kind, criterion or scenario with the most targets, or all."""
 
     kind: str | None = None
     criterion: str | None = None

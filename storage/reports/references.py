@@ -1,4 +1,4 @@
-"""References: what judges are compared with in one analysis.
+"""References: the values that judges are compared with in one analysis.
 
 A reference is people's gold, their majority or mean, one annotator, or a debate with people's decisions on its disputes
 (ScaleEval's own reference). Verdicts of the evaluated run are never part of it: the only verdicts in a reference are

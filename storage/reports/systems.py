@@ -44,7 +44,7 @@ class Choice:
 
 
 def choices(data: AlignmentData) -> list[Choice]:
-    """Return what systems can be compared by; criteria that share a scale are pooled in "all"."""
+    """Return the kinds and criteria for comparing systems; criteria that share a scale are pooled in "all"."""
     found = []
     for kind in KINDS:
         labelled = select_rows(data.gold, kind)

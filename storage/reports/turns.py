@@ -25,7 +25,7 @@ class TraceTurns:
     item: str
     scenario: str
     group: str
-    """The document or dialogue of the item, else the item."""
+    """The document or dialogue of the item, otherwise the item."""
     turns: tuple[Turn, ...]
 
 

@@ -1,7 +1,7 @@
 """The export of a study as records, which can be imported into another database and are equal there.
 
-Leases, drafts, undo stacks and what visitors without a name saw are not exported: they concern work in progress on this
-server. A run that was executed here is "imported" elsewhere, and is not resumed there.
+Leases, drafts, undo stacks and the views of visitors without a name are not exported: they concern work in progress on
+this server. A run that was executed here is "imported" elsewhere, and is not resumed there.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rows of an export of gold: what people decided, with its origin, and judges only if the owner selects them."""
+"""The rows of an export of gold: people's decisions with their origin, and judges only if the owner selects them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ Judged = Mapping[Target, Mapping[str, Value | None]]
 
 @dataclass(frozen=True)
 class GoldOptions:
-    """What the owner of a study selects for one export of gold."""
+    """The options of an export of gold."""
 
     judges: tuple[str, ...] = ()
     """Runs whose agreed verdicts become gold for unlabelled targets, with the source "judges"."""
@@ -113,7 +113,7 @@ class _TargetHistory:
 
 
 class _GoldExport:
-    """What the rows of one study have in common."""
+    """The data common to the rows of one study."""
 
     def __init__(self, session: Session, study: Study) -> None:
         self.study = study

@@ -55,7 +55,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class ImportCounts:
-    """What an import added, without what was in the study already."""
+    """Numbers of records that an import added; those already in the study are not counted."""
 
     items: int = 0
     runs: int = 0
@@ -221,7 +221,7 @@ class _Import:
         return len(new)
 
     def import_participation(self) -> int:
-        """Add what annotators saw and read, the overlaps of targets and the replies; return the number of replies."""
+        """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
         added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
         added.set_overlaps(self.records.of(TargetRecord))
         added.add_views(self.records.of(ViewRecord))

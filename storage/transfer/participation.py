@@ -1,4 +1,4 @@
-"""Records of how annotators took part: who they are, what they saw and read, replies to them, overlaps of targets."""
+"""Records of how annotators took part: names, views, read guidelines, replies to them, overlaps of targets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -114,7 +114,7 @@ def reply_records(session: Session, study_id: int) -> Iterator[ReplyRecord]:
 
 
 def view_records(session: Session, study_id: int) -> Iterator[ViewRecord]:
-    """Yield what each annotator has seen, oldest first."""
+    """Yield the views of each annotator, oldest first."""
     query = _with_annotator(OpinionViewRow, study_id, col(OpinionViewRow.at)).order_by(col(OpinionViewRow.id))
     for *columns, name, at in session.execute(query.execution_options(yield_per=CHUNK)):
         yield ViewRecord(target=targets.from_columns(*columns), annotator=name, at=at)
@@ -187,7 +187,7 @@ class Importer:
             self.session.execute(unset.values(overlap=overlap))
 
     def add_views(self, records: Sequence[ViewRecord]) -> None:
-        """Add what annotators saw."""
+        """Add the views of annotators."""
         rows = [
             {
                 "target_id": self.target_ids[record.target],

@@ -34,7 +34,7 @@ def parse_text(cell: Any, line: int, field: str) -> str | None:
 
 
 def find_unstorable(text: str) -> str:
-    """Return what in a text a database cannot store although JSON can represent it; empty if there is nothing."""
+    """Return the part of a text that JSON can represent and a database cannot store; empty if there is none."""
     if "\x00" in text:
         return "NUL characters"
     if not text.isascii() and SURROGATE.search(text):

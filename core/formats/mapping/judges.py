@@ -157,14 +157,14 @@ def _dollars(path: str | None, scope: Scope) -> float | None:
 
 
 def _settings(run: RecordedRun) -> dict[str, Any]:
-    """Return what is known about the judges, in the form of a protocol's settings."""
+    """Return the known fields of the judges, as a protocol's settings."""
     judges = [{"name": name, "spec": {"model": model or name}} for name, model in run.models.items()]
     criterion = {"criterion": {"name": run.criterion}} if run.criterion else {}
     return criterion | ({"judge": judges[0]} if len(judges) == 1 else {"judges": judges})
 
 
 def _verdict(run: str, opinions: Sequence[Opinion]) -> Verdict:
-    """Return the verdict of a trace: the one in the file, otherwise what the last opinions agree on."""
+    """Return the verdict of a trace: the one in the file, otherwise the value on which the last opinions agree."""
     own = [opinion for opinion in opinions if opinion.stage == "verdict"]
     derived = [] if own else list(_derived(run, opinions))
     verdicts = own or derived

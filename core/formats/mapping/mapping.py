@@ -216,7 +216,7 @@ class WeightsBlock(Frozen):
     value: FieldPath | None = None
     """The field with the row's weights: a list in the order of `aspects_field`, or an object aspect -> weight."""
     separator: str | None = Field(default=None, min_length=1)
-    """Between aspects and between weights, where they are text."""
+    """Between aspects and between weights, if they are text."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

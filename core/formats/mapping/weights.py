@@ -63,7 +63,7 @@ class WeightsReader:
         if isinstance(weights, dict):
             return {str(aspect): (weight, block.value) for aspect, weight in weights.items()}
         if block.aspects_field is None:
-            message = "expected an object aspect -> weight; add `aspects_field` where the weights are a list"
+            message = "expected an object aspect -> weight; add `aspects_field` if the weights are a list"
             raise FileFormatError(message, line=scope.line, field=block.value)
         aspects = parse_list(scope.get(block.aspects_field), scope.line, block.aspects_field, block.separator)
         values = parse_list(weights, scope.line, block.value, block.separator)

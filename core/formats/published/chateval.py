@@ -67,7 +67,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class DiscussionFile:
-    """A file of discussions, with what its name says about them."""
+    """A file of discussions, with the properties in its name."""
 
     name: str
     turns: int
@@ -209,7 +209,7 @@ def _read_file(file: Path) -> DiscussionFile:
 
 
 def _settings(file: DiscussionFile, **fields: object) -> Settings:
-    """Return what is known of a recorded discussion: its personas and its number of turns."""
+    """Return the known settings of a recorded discussion: its personas and its number of turns."""
     personas = [Persona(name=name, role="", spec=Spec(model=file.model)) for name in file.personas]
     strategy = "one by one" if len(personas) > 1 else "independent"
     known = {"personas": personas, "turns": file.turns, "strategy": strategy, "both_orders": False}

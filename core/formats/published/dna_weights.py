@@ -109,7 +109,7 @@ def weighting_files(path: Path) -> list[Path]:
 def parse_columns(names: list[str], stem: str) -> Columns | None:
     """Return the columns by their meaning; None for any other table.
 
-    The model is what all columns of weights have in common, before or after "_w"; otherwise the file's name `stem` has
+    The model is the common part of all columns of weights, before or after "_w"; otherwise the file's name `stem` has
     it.
     """
     aspects = tuple(name for name in names if ASPECT.fullmatch(name))

@@ -117,7 +117,7 @@ def read(path: Path) -> Records:
 def _with_hypotheses(items: Sequence[Item], name: str, critiques: Sequence[Critique]) -> list[Item]:
     """Return the items with the critiques of a file, which has one for each item in the same order."""
     if len(critiques) != len(items):
-        message = f"{name}: expected {len(items)} critiques, one for each record of the benchmark beside it"
+        message = f"{name}: expected {len(items)} critiques, one for each record of the benchmark next to it"
         raise FileFormatError(f"{message}, and there are {len(critiques)}")
     pairs = zip(items, critiques, strict=True)
     return [item.model_copy(update={"critiques": (critique,)}) for item, critique in pairs]

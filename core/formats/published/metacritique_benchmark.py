@@ -27,7 +27,7 @@ _FILE_OF_HYPOTHESES = re.compile(r"(?P<before>.*?)[_\- ]*hyp(?:othesis)?_critiqu
 
 
 class CritiqueEntry(BaseModel):
-    """A critique, with its AIUs where they were extracted."""
+    """A critique, with its AIUs if they were extracted."""
 
     critique: Text
     aius: list[Annotated[Text, Field(min_length=1)]] | None = None

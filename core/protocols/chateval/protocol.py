@@ -223,7 +223,7 @@ def contributions(discussion: Discussion, turns: Sequence[Turn]) -> Sequence[Mat
 
 
 def judgement(settings: Settings) -> Answer[Any]:
-    """Return what the personas are asked for: two scores, a vote or a rating."""
+    """Return the answer type for the personas: two scores, a vote or a rating."""
     match settings.outcome:
         case "scores":
             return Scores(names=ASSISTANTS, low=settings.lowest, high=settings.highest)

@@ -96,8 +96,8 @@ class Settings(Frozen):
     words: int = Field(default=120, ge=20, le=2000)
     """Maximum number of words of each contribution, as stated in the prompts."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
-    """A verdict whose contention is above this is disputed: people are asked, and the value stays what the paper's rule
-    gives. 0.5: scores that differ by more than half of the scale, or no majority. Personas that prefer opposite
+    """A verdict whose contention is above this is disputed: people are asked, and the value remains that of the paper's
+    rule. 0.5: scores that differ by more than half of the scale, or no majority. Personas that prefer opposite
     responses, and a preference that changes with the order of the responses, have a contention of 1. 1: a verdict with
     a value is never disputed."""
 

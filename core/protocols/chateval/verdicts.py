@@ -129,7 +129,7 @@ def preferred_response(first: float, second: float) -> int:
 
 
 def turn_value(turn: Turn) -> Value | None:
-    """Return what one turn supports: a response, neither, or its rating."""
+    """Return the choice of one turn: a response, neither, or its rating."""
     if isinstance(turn.reading, dict):
         return preferred_response(turn.reading["1"], turn.reading["2"])
     return turn.reading

@@ -51,7 +51,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 @dataclass(frozen=True)
 class ScoringTask:
-    """What is constant for an item: the settings, and the order in which the judges read the responses."""
+    """The constants of an item: the settings, and the order in which the judges read the responses."""
 
     item: Item
     settings: ScoringSettings
@@ -84,7 +84,7 @@ def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates:
 
 
 def response_names(shown: Sequence[int]) -> tuple[str, ...]:
-    """Return what the prompts call the responses, by position: `Response 1`, `Response 2`..."""
+    """Return the names of the responses in the prompts, by position: `Response 1`, `Response 2`..."""
     return tuple(f"Response {position}" for position in range(1, len(shown) + 1))
 
 
@@ -125,7 +125,7 @@ def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], numbe
 
 
 def short_names(aspects: Sequence[str]) -> tuple[str, ...]:
-    """Return what a reply calls the aspects: the names before their definitions, or `Aspect 1`, `Aspect 2`...
+    """Return the names of the aspects in a reply: the names before their definitions, or `Aspect 1`, `Aspect 2`...
 
     They are numbered if a name is long, such as a question, or if two names are equal.
     """

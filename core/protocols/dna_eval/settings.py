@@ -17,7 +17,7 @@ QUALITIES = ("relevance", "clarity", "comprehensiveness")
 
 
 class ScoringSettings(Frozen):
-    """What DnA-Eval and its baselines share: the judges, the aspects and the range of the scores."""
+    """The common settings of DnA-Eval and its baselines: the judges, the aspects and the range of the scores."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -35,7 +35,7 @@ class ScoringSettings(Frozen):
     shuffle_responses: bool = False
     """Randomise for each item the order in which the responses are read. The paper uses the original order."""
     rule: str = ""
-    """What every judge of aspects and of responses has to observe, such as LLMBar's rule that a response first of all
+    """Instructions for every judge of aspects and of responses, such as LLMBar's rule that a response first of all
     has to do what was asked (Zeng et al. 2024; see the example dna_eval-llmbar). Empty: none."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """The contention above which the judges' decisions are disputed: two judges that differ have 1, two against one

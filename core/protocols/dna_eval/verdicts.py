@@ -16,7 +16,7 @@ from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.trace import Turn, Verdict
 
 Decision = int | tuple[int, ...]
-"""What judges can agree on: the better of two responses, or the ranks of more than two."""
+"""A value on which judges can agree: the better of two responses, or the ranks of more than two."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class Evaluation:
         )
 
     def _writing_jobs(self) -> list[Job]:
-        """Return what depends on no reply: references, and AIUs of given critiques (Sections 2.1, 2.2)."""
+        """Return the asks that depend on no reply: references, and AIUs of given critiques (Sections 2.1, 2.2)."""
         jobs: list[Job] = []
         if self._needs_precision and self.settings.answer == "first" and self.item.reference is None:
             jobs.append(self._writing_job("reference_answer"))
@@ -186,7 +186,7 @@ class Evaluation:
                 }
 
     def _extraction_context(self, response: Material) -> list[Material]:
-        """Return what precedes a critique whose AIUs are extracted: question and answer, if the settings say so."""
+        """Return the text before a critique whose AIUs are extracted: question and answer, if the settings say so."""
         if self.settings.extraction == "critique alone":
             return []
         return [Material("Question", question_text(self.item)), response]

@@ -26,7 +26,7 @@ SLACK = 1e-9
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """Write what is missing, split the critiques into AIUs, judge every AIU. No random choice is made."""
+    """Generate missing texts, split the critiques into AIUs, judge every AIU. No random choice is made."""
     evaluation = start_evaluation(item, settings)
     while jobs := evaluation.next_jobs():
         turns = yield [evaluation.ask(job, templates) for job in jobs]

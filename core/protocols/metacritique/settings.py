@@ -29,8 +29,8 @@ class Settings(Frozen):
     """The judges of which AIUs are factual and which are covered. The paper has one, GPT-4. Several work independently,
     and if they differ, an annotator decides."""
     writer: CritiqueJudge | None = None
-    """The model that writes what the item does not have: the reference answer, the reference critique, the AIUs. Empty:
-    the first judge. The paper advises the best available model, whichever model judges."""
+    """The model that writes the texts that an item lacks: the reference answer, the reference critique, the AIUs.
+    Empty: the first judge. The paper advises the best available model, whichever model judges."""
     answer_writer: protocols.Judge | None = None
     """Another model for the reference answer. Empty: the writer."""
     critique_writer: protocols.Judge | None = None
@@ -38,8 +38,8 @@ class Settings(Frozen):
     extractor: protocols.Judge | None = None
     """Another model for the AIUs. Empty: the writer."""
     extraction: Literal["critique alone", "with question and answer"] = "critique alone"
-    """What the model reads that splits a critique into AIUs. The paper shows it the critique alone (Table 9); with the
-    question and the answer it can resolve what the critique refers to."""
+    """The input of the model that splits a critique into AIUs. The paper uses the critique alone (Table 9); with the
+    question and the answer the model can resolve references."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """The contention of the judges on any AIU above which the verdict is disputed: two judges that differ have 1, two
     against one 0.5; 0 disputes every difference."""

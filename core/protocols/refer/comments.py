@@ -1,4 +1,4 @@
-"""The comment of a review: what a reviewer says besides its rating or answer."""
+"""The comment of a review: its text without the rating or answer."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _OUT_OF = re.compile(r"\d\s*(?:/|out\s+of|von|sur|de)\s*\d", re.I)
 
 
 def comment_text(reply: str, answer: Answer[Any]) -> str:
-    """Return the reply without what states the answer, so nothing in it can be read as one; may be empty.
+    """Return the reply without the parts that state the answer, so no part of it can be read as one; may be empty.
 
     Of a rating, every sentence that speaks of a rating and has a number is left out too.
     """

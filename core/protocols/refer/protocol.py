@@ -36,7 +36,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 @dataclass(frozen=True)
 class ReviewTask:
-    """What all reviewers of an item share: the item, with a note where each image belongs, and the images."""
+    """The common input of all reviewers: the item, with a note where each image belongs, and the images."""
 
     settings: Settings
     templates: Templates
@@ -100,7 +100,7 @@ def schema_parts(settings: Settings, templates: Templates, role: Literal["peer",
 
 
 def expected_answer(settings: Settings) -> Answer[Any]:
-    """Return what peers and chair are asked for: a rating, the letter of an option, or a number."""
+    """Return the answer type for peers and chair: a rating, the letter of an option, or a number."""
     match settings.verdict:
         case "score":
             return rating_answer(settings.scale, settings.criterion.name)

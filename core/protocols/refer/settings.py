@@ -1,4 +1,5 @@
-"""ReFeR's settings: the peers, the area chair, what is concluded, and the parts of the prompting schema (Figure 4)."""
+"""ReFeR's settings: the peers, the area chair, the form of the verdict, and the parts of the prompting schema (Figure
+4)."""
 
 from typing import Any, Literal, Self
 
@@ -39,10 +40,10 @@ class Settings(Frozen):
     """The part of each review that the chair sees: the scores alone, which the paper chose (Table 11), the comments
     alone, or both."""
     verdict: VerdictForm = "score"
-    """What is concluded: a score for the item's one response, or the answer to a reasoning task: the letter of an
+    """The form of the verdict: a score for the item's one response, or the answer to a reasoning task: the letter of an
     option, or a number."""
     criterion: Criterion = Criterion(name="")
-    """What is scored, with its scale. A reasoning task has no criterion."""
+    """The criterion of the score, with its scale. A reasoning task has no criterion."""
     letters: str = Field(default="ABCDE", pattern=r"^[A-Z]{2,26}$")
     """The options of a reasoning task, one letter each."""
     task: str = ""
@@ -56,7 +57,7 @@ class Settings(Frozen):
     """The task as the chair reads it: the paper words it differently for peers and chair (Appendix N). Empty: the
     peers' task."""
     chair_rubric: str = ""
-    """The criterion as the chair reads it: a definition, and what each score means. Empty: the criterion's own."""
+    """The criterion as the chair reads it: a definition, and the meaning of each score. Empty: the criterion's own."""
     chair_steps: str = ""
     """The chair's evaluation steps, one a line. Empty: those of the peers."""
     chair_guidelines: str = ""

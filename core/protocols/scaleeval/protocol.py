@@ -99,7 +99,7 @@ def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) 
 
 
 def visible_turns(turns: Sequence[Turn], number: int) -> list[Turn]:
-    """Return what a speaker of round `number` reads: the round before, and this round so far."""
+    """Return the turns that a speaker of round `number` reads: the previous round, and this round so far."""
     return [turn for turn in turns if turn.round in (number - 1, number)]
 
 

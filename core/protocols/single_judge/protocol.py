@@ -101,7 +101,7 @@ def ask_rating(item: Item, settings: ScoreSettings, rng: Random, templates: Temp
 
 
 def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
-    """Return the choice that holds in every order asked; if the orders differ, what the settings define."""
+    """Return the choice that holds in every order asked; if the orders differ, the value that the settings define."""
     readings = [turn.reading for turn in turns if turn.reading is not None]
     name = settings.judge.name
     if len(readings) < len(turns):

@@ -29,7 +29,7 @@ class PairSettings(Frozen):
     both_orders: bool = False
     """Ask twice, once in each order of the responses. Off: once, in an order drawn for each item."""
     differing: Literal["a person decides", "neither"] = "a person decides"
-    """What counts if the two orders give different choices. "a person decides": no verdict, and the trace is
+    """The verdict if the two orders give different choices. "a person decides": no verdict, and the trace is
     disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023); only if both replies were readable."""
     shuffle_responses: bool = True
     """Randomise for each item which response is read first; no effect if both orders are asked."""
@@ -45,7 +45,7 @@ class ScoreSettings(Frozen):
     judge: Judge
     """The only judge."""
     criterion: Criterion
-    """What is scored, with its scale."""
+    """The criterion of the score, with its scale."""
     way: Literal["analyse, then rate", "score only"] = "analyse, then rate"
     """Form of the reply: "analyse, then rate" is Analyze-Rate's, "score only" is G-Eval's."""
     samples: int = Field(default=1, ge=1, le=200)

@@ -27,7 +27,7 @@ SIDE_COLUMNS = ("shown_first", "longer", "own")
 """Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
 STAGES = ("verdict", "last", "first")
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
-"""Sources of the values of a reference; others name what they come from."""
+"""Sources of the values of a reference; others name their origin."""
 
 
 @dataclass(frozen=True)

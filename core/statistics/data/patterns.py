@@ -94,7 +94,7 @@ class Patterns:
         return Patterns(self.codes[mask], self.counts[mask], Units(self.units.frequencies[mask], clusters))
 
     def merged_by_counts(self) -> "Patterns":
-        """Merge patterns with the same category counts, for statistics that ignore which rater chose what."""
+        """Merge patterns with the same category counts, for statistics that ignore which rater chose which category."""
         first, inverse = distinct_counts(self.counts, self.codes.shape[1])
         frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
@@ -137,7 +137,10 @@ def distinct_patterns(ratings: Ratings) -> Patterns:
 
 
 def count_patterns(ratings: Ratings) -> Patterns:
-    """Return the distinct category counts, ignoring which rater chose what. Items without a label are left out."""
+    """Return the distinct category counts, ignoring which rater chose which category.
+
+    Items without a label are left out.
+    """
     return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
 
 

@@ -127,7 +127,7 @@ def encode_categories(values: Column, categories: Sequence[Category]) -> Codes:
     unknown = [value for value in distinct_values.tolist() if category_key(value) not in codes]
     if unknown:
         raise ValueError(f"{', '.join(map(repr, unknown[:5]))} is not on the declared scale {list(categories)}")
-    # The appended -1 is what the index -1, which pandas gives to missing values, selects.
+    # pandas gives missing values the index -1, which selects the appended -1.
     lookup = np.array([codes[category_key(value)] for value in distinct_values.tolist()] + [-1], np.int16)
     return lookup[indices]
 

@@ -54,7 +54,7 @@ COUNT_STATISTICS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "krippendorff_alpha_interval": coefficients.alpha_interval,
     "krippendorff_alpha_ratio": coefficients.alpha_ratio,
 }
-"""Statistics that ignore which rater chose what, from counts (P, K) and the categories' numbers (K,)."""
+"""Statistics that ignore which rater chose which category, from counts (P, K) and the categories' numbers (K,)."""
 
 
 def table_statistic(name: str, numbers: Floats) -> TableStatistic:

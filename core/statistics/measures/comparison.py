@@ -44,7 +44,7 @@ def compare_scores(
 ) -> list[Comparison]:
     """Compare every two judges' scores on the same items, (N,) each, nan if a judge has none.
 
-    A score is what is averaged: 1 if the verdict equals the gold label and 0 if not, or minus an error. Paired
+    The averaged score is 1 if the verdict equals the gold label and 0 if not, or minus an error. Paired
     bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test.
     """
     comparisons = [

@@ -1,7 +1,7 @@
 """Correlation of a judge's scores with the annotators', at the level of items, of groups and of systems.
 
 Item level: over all items at once. Group level: within each document or dialogue, then averaged, so easy and hard
-documents do not raise it. System level: between the systems' mean scores, which is what a leaderboard needs. The three
+documents do not raise it. System level: between the systems' mean scores, as for a leaderboard. The three
 answer different questions and can differ in sign (Deutsch, Dror & Roth 2021).
 """
 

@@ -99,7 +99,7 @@ def find_study_size(
 ) -> int | None:
     """Return the number of items whose interval has about the target width; None above `MAX_ITEMS`."""
     size = units.frequencies.sum() * (width / target_width) ** 2
-    # Each pass corrects for what 1 / sqrt(M) misses; three are within the noise of the resamples.
+    # Each pass corrects the error of 1 / sqrt(M); three are within the noise of the resamples.
     for _ in range(3):
         if size > MAX_ITEMS:
             return None

@@ -85,7 +85,7 @@ def optimal_judge_weight(human: Floats, judge: Floats, unlabelled: Floats) -> fl
 
 
 def caveats(n: int, n_unlabelled: int, human_variance: float) -> str:
-    """Return what to know before using the estimate."""
+    """Return the caveats of the estimate."""
     notes = []
     if not n_unlabelled:
         notes.append("no items that only the judge saw: this is the mean of the human labels")

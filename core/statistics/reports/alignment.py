@@ -52,7 +52,7 @@ class AlignmentRow:
     pairs: int
     reason: str
     reference: str = ""
-    """What the judge was compared with: how many values of the reference from which source, on the judge's items."""
+    """The reference of the judge: the number of values by source, on the judge's items."""
 
 
 def alignment_rows(

@@ -31,7 +31,7 @@ from core.statistics.measures.means import mean_estimate, wilson_proportion
 from core.statistics.measures.statistic import match_rate, stack_statistics
 
 Abstentions = Literal["error", "excluded", "tie"]
-"""What a missing verdict counts as: an error, nothing (the target is left out for that judge), or the verdict 0."""
+"""How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
 Decision = Literal["use", "use with review", "do not use", "not enough data"]
 TIE = 0
 MIN_ANNOTATORS = 2
@@ -48,7 +48,7 @@ class Rule:
     margin: float = 0.05
     """How far below the human ceiling a judge may be."""
     epsilon: float = EPSILON
-    """What the alternative-annotator test concedes to a judge for being cheap."""
+    """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class JudgeEvaluation:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What an answer that ignores the target would score."""
+    """The score of an answer that ignores the target."""
 
     name: str
     accuracy: Estimate
@@ -79,7 +79,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Judges by accuracy, the most accurate first, with what to compare them with."""
+    """Judges by accuracy, the most accurate first, with the baselines."""
 
     targets: int
     """Targets with a reference that every judge was asked about."""
@@ -250,7 +250,7 @@ def decide(coverage: Estimate, less_ceiling: Estimate, winning_rate: float | Non
 
 
 def why_undecided(less_ceiling: Estimate, winning_rate: float | None) -> str:
-    """Return in one sentence what the recommendation lacks."""
+    """Return one sentence about the missing evidence of the recommendation."""
     if less_ceiling.value is None:
         return less_ceiling.reason
     if less_ceiling.items < MIN_ITEMS or winning_rate is None:

@@ -117,7 +117,7 @@ def _draw_note(study: Study, annotator: str, case: Case) -> None:
         text = st.text_area("What should the guidelines say?", key=f"note_{case.id}", height=90)
         if st.button("Send to the study's owner", key=f"send_{case.id}"):
             if not text.strip():
-                raise TiebreakError("Write what is unclear.")
+                raise TiebreakError("Describe the unclear point.")
             with database.writing(resources.engine()) as session:
                 queue.set_mark(
                     session, study.id, case.target, annotator, "note", text=f"Guideline unclear: {text.strip()}"

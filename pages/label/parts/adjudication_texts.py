@@ -19,7 +19,7 @@ ABOVE = ("context", "question", "reference")
 
 
 def draw_case(study: Study, case: Case, content: CaseContent) -> None:
-    """Draw what is decided, who chose what, and the texts with the evidence."""
+    """Draw the decision, the annotators' choices, and the texts with the evidence."""
     st.subheader(escape_markdown(content.question), anchor=False)
     if content.criterion is not None and content.criterion.definition:
         st.caption(sanitize_markdown(content.criterion.definition))

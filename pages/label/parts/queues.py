@@ -29,11 +29,11 @@ CRITIQUE_TASKS: Mapping[str, str] = {
     "critique_ratings": "Rate critiques",
     "refined_answers": "Compare refined answers",
 }
-"""The queues of one page, and what it calls them in its address."""
+"""The queues of one page, and their names in its URL."""
 
 
 def address(queue: str) -> dict[str, str]:
-    """Return what the address of the page names, besides the study, if it has several queues."""
+    """Return the URL parameters of the page, besides the study, if it has several queues."""
     return {"task": CRITIQUE_TASKS[queue]} if queue in CRITIQUE_TASKS else {}
 
 

@@ -54,7 +54,7 @@ def choose_scenario(study: Study) -> str | None:
 
 
 def linked_item(study: Study, kind: Kind) -> str | None:
-    """Return what the address links to: a task if it names a criterion or part of the item, otherwise the item."""
+    """Return the target of the link: a task if the URL names a criterion or part of the item, otherwise the item."""
     item, criterion = st.query_params.get("item"), st.query_params.get("on")
     if item is None or criterion is None:
         return item

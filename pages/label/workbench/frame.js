@@ -255,7 +255,7 @@ export class Frame {
     this.center.replaceChildren(...SCREENS[screen.name](this.bench, screen, state));
   }
 
-  // ---- what a screen reader hears ----------------------------------------------------------------------------------
+  // ---- announcements for screen readers ----------------------------------------------------------------------------------
 
   #announce(state) {
     const { words, state: connection } = this.#saving();
@@ -294,7 +294,7 @@ const SCREENS = {
   taken: (bench) =>
     message(
       "Continued in another window",
-      h("p", {}, "This window has stopped. Nothing is lost: the other window sends what was not saved yet."),
+      h("p", {}, "This window has stopped. No input is lost: the other window sends unsaved actions."),
       button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, "Continue here")),
     ),
   stopped: (bench, { code, text: words }) =>

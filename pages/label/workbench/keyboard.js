@@ -45,7 +45,7 @@ export class Keyboard {
     return false;
   }
 
-  /** Do what a key or a button says; true if the key is used. */
+  /** Execute the action of a key or a button; true if there is one. */
   command(name, inside) {
     const commands = {
       submit: () => this.bench.submit(),

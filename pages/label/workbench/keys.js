@@ -1,4 +1,4 @@
-// Which key does what. One table serves the handler and the sheet of keys.
+// The keyboard shortcuts. One table serves the handler and the list of keys.
 
 const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
@@ -23,7 +23,7 @@ export const COMMON = [
   ["w", "why", "write a reason"],
   ["g", "guidelines", "guidelines"],
   ["h", "keys", "these keys"],
-  ["Escape", "close", "leave a text field, close what is open"],
+  ["Escape", "close", "leave a text field, close a panel"],
 ];
 
 /** The name of the key of an event: `s`, `Shift+u`, `Ctrl+Enter`; letters and digits by place on other keyboards. */

@@ -161,7 +161,7 @@ function paragraph(lines, at, context) {
 const startsBlock = (words) =>
   FENCE.test(words) || HEADING.test(words) || QUOTE.test(words) || BULLET.test(words) || RULE.test(words);
 
-// In order: what is shown verbatim, then emphasis, links, and the few escapes that cannot be part of a formula.
+// In order: verbatim text, then emphasis, links, and the few escapes that cannot be part of a formula.
 const INLINE =
   /(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
 

@@ -1,4 +1,4 @@
-// The state of the workbench: its shape, what can be read from it, and the smallest changes. Everything is pure.
+// The state of the workbench: its shape, its selectors, and elementary changes. All functions are pure.
 
 const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so 20 are always in the browser
 const ASK_FOR = 30;
@@ -170,7 +170,7 @@ export function taskOf(state, target) {
   return Object.values(state.tasks).find((one) => one.targets.some((other) => other.id === target))?.id ?? "";
 }
 
-/** The visited tasks that the server must not send again: in the queue of what is to do, the unfinished ones. */
+/** The visited tasks that the server must not send again: in the queue of open tasks, the unfinished ones. */
 export function visited(state) {
   return state.session?.tab && state.session.tab !== "todo"
     ? state.trail

@@ -23,7 +23,7 @@ const pausedIfNew = (state) => (state.session ? pauseForGuidelines(state) : stat
 export function toTask(state, id, target) {
   const place = state.trail.indexOf(id);
   const ready = state.ready.filter((one) => one !== id);
-  // A task from an earlier visit goes before the one on the screen, so what follows it stays in order.
+  // A task from an earlier visit goes before the one on the screen, so the following tasks stay in order.
   const trail = place >= 0 ? state.trail : [...state.trail.slice(0, state.at), id, ...state.trail.slice(state.at)];
   const next = { ...state, trail, ready, at: place >= 0 ? place : state.at };
   return target ? withFocus(next, id, target) : next;

@@ -43,7 +43,7 @@ export class Outbox {
     this.#schedule(actions.every((action) => action.type === "draft") ? QUIET : 0);
   }
 
-  /** Send now what is waiting. */
+  /** Send waiting actions now. */
   flush() {
     this.#schedule(0);
   }
@@ -158,7 +158,7 @@ export class Outbox {
   }
 }
 
-/** References to an acknowledged action, replaced by what the server called its results. */
+/** References to an acknowledged action, replaced by the ids that the server assigned. */
 function named(action, seq, { version, entry }) {
   const own = `#${seq}`;
   const next = { ...action };

@@ -1,4 +1,4 @@
-// The reading side: the question above, the texts side by side, and what is marked in them.
+// The reading side: the question above, the texts side by side, and the marked passages.
 
 import { attribute, button, h, kbd } from "./dom.js";
 import { differences } from "./diff.js";
@@ -243,7 +243,7 @@ export class Reading {
     }
   }
 
-  // ---- what keys and the mouse do --------------------------------------------------------------------------------
+  // ---- keyboard and mouse ---------------------------------------------------------------------------------------
 
   show(id) {
     this.view.tab = id;
@@ -274,7 +274,7 @@ export class Reading {
     this.node.scrollBy({ top: by * (this.node.clientHeight - 48), behavior: "instant" });
   }
 
-  /** Bring a marked passage into view, without moving what is already there. */
+  /** Bring a marked passage into view, without scrolling if it is visible. */
   reveal(selector) {
     this.node.querySelector(selector)?.scrollIntoView({ block: "nearest" });
   }

@@ -41,7 +41,7 @@ export class Reveal {
     this.drawn = null;
   }
 
-  /** Draw what belongs to a target: its reveal and the feedback of a training task. */
+  /** Draw the details of a target: its reveal and the feedback of a training task. */
   update(task, answer) {
     const shown = task && answer?.standing ? answer : null;
     const signature = JSON.stringify([

@@ -147,7 +147,7 @@ export function judgeText(words, references, columns) {
   return [...found, words.slice(at)];
 }
 
-/** The coloured chip of a response; `written` is what the judge called it. */
+/** The coloured chip of a response; `written` is its name in the judge's text. */
 export function chip(column, written) {
   return h(
     "span",

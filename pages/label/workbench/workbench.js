@@ -97,7 +97,7 @@ export class LabelWorkbench extends HTMLElement {
     }
   }
 
-  /** This window has the lock: send what an earlier one left, then begin. */
+  /** This window has the lock: send the unsent actions of an earlier one, then begin. */
   async #open() {
     const { session } = this;
     this.quick = this.#setting("quick", session.rules.quick);
@@ -165,7 +165,7 @@ export class LabelWorkbench extends HTMLElement {
 
   // ---- events ----------------------------------------------------------------------------------------------------
 
-  /** Take an event, send what follows from it, draw. */
+  /** Handle an event: update the state, send the resulting actions, draw. */
   dispatch(event) {
     const before = focused(this.state)?.id ?? hereId(this.state);
     const { state, actions } = reduce(this.state, event);
@@ -244,7 +244,7 @@ export class LabelWorkbench extends HTMLElement {
     }
   }
 
-  /** Renew the claim of what is on the screen. */
+  /** Renew the claim of the task on the screen. */
   async #present() {
     const id = hereId(this.state);
     if (!id || marksOf(this.state, id).claim !== "mine" || document.hidden || this.screen) return;

@@ -25,7 +25,7 @@ BAND_OPACITY = 0.16
 
 @dataclass(frozen=True)
 class JudgePoints:
-    """What is drawn for each judge, or for one judge in each scenario, all by display name."""
+    """The chart data of each judge, or of one judge in each scenario, all by display name."""
 
     points: Mapping[str, AgreementRow]
     second: Mapping[str, AgreementRow]

@@ -38,7 +38,7 @@ OTHER_PAGES = {
 
 @dataclass(frozen=True)
 class AlignmentView:
-    """The data and what is chosen at the top of the page."""
+    """The data and the choices at the top of the page."""
 
     study: Study
     version: tuple[int, ...]

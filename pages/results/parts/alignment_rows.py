@@ -30,7 +30,7 @@ class StatisticView:
 
     name: str
     legend: str
-    """The judge and what it is compared with, for the legend."""
+    """The judge and its reference, for the legend."""
     table: Mapping[str, str]
     second: str = ""
     """The statistic of the hollow point: the judge on the ceiling's own test, or people's value."""
@@ -162,7 +162,7 @@ def defined_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statist
 
 
 def unit_name(kind: str) -> str:
-    """Return what the rows of a kind count."""
+    """Return the unit that the rows of a kind count."""
     return {CRITIQUE_KIND: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, "item")
 
 
@@ -216,7 +216,7 @@ def table_line(
 
 
 def _unread_cells(rows: Mapping[str, AlignmentRow], statistic: str) -> Line:
-    """Return the readable share, and what the missing verdicts can change of an accuracy."""
+    """Return the readable share, and the range that missing verdicts allow for an accuracy."""
     missing = rows.get("no_verdict_rate")
     cells: Line = {}
     if missing is not None and missing.value is not None:
@@ -229,7 +229,7 @@ def _unread_cells(rows: Mapping[str, AlignmentRow], statistic: str) -> Line:
 
 
 def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -> list[Line]:
-    """Return table rows of judges with what needs no labels by people."""
+    """Return table rows of judges with the statistics that need no labels of people."""
     return [
         {
             "Judge": judge,

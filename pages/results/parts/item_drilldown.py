@@ -20,7 +20,7 @@ from storage.studies import Study
 MAX_ITEMS = 500
 """Rows that are drawn; the items with the most disagreement come first."""
 PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
-"""What is selected -> its parameter in the address."""
+"""Selected field -> its URL parameter."""
 HIDDEN_TEXT = "hidden"
 
 
@@ -40,7 +40,8 @@ def clear_selection() -> None:
 def apply_selection() -> None:
     """Write the selection to the address.
 
-    Streamlit drops what a callback writes to `st.query_params` itself, so `select` leaves it in the session state.
+    Streamlit discards changes that a callback makes to `st.query_params` itself, so `select` leaves it in the session
+    state.
     """
     for name, value in st.session_state.pop("clicked", {}).items():
         if value is not None:

@@ -1,4 +1,4 @@
-"""The choice of what judges are compared with, which is in the address."""
+"""The choice of the reference of judges, stored in the URL."""
 
 import streamlit as st
 
@@ -23,8 +23,8 @@ def draw_choice(study: Study) -> str:
             key=KEY,
             bind="query-params",
             width=300,
-            help="What judges are compared with. The verdicts of the judge itself are never part of it; a debate that "
-            "is the reference is not compared.",
+            help="The values that judges are compared with. They never include the verdicts of the judge itself; a "
+            "debate that is the reference is not compared.",
         )
         st.caption(f"Compared with {escape_markdown(titles[chosen])}.", width="content")
     return chosen

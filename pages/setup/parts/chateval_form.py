@@ -1,4 +1,4 @@
-"""The settings form of ChatEval: the personas, what each of them reads, and what they are asked for."""
+"""The settings form of ChatEval: the personas, the contributions that each reads, and the form of the verdict."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -90,6 +90,6 @@ def _draw_role(form: SettingsForm, index: int, name: str, role: str | None) -> s
         default_role,
         height=116,
         key=form.key(f"role_{index}_{name}"),
-        placeholder="What this persona knows and attends to. Empty: no role.",
+        placeholder="This persona's knowledge and focus. Empty: no role.",
     )
     return str(text).strip()

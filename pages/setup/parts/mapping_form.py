@@ -1,4 +1,4 @@
-"""The form of a mapping: which columns of a table hold what, chosen below the table's first rows."""
+"""The form of a mapping: the role of each column of a table, chosen below the table's first rows."""
 
 from typing import Any
 

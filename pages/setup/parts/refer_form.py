@@ -83,7 +83,7 @@ def _draw_chair_schema(form: SettingsForm) -> Draft:
             "chair_steps": _draw_text(form, "chair_steps", "Steps", 110),
         }
     with right:
-        texts["chair_rubric"] = _draw_text(form, "chair_rubric", "Criterion and what each score means", 110)
+        texts["chair_rubric"] = _draw_text(form, "chair_rubric", "Criterion and meaning of each score", 110)
         texts["chair_guidelines"] = _draw_text(form, "chair_guidelines", "Evaluation guidelines", 110)
     return texts
 

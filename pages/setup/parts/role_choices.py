@@ -12,7 +12,7 @@ from pages.parts.values import RESPONSE_NAMES
 from pages.setup.parts.chooser import Chooser
 
 TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
-"""The fields of a block that say what was judged."""
+"""The fields of a block that identify the judged target."""
 
 
 def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> Draft:
@@ -44,7 +44,7 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> D
 
 
 def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:
-    """Return what a block judges: as the first block of labels, with the values of the cells translated too."""
+    """Return the targets of a block: as the first block of labels, with the values of the cells translated too."""
     guess = guess_block(_cells(preview, columns)) or {"kind": "preference"}
     if not labels:
         return guess

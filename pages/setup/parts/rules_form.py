@@ -18,7 +18,7 @@ ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
 
 @dataclass(frozen=True)
 class RuleFields:
-    """What was entered; lists are one entry a line."""
+    """The entered values; lists have one entry a line."""
 
     order: str
     annotators: str

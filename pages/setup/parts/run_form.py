@@ -229,7 +229,7 @@ def _build_request(
 
 
 def _check_complete(draft: Draft) -> Draft:
-    """Raise TiebreakError for what is missing in the form but would be reported less clearly by the settings class."""
+    """Raise TiebreakError for missing fields that the settings class would report less clearly."""
     for judge in panel_form.iter_models(draft):
         if not judge["name"]:
             raise TiebreakError("Every model needs a name.")

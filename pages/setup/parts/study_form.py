@@ -180,7 +180,7 @@ def _draw_gold_export(study: Study) -> None:
     with database.reading(resources.engine()) as session:
         run_names = verdict_runs(session, study)
     st.markdown("**Gold labels**")
-    st.caption("One row per target: what people decided, its source, the labels behind it, and who adjudicated.")
+    st.caption("One row per target: people's decision, its source, the labels behind it, and who adjudicated.")
     judges: list[str] = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pseudonyms = st.toggle("Pseudonyms for annotators", key="gold_pseudonyms")
@@ -190,7 +190,7 @@ def _draw_gold_export(study: Study) -> None:
             "Verdicts of judges as gold for unlabelled targets",
             run_names,
             key="gold_judges",
-            placeholder="None: gold is what people decided",
+            placeholder="None: gold is people's decisions",
             help="Their source is `judges`. Do not select a run that is evaluated with this gold.",
         )
     if judges:

@@ -237,7 +237,7 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
 
 
 def describe_ask(turn: Turn, aspects: Sequence[str]) -> str:
-    """Return what an ask requested."""
+    """Return the content of an ask."""
     if turn.step == "score" and turn.round <= len(aspects):
         return f"scores on {aspect_letter(turn.round - 1)} {escape_markdown(truncate(aspects[turn.round - 1], 60))}"
     return STEPS.get(turn.step, escape_markdown(turn.step))

@@ -116,7 +116,7 @@ def draw_scores(replay: Replay, critique: Critique) -> None:
                 st.markdown(f"### {_format_scores(rated)}")
                 if rated.unread:
                     missing = numbers.format_count(rated.unread, "judgement")
-                    st.caption(f"{missing} of {rated.aius} missing; in parentheses what they could change.")
+                    st.caption(f"{missing} of {rated.aius} missing; in parentheses the range that they allow.")
 
 
 def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: Mapping[Job, int], live: bool) -> None:

@@ -1,4 +1,5 @@
-"""The view of a discussion of personas: scores by turn, then the turns, each with what its persona had read."""
+"""The view of a discussion of personas: scores by turn, then the turns, each with the contributions that its persona
+had read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -166,11 +167,11 @@ def _reading(turn: Turn) -> str:
 
 
 def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> str:
-    """Return what a persona had read before it answered; empty if all answer independently."""
+    """Return the contributions that a persona had read before it answered; empty if all answer independently."""
     if settings.strategy == "independent":
         return ""
     if turn.round > 0 and not any(other.round < turn.round for other in earlier):
-        return "what it had read was not recorded"
+        return "the contributions that it read were not recorded"
     context = turns_in_history(settings, turn, earlier)
     verb = "received" if turn.step == "summary" else "had read"
     if not context:

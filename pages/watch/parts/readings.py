@@ -79,7 +79,7 @@ def _reader(read_by: str) -> str:
 
 
 def answer_span(turn: Turn) -> tuple[int, int] | None:
-    """Return the span of the reading; of a JSON object with reasoning, only what follows the reasoning."""
+    """Return the span of the reading; of a JSON object with reasoning, only the part after the reasoning."""
     if turn.reading_span is None or turn.reading_rule != "json":
         return turn.reading_span
     start, end = _within(turn.reply, turn.reading_span)

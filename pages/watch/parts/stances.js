@@ -101,7 +101,7 @@ const isTyping = (event) =>
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  // Streamlit calls this function again for every update; what is selected and visible must survive that.
+  // Streamlit calls this function again for every update; selection and scroll position must be preserved.
   const state = (parentElement.__state ??= { selected: null, timer: null, firstRound: 0 });
   const cells = cellsByPlace(data);
   const roundOf = new Map(data.stances.map(([seq, , round]) => [seq, round]));

@@ -1,4 +1,4 @@
-"""What every view of a trace draws of a turn: its usage, its reply, its prompt, and what failed before it."""
+"""The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
 import streamlit as st
 
@@ -63,7 +63,7 @@ def draw_prompt(trace_id: int, seq: int) -> None:
 
 
 def draw_problem(event: Event, name: str) -> None:
-    """Draw an unreadable reply, a failed call or a failed trace; `name` is what failed: "debate", "review"..."""
+    """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"..."""
     match event:
         case ReplyUnreadable(turn=turn, max_tokens=limit):
             speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)

@@ -55,7 +55,7 @@ class CritiqueScorers:
         return self._preferences_of(self.gold)
 
     def group_of_pair(self, pair: PairKey) -> str:
-        """Return "human" or "llm" where both critiques are of that group, else "mixed"."""
+        """Return "human" or "llm" if both critiques are of that group, otherwise "mixed"."""
         item, first, second = pair
         groups = {self.groups.get((item, first)), self.groups.get((item, second))}
         return str(groups.pop()) if len(groups) == 1 else "mixed"

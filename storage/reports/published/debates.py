@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PAPER = "ScaleEval, Chern et al. 2024"
 PREFERENCE = "preference"
 MAJORITY = "majority of the panel"
-"""The source of a decision where a debate ended without agreement and nobody decided."""
+"""The source of a decision if a debate ended without agreement and no person decided."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Debates:
     runs: tuple[str, ...]
     decisions: Mapping[Target, Decision]
     first: Mapping[str, Mapping[Target, Value | None]]
-    """Panel member -> its opinions before the debate; None where there is none."""
+    """Panel member -> its opinions before the debate; None if there is none."""
 
     @property
     def title(self) -> str:
@@ -108,7 +108,7 @@ def _other_verdicts(request: Request) -> dict[str, dict[Target, Value | None]]:
 
 
 def _verdicts(opinions: "pd.DataFrame") -> dict[str, dict[Target, Value | None]]:
-    """Return judge -> target -> its preference; None where there is none."""
+    """Return judge -> target -> its preference; None if there is none."""
     rows = opinions[opinions["kind"] == PREFERENCE] if len(opinions) else opinions
     found: dict[str, dict[Target, Value | None]] = defaultdict(dict)
     if len(rows):
@@ -118,7 +118,7 @@ def _verdicts(opinions: "pd.DataFrame") -> dict[str, dict[Target, Value | None]]
 
 
 def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> dict[Target, Decision]:
-    """Return what was decided: by people, by agreement, else by the majority of the panel's last opinions."""
+    """Return the decisions: by people, by agreement, or by the majority of the panel's last opinions."""
     gold = gold[(gold["kind"] == PREFERENCE) & gold["value"].notna()]
     decided = {
         target: Decision(value, source)

@@ -28,7 +28,7 @@ def accuracy(request: Request) -> list[PublishedRow]:
 
 
 def annotator_accuracy(request: Request) -> list[PublishedRow]:
-    """Return each annotator's agreement with the reference, where there are several annotators."""
+    """Return each annotator's agreement with the reference, if there are several annotators."""
     labels = request.data.labels
     labels = labels[labels["kind"] == "preference"]
     gold = request.data.gold[request.data.gold["value"].notna()]

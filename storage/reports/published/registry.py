@@ -29,7 +29,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "dna-4": ("preference",),
     "dna": ("aspect_weights",),
 }
-"""Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" where
+"""Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
 only this criterion counts."""
 
 
@@ -55,5 +55,5 @@ def find_table(name: str) -> PublishedTable:
 def compute(
     engine: Engine, study: Study, name: str, *, reference: str | None = None, resamples: int = 1000
 ) -> list[PublishedRow]:
-    """Return the rows of a table for a study; none where the study lacks what the table needs."""
+    """Return the rows of a table for a study; none if the study lacks the required data."""
     return list(find_table(name).rows(Request(engine, study, reference, resamples)))

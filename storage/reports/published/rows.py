@@ -31,7 +31,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class Request:
-    """What a table is computed from. The study is read once, where a table needs it."""
+    """The data that tables are computed from. The study is read once, when a table needs it."""
 
     engine: Engine
     study: Study
@@ -76,7 +76,7 @@ def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: 
 
 
 def mean_row(rows: Sequence[PublishedRow], group: str) -> PublishedRow | None:
-    """Return the unweighted mean of a scorer's rows, as papers average columns; None where one has no value."""
+    """Return the unweighted mean of a scorer's rows, as papers average columns; None if one has no value."""
     values = [row.value for row in rows if row.value is not None]
     if len(rows) < 2 or len(values) < len(rows):
         return None

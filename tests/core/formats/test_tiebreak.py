@@ -79,7 +79,7 @@ def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
             "'run', 'trace', 'label', 'mark', 'reply', 'known_answer', 'training_answer', 'ruling', 'aiu_edit', "
             "'view', 'guidelines_read', not 'thing'",
         ),
-        ("{}", "line 2: expected a field 'type' that says what this is"),
+        ("{}", "line 2: expected a field 'type' with the type of the value"),
         ("[1]", "line 2: expected named fields"),
         ('{"type":', "line 2: expected JSON: EOF while parsing a value at line 1 column 8"),
         (

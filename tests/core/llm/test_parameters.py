@@ -63,7 +63,7 @@ def test_settings_with_a_key_are_refused(fields: dict[str, object]) -> None:
     settings = PairSettings.model_validate({"judge": judge, "criterion": {"name": "clarity"}})
     ((path, reason),) = find_problems(settings)
     assert path == "judge.spec" and reason.startswith(
-        "its system message or extra parameters contain what looks like a key."
+        "its system message or extra parameters contain something that looks like a key."
     )
 
 

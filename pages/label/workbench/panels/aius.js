@@ -287,7 +287,7 @@ export function aiusPanel(bench, task) {
       bench.dispatch({ type: "look", target: differs.id });
     },
     target: () => focused(bench.state),
-    /** The same critique with other targets: what is being written stays. */
+    /** The same critique with other targets: unsaved text remains. */
     renew(changedTask) {
       task = changedTask;
     },

@@ -35,7 +35,7 @@ function numberField(bench, task, target) {
     "aria-label": `${task.question} ${range}`,
     oninput: read,
   });
-  let typed = ""; // what the digits have spelled; empty when the next digit begins a new number
+  let typed = ""; // the digits typed so far; empty if the next digit begins a new number
 
   function read() {
     const value = parsed(input.value);

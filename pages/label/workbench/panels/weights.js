@@ -33,7 +33,7 @@ export function rebalanced(weights, place, value, locked) {
   return next;
 }
 
-/** Whole numbers that sum to `total` and are in proportion to `sizes`: the largest remainders get what is left over. */
+/** Whole numbers that sum to `total` and are in proportion to `sizes`: the largest remainders get the rest. */
 function apportioned(total, sizes) {
   const sum = sizes.reduce((all, size) => all + size, 0);
   const exact = sizes.map((size) => (sum ? (size / sum) * total : total / sizes.length));

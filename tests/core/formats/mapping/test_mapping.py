@@ -77,7 +77,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
             {**MINIMAL, "id": "a..b"},
             "'a..b' is not a field path: keys joined by dots, and a key that holds a dot in double quotes",
         ),
-        ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' that says what this is"),
+        ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' with the type of the value"),
         (
             {**MINIMAL, "labels": [{"layout": "tall"}]},
             "field 'labels.0': expected one of 'long', 'wide', 'list', not 'tall'",
