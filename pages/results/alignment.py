@@ -29,7 +29,11 @@ from storage.reports.references import Reference
 from storage.studies import Study
 
 Version = tuple[int, ...]
-BIAS_TITLES = {"shown_first": "The response shown first is preferred", "longer": "The longer response is preferred"}
+BIAS_TITLES = {
+    "shown_first": "The response shown first is preferred",
+    "longer": "The longer response is preferred",
+    "both_orders": "The same choice in both orders",
+}
 ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a docstring here would be drawn by Streamlit's magic
 
 
@@ -303,10 +307,10 @@ def draw_biases(by_place: Figures) -> None:
     if not any(rows_by_bias.values()):
         return
     st.subheader("Judge biases", anchor=False)
-    for column, (name, rows) in zip(st.columns(2, gap="large"), rows_by_bias.items(), strict=True):
-        if rows:
-            with column:
-                draw_bias(name, rows, by_judge)
+    present = {name: rows for name, rows in rows_by_bias.items() if rows}
+    for column, (name, rows) in zip(st.columns(max(2, len(present)), gap="large"), present.items(), strict=False):
+        with column:
+            draw_bias(name, rows, by_judge)
     st.caption(
         "Shares of the decided verdicts, without ties and missing verdicts. People may prefer longer responses for "
         "good reasons: only a judge's excess over people on the same items is a bias."
@@ -328,7 +332,8 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
         reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
-    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", lambda: _select_bias(name))
+    on_select = "ignore" if name == "both_orders" else lambda: _select_bias(name)
+    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", on_select)
 
 
 def _select_bias(name: str) -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from core.formats.published.scaleeval_judges import is_unknown
 from core.labels import Scale
 from core.statistics.data.frames import ALL, By, find_pools, pooled_scales, select_rows
+from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from storage import database
 from storage.reports.opinions import (
@@ -116,11 +118,40 @@ def _group_name(panel: RaterPanel, group: str, by: By) -> str:
 
 def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000) -> list[AgreementRow]:
     """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
-    statistics = agreement_rows(panel.values, by=by, scales=scales, resamples=resamples)
+    statistics = _statistics(panel, by, scales, resamples)
     return [
         replace(row, reason="; ".join(filter(None, (_exclusion_note(panel, row, by), row.reason))))
         for row in statistics
     ]
+
+
+def _statistics(panel: RaterPanel, by: By, scales: Scales, resamples: int) -> list[AgreementRow]:
+    """Return the rows of a panel.
+
+    Speakers without a name count in the statistics that ignore who chose what, and are left out of those that match
+    raters by name: the same number is another judge in another debate.
+    """
+    values = panel.values
+    unnamed = values["rater"].map(is_unknown).astype(bool)
+    if not panel.stage or not unnamed.any() or by == "raters":
+        return agreement_rows(
+            values if not panel.stage else values[~unnamed], by=by, scales=scales, resamples=resamples
+        )
+    raters = int(values.groupby(["item", "kind", "criterion", "part"], dropna=False).size().max())
+    every = agreement_rows(values, by=by, scales=scales, resamples=resamples)
+    named = {
+        (row.kind, row.criterion, row.group, row.statistic): row
+        for row in agreement_rows(values[~unnamed], by=by, scales=scales, resamples=resamples)
+    }
+    rows = []
+    for row in every:
+        by_name = named.get((row.kind, row.criterion, row.group, row.statistic))
+        if row.statistic in COUNT_STATISTICS:
+            rows.append(replace(row, raters=raters))
+        elif by_name is not None:
+            note = "speakers without a name are left out"
+            rows.append(replace(by_name, reason="; ".join(filter(None, (note, by_name.reason)))))
+    return rows
 
 
 def _exclusion_note(panel: RaterPanel, row: AgreementRow, by: By) -> str:

@@ -17,7 +17,7 @@ from core.labels import Scale
 from core.pairs import pair_item
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items, runs
-from storage.reports import references
+from storage.reports import order_consistency, references
 from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame, shown_orders
 from storage.reports.references import Reference
 from storage.studies import Study
@@ -58,7 +58,9 @@ def rows(
     """
     data = load_data(engine, study, reference)
     statistics = [row for part in _split_averages(data) for row in _rows(part, by, resamples)]
-    return [_mark(row, data) for row in statistics + _rows_with_ties(data, by, resamples)]
+    with database.reading(engine) as session:
+        consistency = order_consistency.rows(session, study.id, data.opinions, by)
+    return [_mark(row, data) for row in [*statistics, *_rows_with_ties(data, by, resamples), *consistency]]
 
 
 def load_data(engine: Engine, study: Study, reference: str | None = None) -> AlignmentData:

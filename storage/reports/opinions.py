@@ -14,6 +14,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.formats.published.scaleeval_judges import is_unknown
 from core.labels import Kind, Scale, Value
 from storage import labels, studies
 from storage.studies import Study
@@ -26,6 +27,8 @@ RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
 Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
+JudgeSet = tuple[tuple[str, str], ...]
+"""The (name, model) of the judges of a run, sorted."""
 OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criterion", "part", "rater", "stage", "value"]
 
 
@@ -176,9 +179,12 @@ def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...
 
 
 def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:
-    """Return run id -> its judges' names, with models if names are equal; empty if all runs have the same."""
+    """Return run id -> its judges' names, with models if names are equal; empty if all runs have the same.
+
+    Speakers without a name belong to the panel that has the named judges beside them.
+    """
     query = select(col(RunRow.id), col(RunRow.settings)).where(col(RunRow.study_id) == study_id)
-    sets = {run: judges_of_settings(settings) for run, settings in session.execute(query)}
+    sets = _with_unnamed_speakers({run: judges_of_settings(settings) for run, settings in session.execute(query)})
     if len(set(sets.values())) < 2:
         return dict.fromkeys(sets, "")
     names = {judges: ", ".join(name for name, _ in judges) for judges in sets.values()}
@@ -190,7 +196,15 @@ def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:
     }
 
 
-def judges_of_settings(settings: Any) -> tuple[tuple[str, str], ...]:
+def _with_unnamed_speakers(sets: dict[int, JudgeSet]) -> dict[int, JudgeSet]:
+    """Return the sets; one with unnamed speakers becomes the only complete set that has its named judges."""
+    named = {run: tuple(judge for judge in judges if not is_unknown(judge[0])) for run, judges in sets.items()}
+    complete = {judges for run, judges in sets.items() if judges == named[run]}
+    found = {run: [panel for panel in complete if set(named[run]) <= set(panel)] for run in sets}
+    return {run: found[run][0] if len(found[run]) == 1 else named[run] for run in sets}
+
+
+def judges_of_settings(settings: Any) -> JudgeSet:
     """Return the (name, model) of the judges in settings, sorted. An imported run may have any settings."""
     fields = settings if isinstance(settings, dict) else {}
     lists = [fields.get(name) for name in ("judges", "peers", "personas")]

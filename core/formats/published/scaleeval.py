@@ -64,15 +64,6 @@ def read(path: Path) -> Records:
         yield from _read_comparison(comparison)
 
 
-def presented_value(turn: Turn) -> Value | None:
-    """Return the number of the preferred submission in the order shown to the judge, as recorded in the file.
-
-    A reading refers to the item's own order of responses. Published figures on the recorded scores, such as the
-    agreement of the judges, are computed on this value.
-    """
-    return turn.shown.index(turn.reading) + 1 if turn.reading in turn.shown else turn.reading
-
-
 def _read_comparison(comparison: Path) -> Records:
     items = ItemFinder(comparison.name, find_responses_folder(comparison))
     for folder in criterion_folders(comparison):

@@ -5,6 +5,7 @@ also saved in a folder for each judge, so a speaker is identified by its text. T
 names (Section 6, Setup).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ JUDGES = {
     "gpt35_turbo_score": Judge(name="gpt-3.5-turbo", spec=Spec(model="gpt-3.5-turbo-1106")),
 }
 """Folder of first opinions -> judge, in the paper's order."""
+
+UNKNOWN_NAME = re.compile(r"speaker \d+")
 
 FirstOpinions = Mapping[str, Mapping[int, str]]
 """Folder -> number of the debate -> the judge's first opinion."""
@@ -64,6 +67,11 @@ def identify_judges(debate: Debate, opinions: FirstOpinions) -> Speakers:
 def unknown_judge(speaker: int) -> Judge:
     """Return the judge of a speaker that cannot be identified."""
     return Judge(name=f"speaker {speaker}", spec=Spec(model="unknown"))
+
+
+def is_unknown(name: str) -> bool:
+    """Whether a name is that of a speaker that cannot be identified: the same number is another judge elsewhere."""
+    return UNKNOWN_NAME.fullmatch(name) is not None
 
 
 def _speaker_numbers(debate: Debate) -> list[int]:

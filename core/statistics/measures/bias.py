@@ -5,7 +5,6 @@ left out; `items_total` counts it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,23 +14,6 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures import means
 
 SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
-
-
-@dataclass(frozen=True)
-class PositionBias:
-    """The effect of the order in which two responses were shown on the verdict."""
-
-    first: Estimate
-    """The share of decided verdicts for the response shown first; 0.5 is no bias."""
-    consistency: Estimate
-    """Of the items judged in both orders, the share with the same verdict."""
-
-
-def position_bias(choice: Floats, shown_first: Ints, item: Ints) -> PositionBias:
-    """Estimate position bias from the choice, the response shown first and the item of each verdict, (N,) each."""
-    decided = (choice == 1) | (choice == 2)
-    first = estimate_share(choice[decided] == shown_first[decided], choice.size)
-    return PositionBias(first, order_consistency(choice, shown_first, item))
 
 
 def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate:

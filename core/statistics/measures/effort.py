@@ -1,6 +1,5 @@
 """Planning of further labels: the targets whose labels inform most, and how many labels an interval width takes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,14 +107,6 @@ def find_study_size(
             return None
         size *= (drawn_width / target_width) ** 2
     return int(np.ceil(max(size, units.frequencies.sum() + 1)))
-
-
-def expected_widths(
-    ratings: Ratings, name: str, sizes: Sequence[int], *, resamples: int = 1000, seed: int = 0
-) -> list[float | None]:
-    """Return the width of the 95 % interval to expect with each number of items."""
-    family, units, _ = statistic_on_patterns(ratings, name)
-    return [expected_width(family, units, size, resamples, seed) for size in sizes]
 
 
 def expected_width(family: Family, units: Units, size: int, resamples: int, seed: int) -> float | None:

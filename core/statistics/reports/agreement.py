@@ -1,7 +1,7 @@
 """Agreement between annotators, from labels in long form to rows of statistics."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 import pandas as pd
@@ -25,7 +25,6 @@ from core.statistics.measures.agreement import (
     estimate_statistics,
 )
 from core.statistics.reports import weight_statistics
-from core.statistics.reports.alignment import AlignmentRow
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,3 @@ def ratings_from_labels(labels: pd.DataFrame, scale: Scale) -> Ratings | Scores:
     if scale.categories:
         return Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
     return Scores.from_rows(targets, raters, values, groups=groups)
-
-
-def rows_to_frame(rows: Sequence[AgreementRow] | Sequence[AlignmentRow]) -> pd.DataFrame:
-    """Return the rows of `agreement_rows` or `alignment_rows` as a data frame, columns in order."""
-    row_type = type(rows[0]) if rows else AgreementRow
-    return pd.DataFrame([vars(row) for row in rows], columns=[field.name for field in fields(row_type)])

@@ -109,7 +109,11 @@ KINDS = {
 }
 CRITIQUE_KIND = "aiu"
 """The kind of rows about whole critiques, which count critiques and have no raters."""
-BIASES = {"shown_first": "first_shown_preferred", "longer": "longer_preferred"}
+BIASES = {
+    "shown_first": "first_shown_preferred",
+    "longer": "longer_preferred",
+    "both_orders": "both_orders_consistency",
+}
 
 
 def rows_by_judge(rows: Iterable[AlignmentRow], kind: str, criterion: str, *, include_first: bool) -> Figures:

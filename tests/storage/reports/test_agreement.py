@@ -9,10 +9,11 @@ from sqlalchemy import Engine
 
 from core.formats import tiebreak
 from core.formats.mapping import mapping
-from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.formats.registry import read_records
-from core.labels import Scale
+from core.labels import Opinion, Scale
 from core.statistics.reports.agreement import AgreementRow
+from core.trace import Verdict, VerdictReached
 from storage import studies
 from storage.database import reading
 from storage.reports import agreement, agreement_items
@@ -284,3 +285,38 @@ def test_items_of_the_judges_are_debates_with_first_and_last_opinions(engine: En
     first, second = agreement_items.find_items(engine, study, ItemQuery("judges", "preference"))
     assert (first.target.item, first.values) == ("b", {"j0": (1,), "j1": (1, 2), "j2": (1, 0)})
     assert first.trace is not None and first.trace != second.trace
+
+
+def unnamed_debate(item: str, run: str, speakers: tuple[str, ...], votes: tuple[int, ...]) -> list[Record]:
+    """Return a run with one debate of these speakers."""
+    opinions = tuple(
+        Opinion(kind="preference", judge=name, stage=stage, value=vote, criterion="helpfulness")
+        for name, vote in zip(speakers, votes, strict=True)
+        for stage in ("first", "last")
+    )
+    settings = {"judges": [{"name": name, "spec": {"model": name}} for name in speakers]}
+    verdict = VerdictReached(verdict=Verdict(outcome="disputed", opinions=opinions))
+    return [
+        ItemRecord(item=make_item(item)),
+        RunRecord(name=run, protocol="scaleeval", criterion="helpfulness", settings=settings),
+        TraceRecord(run=run, item=item, events=(verdict,)),
+    ]
+
+
+def test_speakers_without_a_name_do_not_split_the_panel(engine: Engine) -> None:
+    named, numbered = ("claude", "gpt", "mistral"), ("speaker 1", "speaker 2", "speaker 3")
+    study = import_study(
+        engine,
+        [
+            *unnamed_debate("a", "r1", named, (1, 1, 2)),
+            *(one for one in unnamed_debate("b", "r1", named, (2, 2, 2)) if not isinstance(one, RunRecord)),
+            *unnamed_debate("c", "r2", numbered, (1, 1, 1)),
+            *unnamed_debate("d", "r3", (*named[:2], "speaker 3"), (1, 2, 1)),
+        ],
+    )
+    rows = [row for row in agreement.rows(engine, study, "all") if row.group == "judges, last opinions"]
+    percent, kappa = find_row(rows, "percent", rows[0].group), find_row(rows, "cohen_kappa", rows[0].group)
+    assert (percent.items, percent.raters) == (4, 3)
+    assert percent.value == pytest.approx((1 / 3 + 1 + 1 + 1 / 3) / 4)
+    assert "speakers without a name are left out" in kappa.reason
+    assert (kappa.items, kappa.raters) == (3, 3)

@@ -12,10 +12,10 @@ import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from core.errors import FileFormatError
-from core.formats.published import scaleeval
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
 from core.items import SCENARIOS
+from core.labels import Value
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Turn, Verdict, completed_turns
 from tests.core.formats.shared import public_file
@@ -70,6 +70,11 @@ def verdict(trace: TraceRecord) -> Verdict:
 OPINIONS = dict(zip(FOLDERS, ("I am 3.", "I am 1.", "I am 2."), strict=True))
 
 
+def value_as_shown(turn: Turn) -> Value | None:
+    """Return the number of the preferred submission in the order shown, as it is recorded in the file."""
+    return turn.shown.index(turn.reading) + 1 if turn.reading in turn.shown else turn.reading
+
+
 def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folder_name(tmp_path: Path) -> None:
     debates = {"helpfulness": [debate(1, TWO, ONE, "2", 2, "0")], "reasoning": [debate(1, ONE, TWO, "1", "1", "1")]}
     records = list(read_records(write_release(tmp_path, debates)))
@@ -79,7 +84,7 @@ def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folder_name(tm
     swapped, unswapped = [completed_turns(trace.events) for trace in traces_of(records)]
     assert [(turn.shown, turn.reading) for turn in swapped] == [((2, 1), 1), ((2, 1), 1), ((2, 1), 0)]
     assert [(turn.shown, turn.reading) for turn in unswapped] == [((1, 2), 1)] * 3
-    assert [scaleeval.presented_value(turn) for turn in swapped] == [2, 2, 0]
+    assert [value_as_shown(turn) for turn in swapped] == [2, 2, 0]
 
 
 def test_a_speaker_is_identified_by_its_text_and_the_last_by_elimination(tmp_path: Path) -> None:
@@ -194,7 +199,7 @@ def test_every_submission_and_every_speaker_of_the_release_is_identified(release
 
 def test_every_score_of_the_release_is_imported(released: list[Record]) -> None:
     turns = [turn for trace in traces_of(released) for turn in completed_turns(trace.events)]
-    assert Counter(scaleeval.presented_value(turn) for turn in turns) == {1: 1492, 2: 1650, 0: 690, None: 20}
+    assert Counter(value_as_shown(turn) for turn in turns) == {1: 1492, 2: 1650, 0: 690, None: 20}
     assert Counter(turn.problem.split()[4] for turn in turns if turn.problem) == {"3,": 5, "4,": 15}
 
 
@@ -212,7 +217,7 @@ def kappas(released: list[Record], value) -> list[float]:
 
 
 def test_agreement_of_the_judges_is_as_published_in_the_order_shown(released: list[Record]) -> None:
-    assert kappas(released, scaleeval.presented_value) == pytest.approx([0.1529, 0.3781], abs=5e-5)
+    assert kappas(released, value_as_shown) == pytest.approx([0.1529, 0.3781], abs=5e-5)
 
 
 def test_agreement_of_the_judges_is_slightly_lower_in_the_order_of_the_item(released: list[Record]) -> None:

@@ -6,27 +6,21 @@ import pytest
 from core.statistics.measures import bias
 
 
-def test_a_judge_that_picks_the_response_shown_first_has_full_position_bias():
+def test_a_judge_that_picks_the_response_shown_first_is_never_consistent():
     item, shown_first = np.repeat(np.arange(100), 2), np.tile([1, 2], 100)
-    result = bias.position_bias(shown_first.astype(float), shown_first, item)
-    assert result.first.value == 1
-    assert result.first.low > 0.95
-    assert result.consistency.value == 0
-    assert result.consistency.items == 100
+    consistency = bias.order_consistency(shown_first.astype(float), shown_first, item)
+    assert (consistency.value, consistency.items) == (0, 100)
 
 
-def test_a_consistent_judge_has_no_position_bias():
+def test_a_consistent_judge_makes_the_same_choice_in_both_orders():
     item, shown_first = np.repeat(np.arange(100), 2), np.tile([1, 2], 100)
     choice = np.repeat(np.where(np.arange(100) % 2, 1.0, 2.0), 2)
-    result = bias.position_bias(choice, shown_first, item)
-    assert (result.first.value, result.consistency.value) == (0.5, 1)
+    assert bias.order_consistency(choice, shown_first, item).value == 1
 
 
-def test_ties_and_missing_verdicts_are_no_choice_and_are_counted():
+def test_items_judged_in_one_order_have_no_consistency():
     choice, shown_first = np.array([1.0, 0.0, np.nan, 2.0]), np.array([1, 1, 1, 1])
-    result = bias.position_bias(choice, shown_first, np.arange(4))
-    assert (result.first.value, result.first.items, result.first.items_total) == (0.5, 2, 4)
-    assert result.consistency.value is None
+    assert bias.order_consistency(choice, shown_first, np.arange(4)).value is None
 
 
 def test_length_bias_is_the_judges_excess_over_people():

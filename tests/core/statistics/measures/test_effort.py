@@ -48,10 +48,3 @@ def test_a_plan_is_a_sentence():
     unanimous = ratings_from_codes(np.zeros((30, 3)), 2)
     assert "nothing varies yet" in str(effort.plan_labels(unanimous, "fleiss_kappa", 0.1))
     assert "would be needed" in str(effort.plan_labels(ratings, "cohen_kappa", 0.0001))
-
-
-def test_widths_fall_with_the_root_of_the_items():
-    ratings = random_ratings(np.random.default_rng(0), 300, 3, 3, 0.0)
-    widths = effort.expected_widths(ratings, "gwet_ac1", [300, 1200, 4800])
-    assert widths[0] / widths[1] == pytest.approx(2, rel=0.12)
-    assert widths[1] / widths[2] == pytest.approx(2, rel=0.12)

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from dataclasses import fields
 from itertools import pairwise
 
 import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.statistics.reports.agreement import AgreementRow, agreement_rows, rows_to_frame
+from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from tests.core.statistics.frames import make_frame
 from tests.core.statistics.public_data import read_public_json
 from tests.paths import ROOT
@@ -258,12 +257,6 @@ def test_scenarios_and_pairs_of_raters_are_pooled_over_criteria():
             ("all", group, 6),
             ("depth", group, 3),
         ]
-
-
-def test_the_columns_of_a_frame_are_the_fields_of_its_rows():
-    frame = rows_to_frame(rows_of(preferences(["11", "12"]), "percent"))
-    assert list(frame.columns) == [field.name for field in fields(AgreementRow)]
-    assert frame["value"].tolist() == [0.5]
 
 
 def test_agreement_is_imported_without_scipys_distributions():

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.statistics.reports.agreement import rows_to_frame
 from core.statistics.reports.alignment import alignment_rows
 from tests.core.statistics.frames import (
     ANNOTATORS,
@@ -101,8 +100,8 @@ def test_a_judge_without_annotators_still_has_its_no_verdict_rate():
 
 
 def test_the_columns_are_the_documented_ones():
-    rows = list(alignment_by_name(ANNOTATORS, {"gpt": "1122220012"}).values())
-    assert list(rows_to_frame(rows).columns) == [
+    row = next(iter(alignment_by_name(ANNOTATORS, {"gpt": "1122220012"}).values()))
+    assert list(vars(row)) == [
         "judge", "kind", "criterion", "group", "statistic", "value",
         "low", "high", "items", "raters", "pairs", "reason", "reference",
     ]  # fmt: skip
