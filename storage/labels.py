@@ -17,7 +17,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
-from storage import annotators, studies, targets
+from storage import annotators, studies, target_summaries, targets
 from storage.database import insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
 from storage.tables import (
@@ -58,23 +58,30 @@ def save(
     """
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     name = annotators.normalize_name(annotator)
-    target_id, annotator_id = _ids(session, study_id, target, name)
     label = Label(
         target=target,
         annotator=name,
         value=value,
-        blind=not _has_viewed(session, target_id, annotator_id),
         reason=reason,
         seconds=seconds,
-        at=now(),
         evidence=tuple(evidence),
         surplus=surplus,
         guidelines=guidelines,
     )
+    target_id, annotator_id = _ids(session, study_id, target, name)
+    target_summaries.lock_targets(session, [target_id])
+    return add(session, study_id, label, target_id, annotator_id)
+
+
+def add(session: Session, study_id: int, label: Label, target_id: int, annotator_id: int) -> Label:
+    """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here."""
+    blind = not _has_viewed(session, target_id, annotator_id)
+    label = label.model_copy(update={"blind": blind, "at": now()})
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
+    target_summaries.count_labels(session, target_id)
     for table in (DraftRow, LeaseRow):
         ended = delete(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
-        session.execute(ended)
+        session.execute(ended, execution_options={"synchronize_session": False})
     return label
 
 
@@ -105,7 +112,22 @@ def current(session: Session, study_id: int, target: Target, annotator: str) -> 
 def record_view(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Record that the annotator saw opinions or others' labels of a target: later labels are not blind."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)
-    insert_missing(session, OpinionViewRow, [{"target_id": target_id, "annotator_id": annotator_id, "at": now()}])
+    record_views(session, annotator_id, [target_id])
+
+
+def viewed(session: Session, annotator_id: int, target_ids: Sequence[int]) -> set[int]:
+    """Return those of the targets whose opinions the annotator has seen."""
+    query = select(col(OpinionViewRow.target_id)).where(
+        col(OpinionViewRow.annotator_id) == annotator_id, col(OpinionViewRow.target_id).in_(target_ids)
+    )
+    return set(session.scalars(query))
+
+
+def record_views(session: Session, annotator_id: int, target_ids: Sequence[int]) -> None:
+    """Record that the annotator saw opinions of several targets; see `record_view`."""
+    at = now()
+    rows = [{"target_id": target_id, "annotator_id": annotator_id, "at": at} for target_id in sorted(target_ids)]
+    insert_missing(session, OpinionViewRow, rows)
 
 
 def adjudicate(

@@ -7,7 +7,7 @@ migrations can name every constraint.
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint, false
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint, false, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
@@ -115,7 +115,10 @@ class TargetRow(Table, table=True):
     """A unit that a person and a protocol can both judge: a kind, a criterion and a part of an item."""
 
     __tablename__ = "target"
-    __table_args__ = (UniqueConstraint("item_id", "kind", "criterion", "part"), Index(None, "study_id", "kind"))
+    __table_args__ = (
+        UniqueConstraint("item_id", "kind", "criterion", "part"),
+        Index(None, "study_id", "kind", "criterion", "disputed", "counted", "overlap"),
+    )
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=_owner_column("study.id"))
     item_id: int = Field(sa_column=_owner_column("item.id"))
@@ -124,6 +127,10 @@ class TargetRow(Table, table=True):
     part: str
     overlap: int | None = None
     """Labels wanted of this target, if it differs from the study's overlap."""
+    counted: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
+    """Annotators with a current label that counts towards the overlap; see `storage.target_summaries`."""
+    disputed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether a trace without agreement has a verdict on it; see `storage.target_summaries`."""
 
 
 class AnnotatorRow(Table, table=True):
@@ -141,6 +148,7 @@ class LabelRow(Table, table=True):
     __tablename__ = "label"
     __table_args__ = (
         Index(None, "target_id", "annotator_id", "id"),
+        Index(None, "annotator_id", "study_id", "target_id", "id"),
         Index(None, "study_id", "id"),
         UniqueConstraint("fingerprint"),
     )
@@ -256,7 +264,7 @@ class DraftRow(Table, table=True):
     """An answer that an annotator has entered and not submitted."""
 
     __tablename__ = "draft"
-    __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
+    __table_args__ = (UniqueConstraint("target_id", "annotator_id"), Index(None, "annotator_id"))
     id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner_column("target.id"))
     annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
@@ -268,7 +276,11 @@ class MarkRow(Table, table=True):
     """A skip, a flag or a note. Rows are never changed; the newest of each type is the current one."""
 
     __tablename__ = "mark"
-    __table_args__ = (Index(None, "target_id", "annotator_id"), UniqueConstraint("fingerprint"))
+    __table_args__ = (
+        Index(None, "target_id", "annotator_id"),
+        Index(None, "annotator_id", "mark", "target_id", "id"),
+        UniqueConstraint("fingerprint"),
+    )
     id: int = Field(default=None, primary_key=True)
     target_id: int = Field(sa_column=_owner_column("target.id"))
     annotator_id: int = Field(sa_column=_owner_column("annotator.id"))

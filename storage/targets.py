@@ -34,6 +34,12 @@ def find_id(session: Session, study_id: int, target: Target) -> int | None:
     ).first()
 
 
+def ids_of_item(session: Session, study_id: int, item: str) -> list[int]:
+    """Return the ids of every target of an item."""
+    query = select(col(TargetRow.id)).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    return list(session.scalars(query.where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == item)))
+
+
 def get(session: Session, target_id: int) -> Target:
     """Return the target with that id."""
     query = select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))

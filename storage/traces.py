@@ -16,7 +16,7 @@ from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
-from storage import targets, unread
+from storage import target_summaries, targets, unread
 from storage.database import clock, insert_all
 from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -258,15 +258,19 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
     rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
     unread.insert(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
+    judged = target_summaries.concluded_targets(
+        session, [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
+    )
     for new in sorted(events, key=lambda new: new.trace_id):  # all transactions take locks in the same order
         if isinstance(new.event, TraceFailed):
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
             _update_outcome(session, new.trace_id, new.event.verdict)
-    _save_opinions(
+    judged |= _save_opinions(
         session,
         [(owners[new.trace_id], new.event.verdict) for new in events if isinstance(new.event, VerdictReached)],
     )
+    target_summaries.mark_disputed(session, judged)
 
 
 def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
@@ -295,8 +299,8 @@ def _update_outcome(session: Session, trace_id: int, verdict: Verdict) -> None:
     session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id) == trace_id))
 
 
-def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> None:
-    """Store the opinions of verdicts.
+def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:
+    """Store the opinions of verdicts, and return the targets of those that traces conclude with.
 
     The targets of each study are added at once, because that is done in an order which all transactions have.
     """
@@ -316,6 +320,7 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
         for trace, target, opinion in opinions
     ]
     insert_all(session, OpinionRow, rows)
+    return {row["target_id"] for row in rows if row["stage"] == "verdict"}
 
 
 def _update(session: Session, trace_id: int, **values: Any) -> None:

@@ -32,6 +32,7 @@ from pages.parts import assets, resources
 from storage import annotators, database, guidelines, items
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, blocks, claims, tasks, undo
+from storage.labelling.queue_view import TABS
 from storage.labelling.work import Json, Unknown, Work, find_task, open_work
 
 MOST_KNOWN = 5_000
@@ -119,8 +120,8 @@ def next_tasks(call: Call) -> Json:
         raise Failed(400, "invalid", "The list of known items cannot be read.")
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= tasks.MOST:
         raise Failed(400, "invalid", f"Between 1 and {tasks.MOST} items can be requested.")
-    tab = call.query.get("tab", "todo")
-    if tab not in tasks.TABS:
+    tab = next((tab for tab in TABS if tab == call.query.get("tab", "todo")), None)
+    if tab is None:
         raise Failed(400, "invalid", "There is no such tab.")
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with database.reading(resources.engine()) as opened:
@@ -169,14 +170,14 @@ def history(call: Call) -> Json:
 
 def presence(call: Call) -> Json:
     """Renew the claim of the task on the screen, or end all claims when the page is left."""
-    work, name = call.work, call.body.get("task")
-    with database.writing(resources.engine()) as opened:
-        if call.body.get("leaving") is True:
-            claims.release_all(opened, work)
-            return {"claim": "free"}
-        if not isinstance(name, str):
-            raise Failed(400, "invalid", "The request names no item.")
-        return {"claim": "mine" if claims.claim(opened, work, find_task(opened, work, name)) else "full"}
+    work, name, engine = call.work, call.body.get("task"), resources.engine()
+    if call.body.get("leaving") is True:
+        database.write(engine, lambda opened: claims.release_all(opened, work))
+        return {"claim": "free"}
+    if not isinstance(name, str):
+        raise Failed(400, "invalid", "The request names no item.")
+    is_claimed = database.write(engine, lambda opened: claims.claim(opened, work, find_task(opened, work, name)))
+    return {"claim": "mine" if is_claimed else "full"}
 
 
 def image(call: Call) -> Response:
@@ -197,8 +198,9 @@ def image(call: Call) -> Response:
 def _reveal(work: Work, found: list[Json]) -> None:
     """Add the reveals of the labelled tasks that the annotator may see."""
     if any(target["version"] != "0" for task in found for target in task["targets"]):
-        with database.writing(resources.engine()) as opened:
-            tasks.add_reveals(opened, work, found, [find_task(opened, work, task["id"]) for task in found])
+        with database.reading(resources.engine()) as opened:
+            seen = tasks.add_reveals(opened, work, found, [find_task(opened, work, task["id"]) for task in found])
+        tasks.record_views(resources.engine(), work, seen)
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------

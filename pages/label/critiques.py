@@ -35,13 +35,12 @@ def draw_empty(study: Study, kind: QueueName) -> None:
 
 
 study = workbench.choose_study()
-annotator = shell.require_annotator()
+shell.require_annotator()
 kind, scenario = choose_task(), workbench.choose_scenario(study)
 with database.writing(resources.engine()) as session:
     critique_panels.create_targets(session, study.id)
-    everything = work.queue_named(study.id, kind, scenario=scenario)
-    entries = queue.entries(session, everything, annotator, study.rules.overlap)
-if entries:
+    has_targets = queue.has_targets(session, work.queue_named(study.id, kind, scenario=scenario))
+if has_targets:
     workbench.mount(kind, study, {"scenario": scenario})
 else:
     draw_empty(study, kind)

@@ -6,7 +6,7 @@ from pages.label.parts import workbench
 from pages.parts import resources, shell
 from storage import database, runs
 from storage.labelling import queue
-from storage.labelling.queue import Queue
+from storage.labelling.work import queue_named
 from storage.studies import Study
 
 
@@ -28,11 +28,12 @@ def draw_empty() -> None:
 
 
 study = workbench.choose_study()
-annotator = shell.require_annotator()
+shell.require_annotator()
 criterion, scenario = choose_criterion(study), workbench.choose_scenario(study)
 with database.reading(resources.engine()) as session:
-    entries = queue.entries(session, Queue(study.id, "preference", criterion, scenario), annotator, study.rules.overlap)
-if entries:
+    wanted = queue_named(study.id, "disagreements", criterion, scenario)
+    has_targets = queue.has_targets(session, wanted)
+if has_targets:
     workbench.mount("disagreements", study, {"criterion": criterion, "scenario": scenario})
 else:
     draw_empty()

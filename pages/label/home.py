@@ -10,7 +10,7 @@ from pages.parts.values import format_value
 from storage import annotators, database
 from storage.labelling import critique_queue, home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
-from storage.labelling.tasks import Tab
+from storage.labelling.queue_view import Tab
 from storage.reports import annotators as statistics
 from storage.studies import Study
 

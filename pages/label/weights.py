@@ -6,7 +6,7 @@ from pages.label.parts import workbench
 from pages.parts import resources, shell
 from storage import database
 from storage.labelling import queue
-from storage.labelling.queue import Queue
+from storage.labelling.work import queue_named
 from storage.studies import Study
 
 
@@ -25,11 +25,11 @@ def draw_empty(study: Study) -> None:
 
 
 study = workbench.choose_study()
-annotator = shell.require_annotator()
+shell.require_annotator()
 scenario = workbench.choose_scenario(study)
 with database.reading(resources.engine()) as session:
-    entries = queue.entries(session, Queue(study.id, "aspect_weights", every=True), annotator, study.rules.overlap)
-if entries:
+    has_targets = queue.has_targets(session, queue_named(study.id, "weights"))
+if has_targets:
     workbench.mount("weights", study, {"scenario": scenario})
 else:
     draw_empty(study)

@@ -24,9 +24,12 @@ def stored_result(session: Session, work: Work, client: str, seq: int) -> Json |
     return session.scalars(query).first()
 
 
-def last_seq(session: Session, work: Work, client: str) -> int | None:
-    """Return the highest number of a client's actions; None for a new client."""
-    return session.scalars(select(func.max(col(ActionRow.seq))).where(*_of_client(work, client))).one()
+def last_and_stored(session: Session, work: Work, client: str, seq: int) -> tuple[int | None, Json | None]:
+    """Return the highest number of a client's actions, None for a new client, and what `stored_result` returns."""
+    last = select(func.max(col(ActionRow.seq))).where(*_of_client(work, client)).scalar_subquery()
+    stored = select(col(ActionRow.result)).where(*_of_client(work, client), col(ActionRow.seq) == seq)
+    row = session.execute(select(last, stored.scalar_subquery())).one()
+    return row[0], row[1]
 
 
 def _of_client(work: Work, client: str) -> tuple[Any, ...]:

@@ -4,8 +4,9 @@ An action is identified by annotator, client and sequence number. Its result is 
 request that is sent again gets the same answer and changes nothing. See docs/workbench-api.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,11 +15,12 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage.database import Engine, reading, writing
+from storage.database import Engine, reading, write
+from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
 from storage.labelling import action_log, panels, tasks
-from storage.labelling.effects import CARRY_OUT, Action, Transaction, standing_now
-from storage.labelling.work import Json, Refused, Work, find_task, target_name, work_of_task
+from storage.labelling.effects import CARRY_OUT, Action, open_transaction, standing_now
+from storage.labelling.work import Json, Refused, Work, locate, target_name
 from storage.tables import AnnotatorRow
 
 MOST = 50
@@ -36,50 +38,93 @@ def perform(
 
     Raises OutOfSequence if the client has sent actions that are not stored here.
     """
-    with reading(engine) as session:
-        last = action_log.last_seq(session, work, client)
-    if after > (last or 0) and (last is not None or not first):
-        raise OutOfSequence
-    results = [_perform_once(engine, work, client, action) for action in actions]
+    results = []
+    for number, action in enumerate(actions):
+        sequence = _Sequence(after, first) if number == 0 else None
+        results.append(_perform_once(engine, work, client, action, sequence))
     return _with_reveals(engine, work, actions, results)
 
 
-def _perform_once(engine: Engine, work: Work, client: str, fields: Mapping[str, Any]) -> Json:
-    """Return the stored result of an action, or carry it out and store its result in the same transaction."""
+@dataclass(frozen=True)
+class _Sequence:
+    """What the client of a request knows: the last action that was answered, and whether it is a new client."""
+
+    after: int
+    first: bool
+
+    def check(self, last: int | None) -> None:
+        """Raise OutOfSequence where `last`, the last action that is stored, is an earlier one."""
+        if self.after > (last or 0) and (last is not None or not self.first):
+            raise OutOfSequence
+
+
+def _perform_once(
+    engine: Engine, work: Work, client: str, fields: Mapping[str, Any], sequence: _Sequence | None
+) -> Json:
+    """Return the stored result of an action, or carry it out and store its result in the same transaction.
+
+    What a refused action has changed is rolled back, and its result is stored in a transaction of its own.
+    """
+    try:
+        return write(engine, partial(_store_result, work, client, fields, sequence, _carry_out))
+    except DatabaseUnavailable:
+        raise
+    except (Refused, TiebreakError) as error:
+        return write(engine, partial(_store_result, work, client, fields, sequence, partial(_refuse, error)))
+
+
+Perform = Callable[[Session, Work, str, Action], Json]
+
+
+def _store_result(
+    work: Work,
+    client: str,
+    fields: Mapping[str, Any],
+    sequence: _Sequence | None,
+    perform: Perform,
+    session: Session,
+) -> Json:
+    """Return the stored result of an action, else store and return what `perform` returns."""
     seq = int(fields["seq"])
-    with writing(engine) as session:
-        _lock_annotator(session, work)
-        stored = action_log.stored_result(session, work, client, seq)
-        if stored is not None:
-            return stored
-        if seq <= (action_log.last_seq(session, work, client) or 0):
-            message = "This arrived after a later action and was not carried out."
-            return {"seq": seq, "status": "rejected", "message": message}
-        result = {"seq": seq, **_result(session, work, client, fields)}
-        action_log.save_result(session, work, client, seq, result)
-        return result
-
-
-def _result(session: Session, work: Work, client: str, fields: Mapping[str, Any]) -> Json:
-    """Carry out an action; a refused one changes nothing, and its result has the current label."""
+    _lock_annotator(session, work)
+    last, stored = action_log.last_and_stored(session, work, client, seq)
+    if sequence is not None:
+        sequence.check(last)
+    if stored is not None:
+        return stored
+    if seq <= (last or 0):
+        message = "This arrived after a later action and was not carried out."
+        return {"seq": seq, "status": "rejected", "message": message}
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
     except ValidationError as error:
-        return {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
-    transaction = Transaction(session, work_of_task(session, work, action.task), client, action)
-    try:
-        with session.begin_nested():
-            return {"status": "accepted", **CARRY_OUT[action.type](transaction)}
-    except Refused as refused:
-        return {"status": refused.status, "message": str(refused), **standing_now(transaction)}
-    except TiebreakError as error:
-        return {"status": "rejected", "message": str(error), **standing_now(transaction)}
+        found: Json = {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
+    else:
+        found = perform(session, work, client, action)
+    result = {"seq": seq, **found}
+    action_log.save_result(session, work, client, seq, result)
+    return result
+
+
+def _carry_out(session: Session, work: Work, client: str, action: Action) -> Json:
+    return {"status": "accepted", **CARRY_OUT[action.type](open_transaction(session, work, client, action))}
+
+
+def _refuse(error: Exception, session: Session, work: Work, client: str, action: Action) -> Json:
+    """Return the result of an action that was not carried out, with what stands."""
+    status = error.status if isinstance(error, Refused) else "rejected"
+    return {
+        "status": status,
+        "message": str(error),
+        **standing_now(open_transaction(session, work, client, action)),
+    }
 
 
 def _lock_annotator(session: Session, work: Work) -> None:
     """Let the requests of one annotator wait for each other; SQLite has one writer at a time anyway."""
-    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == work.annotator_id)
-    session.execute(row.with_for_update(key_share=True))
+    if session.get_bind().dialect.name == "postgresql":
+        row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == work.annotator_id)
+        session.execute(row.with_for_update(key_share=True))
 
 
 def _with_reveals(
@@ -95,10 +140,11 @@ def _with_reveals(
     }
     found: dict[str, _Shown] = {}
     if names:
-        with writing(engine) as session:
+        with reading(engine) as session:
             for name in names:
                 pairs = [pair for pair in zip(actions, results, strict=True) if str(pair[0].get("task", "")) == name]
-                found[name] = _shown(session, work_of_task(session, work, name), name, pairs)
+                found[name] = _shown(session, work, name, pairs)
+        tasks.record_views(engine, work, [seen for shown in found.values() for seen in shown.seen])
     return [
         _complete(result, action, found.get(str(action.get("task", ""))))
         for action, result in zip(actions, results, strict=True)
@@ -116,19 +162,23 @@ class _Shown:
     reveals: Mapping[str, Json]
     """Target -> its reveal."""
     task: Json | None
+    seen: Sequence[int]
+    """The targets whose reveals are shown for the first time."""
 
 
 def _shown(session: Session, work: Work, name: str, pairs: Sequence[tuple[Mapping[str, Any], Json]]) -> _Shown:
-    task = find_task(session, work, name)
+    work, task = locate(session, work, name)
+    if task is None:
+        return _Shown({}, None, ())
     revealed = {str(action["target"]) for action, result in pairs if result.get("revealed")}
     labelled = [one for one in panels.targets_of(session, work, task) if target_name(work, one) in revealed]
-    reveals = tasks.reveal_once(session, work, task, labelled) if labelled else {}
+    reveals = tasks.reveals_of(session, work, task, labelled) if labelled else {}
     by_name = {target_name(work, target): content for target, content in reveals.items()}
+    seen = tasks.first_seen(session, work, {task: list(reveals)})
     if not any(result.get("changed") for _, result in pairs):
-        return _Shown(by_name, None)
+        return _Shown(by_name, None, seen)
     jsons = tasks.task_jsons(session, work, [task])
-    tasks.add_reveals(session, work, jsons, [task])
-    return _Shown(by_name, jsons[0])
+    return _Shown(by_name, jsons[0], [*seen, *tasks.add_reveals(session, work, jsons, [task])])
 
 
 def _complete(result: Json, action: Mapping[str, Any], shown: _Shown | None) -> Json:

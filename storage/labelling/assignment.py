@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, distinct, func, select, update
+from sqlalchemy import ColumnElement, Text, distinct, func, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -16,7 +16,6 @@ from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
 if TYPE_CHECKING:
     import numpy as np
 
-    from storage.labelling.queue import TargetState
     from storage.labelling.work import Task, Work
 
 NOT_ASSIGNED = "This item is assigned to other annotators."
@@ -38,30 +37,33 @@ def is_named(rules: StudyRules, name: str) -> bool:
     return name in rules.annotators or any(name in group for group in rules.groups.values())
 
 
-def may_label(session: Session, work: "Work", task: "Task") -> bool:
+def may_label(work: "Work", task: "Task") -> bool:
     """Return whether a task is assigned to the annotator."""
+    return is_assigned(work.study.rules, work.annotator, task.scenario)
+
+
+def assigned_condition(work: "Work") -> ColumnElement[bool] | None:
+    """Return the condition on an item that `is_assigned` is; None where everybody labels everything."""
     rules = work.study.rules
     if not rules.annotators and not rules.groups:
-        return True
-    scenario = session.scalars(select(col(ItemRow.scenario)).where(col(ItemRow.id) == task.item_id)).one()
-    return is_assigned(rules, work.annotator, scenario)
+        return None
+    scenario = func.coalesce(col(ItemRow.scenario), "")
+    grouped = [name for name, group in rules.groups.items() if group]
+    own = scenario.in_([name for name in grouped if work.annotator in rules.groups[name]])
+    is_general = not rules.annotators or work.annotator in rules.annotators
+    return or_(own, scenario.not_in(grouped)) if is_general else own
 
 
-def assigned_states(work: "Work", states: Sequence["TargetState"]) -> list["TargetState"]:
-    """Return the targets that are assigned to the annotator, and those that the annotator has labelled before."""
-    rules = work.study.rules
-    return [state for state in states if state.labelled or is_assigned(rules, work.annotator, state.scenario)]
-
-
-def order_states(session: Session, work: "Work", states: Sequence["TargetState"]) -> list["TargetState"]:
-    """Return targets in the order of the study's rules; `states` are in the order of the queue."""
+def order_ids(session: Session, work: "Work", places: Mapping[int, int]) -> list[int]:
+    """Return targets in the order of the study's rules; `places` are the positions of their items."""
     match work.study.rules.order:
         case "fixed":
-            return sorted(states, key=lambda state: (state.position, state.id))
+            return sorted(places, key=lambda target_id: (places[target_id], target_id))
         case "informative":
-            places = _informative_places(session, work, [state.id for state in states])
-            return sorted(states, key=lambda state: places[state.id])
-    return sorted(states, key=lambda state: shuffled_key(work.ids, work.annotator_id, state.id))
+            ids = sorted(places, key=lambda target_id: (places[target_id], target_id))
+            ranks = _informative_places(session, work, ids)
+            return sorted(ids, key=lambda target_id: ranks[target_id])
+    return sorted(places, key=lambda target_id: shuffled_key(work.ids, work.annotator_id, target_id))
 
 
 def shuffled_key(ids: OpaqueIds, annotator_id: int, target_id: int) -> bytes:

@@ -26,43 +26,34 @@ def ignores_overlap(session: Session, work: "Work", target_id: int) -> bool:
     if work.name not in QUEUES:
         return False
     training = exists().where(col(KnownAnswerRow.target_id) == target_id)
-    if not _has_checks(work):
+    if not has_checks(work):
         return bool(session.scalar(select(training)))
     decided = exists().where(col(AdjudicationRow.target_id) == target_id)
     own = decided.where(col(AdjudicationRow.annotator_id) == work.annotator_id)
     return bool(session.scalar(select(training | (decided & ~own))))
 
 
-def select_checks(
-    session: Session, work: "Work", states: Sequence[TargetState]
-) -> tuple[list[TargetState], list[TargetState]]:
-    """Return the checks that the annotator gets, in a random order of the annotator, and the ordinary targets.
+def select_checks(work: "Work", available: int, states: Sequence[TargetState]) -> list[TargetState]:
+    """Return the checks that the annotator gets of those that are possible, in a random order of the annotator.
 
     With n ordinary targets that the annotator has labelled or can label, and a share s of checks, n s / (1 - s) checks
-    are added, rounded up. Without ordinary targets there are no checks.
+    are added, rounded up.
     """
-    decided = _decided(session, work) if _has_checks(work) else {}
-    others = [state for state in states if state.id not in decided]
-    available = sum(state.available > 0 for state in others)
-    if not decided or not others:
-        return [], list(states)
     share = work.study.rules.check_share
     count = -int(-available * share / (1 - share) // 1)
-    possible = [state for state in states if state.id in decided and not decided[state.id]]
-    possible.sort(key=lambda state: work.ids.digest("check", work.annotator_id, state.id))
+    possible = sorted(states, key=lambda state: work.ids.digest("check", work.annotator_id, state.id))
     checks = [state for place, state in enumerate(possible) if place < count or state.labelled]
-    own = [state for state in states if decided.get(state.id) and state.labelled]
-    return [replace(state, full=False, available=1) for state in checks], others + own
+    return [replace(state, full=False, available=1) for state in checks]
 
 
-def mix(work: "Work", states: Sequence[TargetState], checks: Sequence[TargetState]) -> list[TargetState]:
+def mix(work: "Work", target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
     """Return targets in their order with the checks at random places, one in each stretch of equal length."""
-    if not checks:
-        return list(states)
-    length = len(states) / len(checks)
-    places = [(number + _uniform(work, check.id)) * length for number, check in enumerate(checks)]
-    placed = [*((float(number), state) for number, state in enumerate(states)), *zip(places, checks, strict=True)]
-    return [state for _, state in sorted(placed, key=lambda pair: pair[0])]
+    if not check_ids:
+        return target_ids
+    length = len(target_ids) / len(check_ids)
+    places = [(number + _uniform(work, check_id)) * length for number, check_id in enumerate(check_ids)]
+    placed = [*((float(number), id) for number, id in enumerate(target_ids)), *zip(places, check_ids, strict=True)]
+    return [target_id for _, target_id in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _uniform(work: "Work", target_id: int) -> float:
@@ -70,11 +61,12 @@ def _uniform(work: "Work", target_id: int) -> float:
     return int.from_bytes(work.ids.digest("place", work.annotator_id, target_id)[:6]) / (1 << 48)
 
 
-def _has_checks(work: "Work") -> bool:
+def has_checks(work: "Work") -> bool:
+    """Return whether hidden checks are mixed into a queue, where there are adjudicated targets."""
     return work.study.rules.check_share > 0 and work.name in QUEUES
 
 
-def _decided(session: Session, work: "Work") -> dict[int, bool]:
+def decided_targets(session: Session, work: "Work") -> dict[int, bool]:
     """Return the adjudicated targets of a kind -> whether the annotator adjudicated them."""
     study = (
         col(TargetRow.study_id) + 0 == work.study.id

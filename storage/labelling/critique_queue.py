@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core import critique_ratings
@@ -19,7 +19,9 @@ from core.labels import Target
 from storage import aius, targets
 from storage.database import clock
 from storage.labelling.queue import Queue, TargetState
+from storage.labelling.work import Task
 from storage.tables import ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.target_summaries import is_current
 
 KINDS = ("aiu_precision", "aiu_recall")
 MAX_CACHED_STUDIES = 8
@@ -29,13 +31,13 @@ MAX_CACHED_STUDIES = 8
 class _Ids:
     """The targets of a study's critiques: (item, kind, part) -> id."""
 
-    tasks: Mapping[tuple[str, str], int]
+    tasks: dict[tuple[str, str], int]
     """(item, critique) -> the target that names the task."""
-    aius: Mapping[tuple[str, str, str], int]
-    """(item, kind, part) -> an AIU's target, if it has one."""
-    overlaps: Mapping[int, int]
-    """AIU's target -> the labels that are wanted of it, if this is not the study's overlap."""
-    items: Mapping[str, tuple[str | None, int]]
+    aius: dict[tuple[str, str, str], int]
+    """(item, kind, part) -> an AIU's target, where it has one."""
+    overlaps: dict[int, int]
+    """AIU's target -> the labels that are wanted of it, where this is not the study's overlap."""
+    items: dict[str, tuple[str | None, int]]
     """Item -> its scenario and position."""
 
     def overlap(self, aiu_id: int | None, default: int) -> int:
@@ -60,7 +62,7 @@ def create_targets(session: Session, study_id: int) -> int:
         for item, state in _current_states(session, study_id).items()
         for critique in hypothesis_critiques(state.critiques)
     ]
-    existing = _ids(session, study_id).tasks
+    existing = _ids(session, _Scope(Queue(study_id, "likert"))).tasks
     missing = [target for target in tasks if (target.item, target.part) not in existing]
     if missing:
         targets.get_or_create_ids(session, study_id, missing)
@@ -69,26 +71,45 @@ def create_targets(session: Session, study_id: int) -> int:
 
 def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
     """Return every critique of a queue in the order of the items, as the annotator sees it."""
-    ids, own = _ids(session, queue.study_id), _own(session, queue.study_id, annotator_id)
-    others = _Others(session, queue.study_id, annotator_id)
+    return _evaluate(session, _Scope(queue), annotator_id, overlap, _current_states(session, queue.study_id))
+
+
+def critique_state(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Task) -> TargetState | None:
+    """Return one critique, whatever the scenario of the queue; None where it is not in the study any more."""
+    everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
+    item = {task.target.item: aius.current_state(session, queue.study_id, task.target.item)}
+    states = _evaluate(session, _Scope(everything, task.item_id), annotator_id, overlap, item)
+    return next((state for state in states if state.id == task.id), None)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The critiques of a queue, or those of one of its items."""
+
+    queue: Queue
+    item_id: int | None = None
+
+    def conditions(self, *kinds: str) -> list[ColumnElement[bool]]:
+        """Return the conditions on targets of some kinds."""
+        conditions = [col(TargetRow.study_id) == self.queue.study_id, col(TargetRow.kind).in_(kinds)]
+        return conditions if self.item_id is None else [*conditions, col(TargetRow.item_id) == self.item_id]
+
+
+def _evaluate(
+    session: Session, scope: _Scope, annotator_id: int, overlap: int, items: Mapping[str, EditedAius]
+) -> list[TargetState]:
+    ids, own = _ids(session, scope), _own(session, scope, annotator_id)
+    others = _Others(session, scope, annotator_id)
     return [
         _state(ids, target, aiu_ids, own, others, overlap)
-        for target, aiu_ids in _critiques(session, queue, ids)
+        for target, aiu_ids in _critiques(scope.queue, ids, items)
         if (target.item, target.part) in ids.tasks
     ]
 
 
-def is_critique_full(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Target) -> bool:
-    """Return whether others have completed or are labelling a critique, so no AIU is left to label."""
-    everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
-    states = critique_states(session, everything, annotator_id, overlap)
-    task_id = _ids(session, queue.study_id).tasks.get((task.item, task.part))
-    return any(state.full for state in states if state.id == task_id)
-
-
-def _critiques(session: Session, queue: Queue, ids: _Ids) -> Iterator[tuple[Target, list[int | None]]]:
+def _critiques(queue: Queue, ids: _Ids, items: Mapping[str, EditedAius]) -> Iterator[tuple[Target, list[int | None]]]:
     """Yield the target of each task with the ids of its AIUs' targets; None for one that has no row yet."""
-    for item, state in _current_states(session, queue.study_id).items():
+    for item, state in items.items():
         if queue.scenario is not None and ids.items.get(item, (None, 0))[0] != queue.scenario:
             continue
         reference = reference_critique(state.critiques)
@@ -101,11 +122,11 @@ def _critiques(session: Session, queue: Queue, ids: _Ids) -> Iterator[tuple[Targ
 class _Others:
     """The entries of other annotators: labels of AIUs and claims of critiques."""
 
-    def __init__(self, session: Session, study_id: int, annotator_id: int) -> None:
-        self.counts = _count_labels(session, study_id, annotator_id)
-        self.holders = _holders(session, study_id, annotator_id)
+    def __init__(self, session: Session, scope: _Scope, annotator_id: int) -> None:
+        self.counts = _count_labels(session, scope, annotator_id)
+        self.holders = _holders(session, scope, annotator_id)
         names = {name for holders in self.holders.values() for name in holders}
-        self.labelled = {name: set(_newest_labels(session, study_id, name)) for name in names}
+        self.labelled = {name: set(_newest_labels(session, scope, name)) for name in names}
 
     def count(self, task_id: int, aiu_id: int | None) -> int:
         """Return how many others have labelled an AIU, or have claimed its critique without having labelled it."""
@@ -153,79 +174,71 @@ def _current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     return _states[key]
 
 
-def _ids(session: Session, study_id: int) -> _Ids:
+def _ids(session: Session, scope: _Scope) -> _Ids:
+    columns = (col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     query = (
-        select(TargetRow, col(ItemRow.key), col(ItemRow.scenario), col(ItemRow.position))
+        select(*columns, col(TargetRow.overlap), col(ItemRow.key), col(ItemRow.scenario), col(ItemRow.position))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_((*KINDS, "likert")))
+        .where(*scope.conditions(*KINDS, "likert"))
     )
-    rows = session.execute(query).all()
     named_by = ("likert", critique_ratings.AIU_EXTRACTION.name)
-    return _Ids(
-        tasks={(item, row.part): row.id for row, item, _, _ in rows if (row.kind, row.criterion) == named_by},
-        aius={(item, row.kind, row.part): row.id for row, item, _, _ in rows if row.kind in KINDS},
-        overlaps={row.id: row.overlap for row, _, _, _ in rows if row.overlap is not None},
-        items={item: (scenario, position) for _, item, scenario, position in rows},
-    )
+    ids = _Ids({}, {}, {}, {})
+    for target_id, kind, criterion, part, overlap, item, scenario, position in session.execute(query):
+        ids.items[item] = (scenario, position)
+        if kind in KINDS:
+            ids.aius[item, kind, part] = target_id
+        elif (kind, criterion) == named_by:
+            ids.tasks[item, part] = target_id
+        if overlap is not None:
+            ids.overlaps[target_id] = overlap
+    return ids
 
 
-def _own(session: Session, study_id: int, annotator_id: int) -> _Own:
+def _own(session: Session, scope: _Scope, annotator_id: int) -> _Own:
     query = (
         select(col(MarkRow.target_id), col(MarkRow.mark), col(MarkRow.on))
         .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
-        .where(col(TargetRow.study_id) == study_id, col(MarkRow.annotator_id) == annotator_id)
-        .where(col(TargetRow.kind).in_((*KINDS, "likert")))
+        .where(*scope.conditions(*KINDS, "likert"), col(MarkRow.annotator_id) == annotator_id)
         .order_by(col(MarkRow.id))
     )
     newest = {(mark, target_id): on for target_id, mark, on in session.execute(query)}
     marked = {
         mark: frozenset(id for (name, id), on in newest.items() if on and name == mark) for mark in ("skip", "flag")
     }
-    return _Own(_newest_labels(session, study_id, annotator_id), marked["skip"], marked["flag"])
+    return _Own(_newest_labels(session, scope, annotator_id), marked["skip"], marked["flag"])
 
 
-def _newest_labels(session: Session, study_id: int, annotator_id: int) -> dict[int, int]:
+def _newest_labels(session: Session, scope: _Scope, annotator_id: int) -> dict[int, int]:
     """Return target -> the newest label of the AIUs that an annotator has labelled."""
     query = (
         select(col(LabelRow.target_id), col(LabelRow.id), col(LabelRow.value).is_not(None))
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
-        .where(col(TargetRow.kind).in_(KINDS))
+        .where(*scope.conditions(*KINDS), col(LabelRow.annotator_id) == annotator_id)
+        .where(col(LabelRow.study_id) == scope.queue.study_id)
         .order_by(col(LabelRow.id))
     )
     newest = {target_id: (label_id, in_effect) for target_id, label_id, in_effect in session.execute(query)}
     return {target_id: label_id for target_id, (label_id, in_effect) in newest.items() if in_effect}
 
 
-def _count_labels(session: Session, study_id: int, annotator_id: int) -> Counter[int]:
+def _count_labels(session: Session, scope: _Scope, annotator_id: int) -> Counter[int]:
     """Return AIU -> how many others have a label of it in effect; surplus labels do not count."""
-    newer = aliased(LabelRow)
-    replaced = (
-        select(col(newer.id))
-        .where(
-            col(newer.target_id) == col(LabelRow.target_id),
-            col(newer.annotator_id) == col(LabelRow.annotator_id),
-            col(newer.id) > col(LabelRow.id),
-        )
-        .exists()
-    )
     query = (
         select(col(LabelRow.target_id), func.count())
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .where(col(LabelRow.study_id) == study_id, col(TargetRow.kind).in_(KINDS))
-        .where(col(LabelRow.annotator_id) != annotator_id, col(LabelRow.value).is_not(None))
-        .where(col(LabelRow.surplus).is_(False), ~replaced)
+        .where(*scope.conditions(*KINDS), col(LabelRow.annotator_id) != annotator_id)
+        .where(is_current(LabelRow), col(LabelRow.surplus).is_(False))
         .group_by(col(LabelRow.target_id))
     )
     return Counter(dict(session.execute(query).all()))
 
 
-def _holders(session: Session, study_id: int, annotator_id: int) -> dict[int, list[int]]:
+def _holders(session: Session, scope: _Scope, annotator_id: int) -> dict[int, list[int]]:
     """Return task -> the others who have a claim of it."""
     query = (
         select(col(LeaseRow.target_id), col(LeaseRow.annotator_id))
         .join(TargetRow, col(TargetRow.id) == col(LeaseRow.target_id))
-        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == "likert")
+        .where(*scope.conditions("likert"))
         .where(col(LeaseRow.annotator_id) != annotator_id, col(LeaseRow.until) > clock(session))
     )
     holders: dict[int, list[int]] = defaultdict(list)

@@ -13,13 +13,25 @@ from sqlmodel import col
 from core.aius import Undo
 from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.labels import Evidence, Target
+from core.labels import Evidence, Label, Target
 from storage import aius, guidelines, labels, targets
-from storage.labelling import action_log, aiu_panel, assignment, claims, entered, panels, queue, skips, training, undo
+from storage.labelling import (
+    action_log,
+    aiu_panel,
+    assignment,
+    claims,
+    critique_queue,
+    entered,
+    panels,
+    queue,
+    skips,
+    training,
+    undo,
+)
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
 from storage.labelling.training import Training
-from storage.labelling.work import Json, Refused, Task, Unknown, Work, find_task, find_tasks, target_name
+from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, locate, target_name
 from storage.tables import DraftRow, UndoEntryRow
 
 LONGEST_TEXT = 20_000
@@ -77,8 +89,25 @@ class Transaction:
 
     session: Session
     work: Work
+    """The queue of the task."""
     client: str
     action: Action
+    found: Task | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task that the action names; raises Unknown where there is none."""
+        if self.found is None:
+            raise Unknown(NOT_IN_QUEUE)
+        return self.found
+
+
+def open_transaction(session: Session, work: Work, client: str, action: Action) -> Transaction:
+    """Return an action with its task."""
+    if not action.task:
+        return Transaction(session, work, client, action)
+    found_work, task = locate(session, work, action.task)
+    return Transaction(session, found_work, client, action, task)
 
 
 def standing_now(transaction: Transaction) -> Json:
@@ -143,7 +172,7 @@ def _has_reason(work: Work, place: Place) -> bool:
 
 def _claim_or_release(session: Session, work: Work, task: Task) -> None:
     """Claim a critique with its first label; with its last one, the claim ends, as a label of another kind ends its."""
-    state = next((state for state in claims.target_states(session, work) if state.id == task.id), None)
+    state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
     if state is not None and state.labelled:
         claims.release(session, work, task)
     else:
@@ -153,27 +182,26 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
 def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
     """Add a label, or withdraw the current one; return whether it is surplus.
 
-    The overlap is checked in the same transaction, with the target locked. A change of a label takes no further place.
+    The overlap is checked in the same transaction, with task and target locked. A change takes no further place.
     """
     session, work, action = transaction.session, transaction.work, transaction.action
+    at = claims.lock(session, place.task.id, place.target_id)
     surplus = place.standing.surplus
     if place.is_required and place.standing.value is None:
-        claims.lock_task(session, place.task)
-        surplus = claims.is_complete(session, work, place.task, place.target_id)
+        surplus = claims.is_complete(session, work, place.task, place.target_id, at)
     surplus = surplus and content is not None
     given = content or {"value": None, "reason": "undo", "evidence": []}
-    labels.save(
-        session,
-        work.study.id,
-        place.target,
-        work.annotator,
-        given["value"],
+    label = Label(
+        target=place.target,
+        annotator=work.annotator,
+        value=given["value"],
         reason=given["reason"],
         seconds=action.seconds,
-        evidence=[Evidence(**passage) for passage in given["evidence"]],
+        evidence=tuple(Evidence(**passage) for passage in given["evidence"]),
         surplus=surplus,
         guidelines=action.guidelines or None,
     )
+    labels.add(session, work.study.id, label, place.target_id, work.annotator_id)
     return surplus
 
 
@@ -185,7 +213,7 @@ def _draft(transaction: Transaction) -> Json:
     if action.content == place.standing.content:
         _delete_draft(session, work, place.target_id)
     else:
-        queue.save_draft(session, work.study.id, place.target, work.annotator, action.content)
+        queue.save_draft(session, place.target_id, work.annotator_id, action.content)
     if place.standing.value is not None:
         return {"claim": "mine"}
     return {"claim": claim(session, work, place.task)}
@@ -197,24 +225,22 @@ def claim(session: Session, work: Work, task: Task) -> str:
 
 
 def _skip(transaction: Transaction) -> Json:
-    session, work, action = transaction.session, transaction.work, transaction.action
-    task = find_task(session, work, action.task)
+    session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
     _mark(transaction, task.target, "skip", on=action.on)
     entry = undo.push(session, work, "skip", task, task.id, {"on": not action.on}, {"on": action.on})
     return {"entry": entry}
 
 
 def _flag(transaction: Transaction) -> Json:
-    session, work, action = transaction.session, transaction.work, transaction.action
-    target = _place(transaction).target if action.target else find_task(session, work, action.task).target
+    action = transaction.action
+    target = _place(transaction).target if action.target else transaction.task.target
     _mark(transaction, target, "flag", on=action.on)
     return {}
 
 
 def _note(transaction: Transaction) -> Json:
-    task = find_task(transaction.session, transaction.work, transaction.action.task)
     text = transaction.action.text.strip()
-    _mark(transaction, task.target, "note", text=text, on=bool(text))
+    _mark(transaction, transaction.task.target, "note", text=text, on=bool(text))
     return {}
 
 
@@ -253,7 +279,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
     surplus = _save(transaction, place, content)
     if content is None:  # a withdrawn value stays entered
-        queue.save_draft(session, work.study.id, place.target, work.annotator, row.after)
+        queue.save_draft(session, place.target_id, work.annotator_id, row.after)
         claim(session, work, place.task)
     standing = _place_of(session, work, task, place.target, row.target_id).standing
     status = {"status": "surplus"} if surplus and not undoing else {}
@@ -267,8 +293,8 @@ def _edit(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     if work.name != "aius":
         raise Refused("rejected", "There are no AIUs here.")
-    task = find_task(session, work, action.task)
-    if not assignment.may_label(session, work, task):
+    task = transaction.task
+    if not assignment.may_label(work, task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)
     target_id = _place(transaction).target_id if action.target else task.id
     number, created = aiu_panel.save_edit(session, work, task, action.change)
@@ -311,9 +337,8 @@ CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
 
 def _place(transaction: Transaction) -> Place:
     """Return the target that an action names; raises Unknown or Refused if there is no such target."""
-    session, work, action = transaction.session, transaction.work, transaction.action
-    task = find_task(session, work, action.task)
-    return _place_of(session, work, task, panels.find_target(session, work, task, action.target))
+    session, work, task = transaction.session, transaction.work, transaction.task
+    return _place_of(session, work, task, panels.find_target(session, work, task, transaction.action.target))
 
 
 def _place_of(session: Session, work: Work, task: Task, target: Target, target_id: int | None = None) -> Place:
@@ -336,7 +361,7 @@ def _check_assignment(transaction: Transaction, place: Place) -> None:
     is_new = place.standing.version == 0 and not place.is_training
     if is_new and place.training is not None and place.training.required and not place.training.is_over:
         raise Refused("rejected", "The training comes first.")
-    if is_new and not assignment.may_label(transaction.session, transaction.work, place.task):
+    if is_new and not assignment.may_label(transaction.work, place.task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)
 
 
@@ -365,4 +390,4 @@ def _unskip(session: Session, work: Work, task: Task) -> None:
 
 def _delete_draft(session: Session, work: Work, target_id: int) -> None:
     own = (col(DraftRow.target_id) == target_id, col(DraftRow.annotator_id) == work.annotator_id)
-    session.execute(delete(DraftRow).where(*own))
+    session.execute(delete(DraftRow).where(*own), execution_options={"synchronize_session": False})

@@ -50,7 +50,7 @@ class Entered:
     """The annotator's entries for some tasks, read with one query for each type."""
 
     def __init__(self, session: Session, work: Work, tasks: Mapping[Task, Sequence[Target]]) -> None:
-        self.target_ids = _target_ids(session, tasks)
+        self.target_ids = target_ids(session, tasks)
         ids = list(self.target_ids.values())
         self.training = training.load(session, work)
         self.standing = task_standings(session, work, ids, self.training)
@@ -101,7 +101,7 @@ class Entered:
         return "full" if state and state.full else "free"
 
 
-def _target_ids(session: Session, tasks: Mapping[Task, Sequence[Target]]) -> dict[Target, int]:
+def target_ids(session: Session, tasks: Mapping[Task, Sequence[Target]]) -> dict[Target, int]:
     """Return target -> id, for the targets that exist."""
     known = {task.target: task.id for task in tasks}
     item_ids = {task.target.item: task.item_id for task in tasks}
@@ -162,18 +162,6 @@ def task_standings(
 def _answered(plan: Training, row: TrainingAnswerRow | None, target_id: int) -> Standing:
     version = plan.versions[target_id]
     return Standing(version) if row is None else Standing(version, row.value, row.reason, at=row.at.isoformat())
-
-
-def drafted_targets(session: Session, work: Work) -> dict[int, None]:
-    """Return the targets of the queue's kind that have a draft of the annotator, oldest first."""
-    query = (
-        select(col(DraftRow.target_id))
-        .join(TargetRow, col(TargetRow.id) == col(DraftRow.target_id))
-        .where(col(DraftRow.annotator_id) == work.annotator_id, col(TargetRow.study_id) == work.study.id)
-        .where(col(TargetRow.kind) == work.queue.kind)
-        .order_by(col(DraftRow.at))
-    )
-    return dict.fromkeys(session.scalars(query))
 
 
 def _drafts(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Json]:

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Value
-from storage.labelling import tasks, training
+from storage.labelling import queue_view, training
 from storage.labelling.entered import task_standings
-from storage.labelling.queue import TargetState
+from storage.labelling.queue_view import TABS, Tab, open_view
 from storage.labelling.work import (
     QUEUES,
     TARGET_KINDS,
@@ -73,18 +73,10 @@ def summaries(session: Session, study: Study, annotator: str) -> list[QueueSumma
     found = []
     for name in QUEUES:
         if TARGET_KINDS[name] in present:
-            work = open_work(session, name, study.name, annotator)
-            states = tasks.ordered_states(session, work)
-            summary = _summary(work, states, tasks.started(session, work, states))
+            view = open_view(session, open_work(session, name, study.name, annotator))
+            summary = QueueSummary(name, **{tab: view.count(tab) for tab in TABS})
             found += [summary] if summary.total else []
     return found
-
-
-def _summary(work: Work, states: Sequence[TargetState], drafts: Mapping[int, None]) -> QueueSummary:
-    return QueueSummary(
-        name=work.name,
-        **{tab: sum(tasks.is_in_tab(state, tab, drafts) for state in states) for tab in tasks.TABS},
-    )
 
 
 def _kinds(session: Session, study_id: int) -> set[str]:
@@ -113,27 +105,25 @@ def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName 
     return None
 
 
-def listed_tasks(session: Session, work: Work, tab: str, search: str = "") -> list[ListedTask]:
+def listed_tasks(session: Session, work: Work, tab: Tab, search: str = "") -> list[ListedTask]:
     """Return the tasks of one tab in the annotator's order, those whose texts contain every word of `search`."""
-    states = tasks.ordered_states(session, work)
-    drafts = tasks.started(session, work, states)
-    chosen = {
-        state.id: (number, state) for number, state in enumerate(states, 1) if tasks.is_in_tab(state, tab, drafts)
-    }
-    found = _matching(session, find_tasks(session, work, list(chosen)), search)
+    view = open_view(session, work)
+    listed = list(view.tab(tab))
+    numbers, states = queue_view.numbers(view, listed), view.states(listed)
+    found = _matching(session, find_tasks(session, work, listed), search)
     own = task_standings(session, work, [task.id for task, _ in found], training.load(session, work))
     return [
         ListedTask(
             id=task.id,
             name=task_name(work, task.id),
-            number=chosen[task.id][0],
+            number=numbers[task.id],
             question=_excerpt(body["prompt"]),
             criterion=task.target.criterion,
             scenario=body.get("scenario") or "",
             value=own[task.id].value if task.id in own else None,
-            draft=task.id in drafts,
-            skipped=chosen[task.id][1].skipped,
-            flagged=chosen[task.id][1].flagged,
+            draft=task.id in view.drafts,
+            skipped=states[task.id].skipped,
+            flagged=states[task.id].flagged,
         )
         for task, body in found
     ]

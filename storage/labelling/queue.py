@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, targets
-from storage.database import clock, insert_missing, upsert
+from storage.database import insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
 from storage.tables import (
@@ -27,6 +28,7 @@ from storage.tables import (
     TraceRow,
     now,
 )
+from storage.target_summaries import DISPUTED, is_current
 
 Mark = Literal["skip", "flag", "note"]
 NO_ID = 0
@@ -46,26 +48,16 @@ class Queue:
     scenario: str | None = None
     run_id: int | None = None
     every: bool = False
-    """All targets of the kind in the order of the items; otherwise the disputed ones, highest contention first."""
+    """All targets of the kind; otherwise the disputed ones."""
     compared: bool = False
     """Only targets on which a judge has a value: before that, there are no refined answers to compare."""
-
-
-@dataclass(frozen=True)
-class QueueEntry:
-    """One target in a queue, as one annotator sees it."""
-
-    target: Target
-    labelled: bool
-    skipped: bool
-    flagged: bool
-    full: bool
-    """As many others as the overlap allows have labelled it or have a lease of it."""
+    reserved: tuple[str, ...] = ()
+    """Criteria that are labelled in queues of their own; they are not in a queue of all criteria."""
 
 
 @dataclass(frozen=True)
 class TargetState:
-    """One task in a queue by its id, as one annotator sees it; see `QueueEntry`."""
+    """One task in a queue by its id, as one annotator sees it."""
 
     id: int
     item: str
@@ -73,6 +65,7 @@ class TargetState:
     skipped: bool
     flagged: bool
     full: bool
+    """As many others as the overlap allows have labelled it or have a lease of it."""
     scenario: str | None
     position: int
     """The place of the item in the study."""
@@ -84,18 +77,8 @@ class TargetState:
     """The id of the annotator's newest label in it, for tasks with several required targets."""
 
 
-def entries(session: Session, queue: Queue, annotator: str, overlap: int) -> list[QueueEntry]:
-    """Return the whole queue as the annotator sees it."""
-    parameters = _parameters(annotators.find_id(session, annotator) or NO_ID, overlap)
-    return [
-        QueueEntry(targets.from_columns(*row[1:5]), *(bool(flag) for flag in row[5:]))
-        for row in session.execute(entry_query(queue), parameters)
-    ]
-
-
-def save_draft(session: Session, study_id: int, target: Target, annotator: str, body: Mapping[str, Any]) -> None:
+def save_draft(session: Session, target_id: int, annotator_id: int, body: Mapping[str, Any]) -> None:
     """Save an annotator's unfinished input; it replaces an earlier draft."""
-    target_id, annotator_id = _ids(session, study_id, target, annotator)
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
     upsert(session, DraftRow, ONE_EACH, row)
 
@@ -111,66 +94,63 @@ def set_mark(
         session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, target_id, annotator_id)))
 
 
-def _parameters(annotator_id: int, overlap: int) -> dict[str, Any]:
-    return {"annotator": annotator_id, "overlap": overlap, "now": now()}
+def has_targets(session: Session, queue: Queue) -> bool:
+    """Return whether a queue has a target, whoever may label it."""
+    return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
 
 
-@lru_cache(maxsize=256)  # to build the query takes longer than to execute it
-def entry_query(queue: Queue) -> Select[*tuple[Any, ...]]:
-    """Select the id and target of each entry, then the fields of `QueueEntry`."""
-    columns = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    entries = _target_query(queue).add_columns(*columns).group_by(*columns)
-    return entries.add_columns(_labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"), full_condition())
+def target_query(*columns: Any, queue: Queue, with_items: bool = False) -> Select[*tuple[Any, ...]]:
+    """Select columns of the targets of a queue, and of their items where the queue or `with_items` needs them."""
+    query = select(*columns).select_from(TargetRow)
+    if with_items or queue.scenario is not None:
+        query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    return query.where(*target_conditions(queue))
 
 
-def _target_query(queue: Queue) -> Select[*tuple[Any, ...]]:
-    query = (
-        select(col(TargetRow.id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(*_conditions(queue))
-        .group_by(col(TargetRow.id), col(ItemRow.position))
-    )
-    if queue.every:
-        judged = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.run_id) == queue.run_id)
-        query = query if queue.run_id is None else query.where(judged)
-        return query.order_by(col(ItemRow.position), col(TargetRow.id))
-    in_run = [] if queue.run_id is None else [col(TraceRow.run_id) == queue.run_id]
-    return (
-        query.join(OpinionRow, and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict"))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .where(col(TraceRow.outcome).in_(("disputed", "no_verdict")), *in_run)
-        .order_by(
-            func.max(func.coalesce(col(TraceRow.contention), -1.0)).desc(),  # unknown contention comes last
-            func.max(col(TraceRow.uncertainty)).desc(),
-            col(ItemRow.position),
-            col(TargetRow.id),
-        )
-    )
-
-
-def _conditions(queue: Queue) -> list[ColumnElement[bool]]:
+def target_conditions(queue: Queue) -> list[ColumnElement[bool]]:
+    """Return the conditions on targets; that of the scenario is on the item."""
     conditions = [col(TargetRow.study_id) == queue.study_id, col(TargetRow.kind) == queue.kind]
     if queue.criterion is not None:
         conditions.append(col(TargetRow.criterion) == queue.criterion)
+    elif queue.reserved:
+        conditions.append(col(TargetRow.criterion).not_in(queue.reserved))
     if queue.scenario is not None:
         conditions.append(col(ItemRow.scenario) == queue.scenario)
+    opinions = exists().where(col(OpinionRow.target_id) == col(TargetRow.id))
     if queue.compared:
-        has_value = and_(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.value).is_not(None))
-        conditions.append(exists().where(has_value))
+        conditions.append(opinions.where(col(OpinionRow.value).is_not(None)))
+    if queue.run_id is not None:
+        opinions = opinions.where(col(OpinionRow.run_id) == queue.run_id)
+        conditions.append(opinions if queue.every else opinions.where(*_without_agreement()))
+    elif not queue.every:
+        conditions.append(col(TargetRow.disputed).is_(True))
     return conditions
 
 
-def _current_labels(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
-    """Select the current labels of the outer query's target: the newest of their annotators, and not withdrawn."""
-    label, newer = aliased(LabelRow), aliased(LabelRow)
-    replaced = exists().where(
-        col(newer.target_id) == col(label.target_id),
-        col(newer.annotator_id) == col(label.annotator_id),
-        col(newer.id) > col(label.id),
+def _without_agreement() -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on opinions that `TargetRow.disputed` summarizes for all runs."""
+    return (
+        col(OpinionRow.stage) == "verdict",
+        col(TraceRow.id) == col(OpinionRow.trace_id),
+        col(TraceRow.outcome).in_(DISPUTED),
     )
+
+
+@lru_cache(maxsize=256)  # to build the query takes longer than to execute it
+def state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
+    """Select the fields of `TargetState` for the targets `:ids`."""
+    columns = (col(TargetRow.id), col(ItemRow.key), _labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"))
+    more = (full_condition(), col(ItemRow.scenario), col(ItemRow.position))
+    query = target_query(*columns, *more, queue=queue, with_items=True)
+    return query.where(col(TargetRow.id).in_(bindparam("ids", expanding=True)))
+
+
+def _current_labels(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
+    """Select the current labels of the outer query's target."""
+    label = aliased(LabelRow)
     return (
         select(col(label.id))
-        .where(col(label.target_id) == col(TargetRow.id), col(label.value).is_not(None), ~replaced)
+        .where(col(label.target_id) == col(TargetRow.id), is_current(label))
         .where(*(condition(label) for condition in conditions))
         .correlate(TargetRow, LeaseRow)
     )
@@ -193,16 +173,24 @@ def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> Col
         .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
-    wanted = func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
-    return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted
+    return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted_labels()
 
 
-def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int) -> bool:
+def wanted_labels() -> ColumnElement[int]:
+    """The labels that are wanted of the outer query's target; `:overlap` is the study's overlap."""
+    return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
+
+
+def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, at: datetime, *, leased: int) -> bool:
     """Return whether a target is full for an annotator; `leased` is the id of the target that is leased for it."""
+    parameters = {"annotator": annotator_id, "overlap": overlap, "now": at, "leased": leased, "target": target_id}
+    return bool(session.execute(_full_query(), parameters).scalar_one())
+
+
+@lru_cache(maxsize=1)  # to build the query takes longer than to execute it
+def _full_query() -> Select[*tuple[Any, ...]]:
     condition = full_condition(bindparam("leased", type_=Integer))
-    query = select(condition).select_from(TargetRow).where(col(TargetRow.id) == target_id)
-    parameters = {"annotator": annotator_id, "overlap": overlap, "now": clock(session), "leased": leased}
-    return bool(session.execute(query, parameters).scalar_one())
+    return select(condition).select_from(TargetRow).where(col(TargetRow.id) == bindparam("target", type_=Integer))
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:

@@ -1,101 +1,28 @@
 """The tasks of a queue in an annotator's order, with the annotator's entries; reading them claims nothing."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import chain
 
 from sqlalchemy.orm import Session
 
 from core.items import Criterion
 from core.labels import Target
 from core.pairs import target_item
-from storage import items, labels, studies
-from storage.labelling import assignment, checks, claims, panels, training
-from storage.labelling.entered import Entered, drafted_targets
-from storage.labelling.queue import TargetState
+from storage import items, labels, studies, targets
+from storage.database import Engine, write
+from storage.labelling import panels, queue_view
+from storage.labelling.entered import Entered, target_ids
+from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
-from storage.labelling.training import Training
 from storage.labelling.work import Json, Task, Work, find_tasks, target_name, task_name
 
-Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
-TABS: tuple[Tab, ...] = get_args(Tab)
 MOST = 60
 """Tasks in one reply."""
 
 
-@dataclass(frozen=True)
-class Offered:
-    """The targets of a queue that an annotator gets."""
-
-    training: Training | None
-    first: list[TargetState]
-    """Training items."""
-    checks: list[TargetState]
-    others: list[TargetState]
-    """In the order of the queue."""
-
-    @property
-    def states(self) -> list[TargetState]:
-        """All of them, in no order."""
-        return [*self.first, *self.checks, *self.others]
-
-
-def offered(session: Session, work: Work, *, again: bool = True) -> Offered:
-    """Return the targets that the annotator gets: the training first, then the assigned targets, with hidden checks.
-
-    `again`: after a training that was not passed, another attempt is offered.
-    """
-    plan = training.load(session, work)
-    if plan is not None:
-        plan = plan.again() if again else plan
-        first = training.item_states(session, work, plan)
-        if first and plan.required:
-            return Offered(plan, first, [], [])
-    else:
-        first = []
-    states = assignment.assigned_states(work, claims.target_states(session, work))
-    ordinary = [state for state in states if plan is None or state.id not in plan.items]
-    return Offered(plan, first, *checks.select_checks(session, work, ordinary))
-
-
-def ordered_states(session: Session, work: Work, *, again: bool = True) -> list[TargetState]:
-    """Return the targets that the annotator gets, in the order of the study's rules; see `offered`.
-
-    By default each annotator has a different random order, so two rarely work on the same target.
-    """
-    return _ordered(session, work, offered(session, work, again=again))
-
-
-def _ordered(session: Session, work: Work, found: Offered) -> list[TargetState]:
-    ordered = assignment.order_states(session, work, found.others)
-    return [*found.first, *checks.mix(work, ordered, found.checks)]
-
-
 def progress(session: Session, work: Work, *, again: bool = False) -> Json:
-    """Return how far the annotator is in the queue: numbers of required targets, and of skipped and flagged tasks."""
-    found = offered(session, work, again=again)
-    return _progress(session, work, found.states, found.training)
-
-
-def _progress(session: Session, work: Work, states: Sequence[TargetState], plan: Training | None) -> Json:
-    summary = None if plan is None else plan.summary()
-    return {
-        "labelled": sum(state.labels for state in states),
-        "total": sum(state.available for state in states),
-        "skipped": sum(state.skipped and not state.labelled for state in states),
-        "flagged": sum(state.flagged for state in states),
-        "drafts": len(started(session, work, states)),
-        **({"training": summary} if summary else {}),
-    }
-
-
-def started(session: Session, work: Work, states: Sequence[TargetState]) -> dict[int, None]:
-    """Return the tasks that were begun and not finished, the oldest first: with a draft, or with some AIUs labelled."""
-    if work.name != "aius":
-        drafted, known = drafted_targets(session, work), {state.id for state in states}
-        return dict.fromkeys(task_id for task_id in drafted if task_id in known)
-    begun = [state for state in states if state.labels and not state.labelled]
-    return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
+    """Return how far the annotator is in the queue; `again`: see `open_view`."""
+    return queue_view.progress(open_view(session, work, again=again))
 
 
 def next_tasks(
@@ -104,72 +31,69 @@ def next_tasks(
     *,
     have: Collection[str],
     count: int,
-    tab: str,
+    tab: Tab,
     first: str | None,
     again: bool = True,
 ) -> Json:
     """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with.
 
-    `again`: see `offered`.
+    The list is walked until there is one task more than requested. `again`: see `open_view`.
     """
-    found = offered(session, work, again=again)
-    states = _ordered(session, work, found)
-    drafts = started(session, work, states)
+    view = open_view(session, work, again=again)
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
-    wanted = [state for state in states if is_in_tab(state, tab, drafts)]
-    linked = [state for state in states if _is_linked(work, state, first) and (state.labelled or not state.full)]
-    open_ids = {state.id for state in wanted}
-    newest_draft = [task_id for task_id in reversed(drafts) if task_id in open_ids][:1] if tab == "todo" else []
-    ordered = dict.fromkeys([*(state.id for state in linked), *newest_draft, *(state.id for state in wanted)])
-    left = [task_id for task_id in ordered if task_id not in known]
-    sent = left[: min(count, MOST)]
-    numbers = {state.id: number for number, state in enumerate(states, 1)}
+    count = min(count, MOST)
+    left: dict[int, None] = {}
+    for task_id in chain(_linked(session, work, view, first), _newest_draft(view, tab), view.tab(tab)):
+        if task_id not in known:
+            left[task_id] = None
+        if len(left) > count:
+            break
+    sent = find_tasks(session, work, list(left)[:count])
     return {
-        "tasks": task_jsons(session, work, find_tasks(session, work, sent), numbers, states),
-        "complete": len(sent) == len(left),
-        "progress": _progress(session, work, states, found.training),
+        "tasks": task_jsons(session, work, sent, view),
+        "complete": len(left) <= count,
+        "progress": queue_view.progress(view),
     }
 
 
-def is_in_tab(state: TargetState, tab: str, drafts: Mapping[int, None]) -> bool:
-    """Return whether a target is in a tab of its queue; `drafts` are the targets with a draft."""
-    match tab:
-        case "drafts":
-            return state.id in drafts
-        case "done":
-            return state.labelled
-        case "skipped":
-            return state.skipped and not state.labelled
-        case "flagged":
-            return state.flagged
-    return not (state.labelled or state.skipped or state.full)
+def _newest_draft(view: View, tab: Tab) -> list[int]:
+    """Return the task of the newest draft that is still to do."""
+    if tab != "todo":
+        return []
+    states = view.states(list(view.drafts))
+    return [task_id for task_id in reversed(list(view.drafts)) if is_in_tab(states[task_id], tab, ())][:1]
 
 
-def _is_linked(work: Work, state: TargetState, first: str | None) -> bool:
-    return first is not None and (state.id == work.ids.decode("t", first) or state.item == first)
+def _linked(session: Session, work: Work, view: View, first: str | None) -> list[int]:
+    """Return the tasks that a link names by a task or by an item, without those that others have completed."""
+    if first is None:
+        return []
+    task_id = work.ids.decode("t", first)
+    named = {task_id} if task_id is not None else set(targets.ids_of_item(session, work.study.id, first))
+    states = view.states([task_id for task_id in view.order if task_id in named])
+    return [state.id for state in states.values() if state.labelled or not state.full]
 
 
 def task_jsons(
     session: Session,
     work: Work,
     tasks: Sequence[Task],
-    numbers: Mapping[int, int] | None = None,
-    states: Sequence[TargetState] | None = None,
+    view: View | None = None,
 ) -> list[Json]:
     """Return tasks as the annotator may see them; reveals are left out, see `add_reveals`."""
-    if states is None:
-        states = ordered_states(session, work)
-    if numbers is None:
-        numbers = {state.id: number for number, state in enumerate(states, 1)}
-    by_id = {state.id: state for state in states}
+    if not tasks:
+        return []
+    view = view or open_view(session, work)
+    task_ids = [task.id for task in tasks]
+    states, numbers = view.states(task_ids), queue_view.numbers(view, task_ids)
     by_id_of_item = items.by_ids(session, [task.item_id for task in tasks])
     shown = {task: target_item(by_id_of_item[task.item_id], task.target) for task in tasks}
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
     contents = [
         panels.task_content(session, work, task, shown[task], criteria.get(task.target.criterion)) for task in tasks
     ]
-    targets = {task: panels.targets_of(session, work, task) for task in tasks}
-    entered = Entered(session, work, targets)
+    by_task = {task: panels.targets_of(session, work, task) for task in tasks}
+    entered = Entered(session, work, by_task)
     return [
         {
             "id": task_name(work, task.id),
@@ -178,9 +102,9 @@ def task_jsons(
             "scenario": shown[task].scenario,
             "training": entered.is_training(task.id),
             **entered.marks(task),
-            "claim": entered.claim(task, by_id.get(task.id)),
+            "claim": entered.claim(task, states.get(task.id)),
             **content,
-            "targets": [entered.add(*pair) for pair in zip(targets[task], content["targets"], strict=True)],
+            "targets": [entered.add(*pair) for pair in zip(by_task[task], content["targets"], strict=True)],
         }
         for task, content in zip(tasks, contents, strict=True)
     ]
@@ -193,25 +117,40 @@ def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
     return {"name": target.criterion, "definition": definition, "rubric": rubric}
 
 
-def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequence[Task]) -> None:
-    """Add the reveals of targets that the annotator has labelled, and record the view. Needs a writing session."""
+def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequence[Task]) -> list[int]:
+    """Add the reveals of targets that the annotator has labelled.
+
+    Returns the targets that are shown for the first time: `record_views` must store them before the browser gets them.
+    """
     if not work.study.rules.reveal:
-        return
+        return []
+    shown: dict[Task, list[Target]] = {}
     for json, task in zip(jsons, tasks, strict=True):
-        if json["training"]:
-            continue
         by_name = {target["id"]: target for target in json["targets"] if int(target["version"]) > 0}
-        if not by_name:
+        if json["training"] or not by_name:
             continue
         labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in by_name]
-        for target, content in reveal_once(session, work, task, labelled).items():
+        found = reveals_of(session, work, task, labelled)
+        for target, content in found.items():
             by_name[target_name(work, target)]["reveal"] = content
+        shown[task] = list(found)
+    return first_seen(session, work, shown)
 
 
-def reveal_once(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
-    """Return the reveals of labelled targets, and record that the annotator sees them: later labels are not blind."""
+def reveals_of(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
+    """Return the reveals of labelled targets; see `add_reveals`."""
     item = target_item(items.get(session, work.study.id, task.target.item), task.target)
-    found = reveals(session, work, task, item, labelled)
-    for target in found:
-        labels.record_view(session, work.study.id, target, work.annotator)
-    return found
+    return reveals(session, work, task, item, labelled)
+
+
+def first_seen(session: Session, work: Work, shown: Mapping[Task, Sequence[Target]]) -> list[int]:
+    """Return those of the targets whose opinions the annotator has not seen yet."""
+    ids = target_ids(session, shown)
+    seen = labels.viewed(session, work.annotator_id, list(ids.values()))
+    return [ids[target] for listed in shown.values() for target in listed if ids[target] not in seen]
+
+
+def record_views(engine: Engine, work: Work, seen: Collection[int]) -> None:
+    """Record that the annotator sees the reveals of targets: from now on, labels of them are not blind."""
+    if seen:
+        write(engine, lambda session: labels.record_views(session, work.annotator_id, sorted(set(seen))))

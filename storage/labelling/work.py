@@ -1,6 +1,6 @@
 """The context of a workbench request: a study's queue and the annotator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -42,6 +42,7 @@ CRITERIA: Mapping[QueueName, str] = {
 }
 """The criterion of the targets that name tasks, for queues that have only one."""
 AIU_KINDS = ("aiu_precision", "aiu_recall")
+NOT_IN_QUEUE = "This item is not in the queue."
 
 
 class Refused(Exception):
@@ -76,6 +77,7 @@ class Task:
     """The id of the main target."""
     item_id: int
     target: Target
+    scenario: str | None = None
 
 
 def open_work(
@@ -101,18 +103,6 @@ def open_work(
     return Work(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
 
 
-def work_of_task(session: Session, work: Work, text: str) -> Work:
-    """Return the queue of a task in the same study, which need not be the one on the page.
-
-    An outbox belongs to a study: unsent actions of one page are sent by the next one.
-    """
-    row = session.get(TargetRow, work.ids.decode("t", text) or 0)
-    name = work.name if row is None else queue_of(row.kind, row.criterion)
-    if name is None or name == work.name:
-        return work
-    return replace(work, name=name, queue=queue_named(work.study.id, name))
-
-
 def queue_named(
     study_id: int,
     name: QueueName,
@@ -129,7 +119,12 @@ def queue_named(
         run_id,
         every=name != "disagreements",
         compared=name == "refined_answers",
+        reserved=() if name in CRITERIA else _criteria_of_other_queues(name),
     )
+
+
+def _criteria_of_other_queues(name: QueueName) -> tuple[str, ...]:
+    return tuple(CRITERIA[other] for other in CRITERIA if TARGET_KINDS[other] == TARGET_KINDS[name])
 
 
 def queue_of(kind: str, criterion: str) -> QueueName | None:
@@ -140,32 +135,49 @@ def queue_of(kind: str, criterion: str) -> QueueName | None:
     return min(names, key=lambda name: name not in CRITERIA, default=None)
 
 
-def find_tasks(session: Session, work: Work, task_ids: list[int]) -> list[Task]:
+def find_tasks(session: Session, work: Work, task_ids: Sequence[int]) -> list[Task]:
     """Return the tasks with these ids in their order, without those that are not in this study and queue."""
-    query = (
-        select(TargetRow, col(ItemRow.key))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(
-            col(TargetRow.id).in_(task_ids),
-            col(TargetRow.study_id) == work.study.id,
-            col(TargetRow.kind) == TARGET_KINDS[work.name],
-        )
-    )
-    found = {
-        row.id: Task(row.id, row.item_id, targets.from_columns(key, row.kind, row.criterion, row.part))
-        for row, key in session.execute(query)
-        if queue_of(row.kind, row.criterion) == work.name
-    }
+    found = {task.id: task for name, task in _tasks_in_study(session, work, task_ids) if name == work.name}
     return [found[task_id] for task_id in task_ids if task_id in found]
 
 
 def find_task(session: Session, work: Work, text: str) -> Task:
-    """Return the task with an opaque id; raises Unknown if there is none."""
+    """Return the task with an opaque id; raises Unknown if there is none in the queue."""
+    found, task = locate(session, work, text)
+    if task is None or found.name != work.name:
+        raise Unknown(NOT_IN_QUEUE)
+    return task
+
+
+def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
+    """Return a task of the study by its opaque id, with its queue, which need not be the one on the page.
+
+    An outbox belongs to a study: what was left unsent on one page is sent by the next one.
+    """
     number = work.ids.decode("t", text)
-    found = find_tasks(session, work, [number]) if number is not None else []
+    found = _tasks_in_study(session, work, [number]) if number is not None else []
     if not found:
-        raise Unknown("This item is not in the queue.")
-    return found[0]
+        return work, None
+    name, task = found[0]
+    if name != work.name:
+        work = replace(work, name=name, queue=queue_named(work.study.id, name))
+    return work, task
+
+
+def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
+    """Return tasks with the queues in which they are labelled."""
+    columns = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    query = (
+        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), col(ItemRow.key), *columns)
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(TargetRow.id).in_(task_ids), col(TargetRow.study_id) == work.study.id)
+    )
+    found = []
+    for task_id, item_id, scenario, key, kind, criterion, part in session.execute(query):
+        name = queue_of(kind, criterion)
+        if name is not None and TARGET_KINDS[name] == kind:
+            found.append((name, Task(task_id, item_id, targets.from_columns(key, kind, criterion, part), scenario)))
+    return found
 
 
 def task_name(work: Work, task_id: int) -> str:

@@ -40,7 +40,7 @@ from core.formats.records import (
 )
 from core.items import Item
 from core.labels import Label, Target
-from storage import aius, annotators, items, studies, targets
+from storage import aius, annotators, items, studies, target_summaries, targets
 from storage.database import batches, insert_all, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
@@ -218,6 +218,8 @@ class _Import:
         for batch in batches(new, BATCH):
             insert_all(self.session, LabelRow, batch)
             self.advance(len(batch))
+        if new:
+            target_summaries.count_labels_of_study(self.session, self.study_id)
         return len(new)
 
     def import_participation(self) -> int:

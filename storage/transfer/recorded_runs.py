@@ -15,7 +15,7 @@ from core.formats.records import RunRecord, TraceRecord
 from core.labels import Opinion, Target
 from core.trace import TraceFailed, VerdictReached, current_events
 from core.uncertainty import uncertainty
-from storage import items, unread
+from storage import items, target_summaries, unread
 from storage.database import batches, insert_all
 from storage.events import event_row, opinion_row, opinion_target
 from storage.fingerprints import to_utc
@@ -78,6 +78,8 @@ def add_traces(
         _insert_events(session, traces)
         _insert_opinions(session, traces, target_ids)
         advance(len(batch))
+    if new:
+        target_summaries.mark_disputed_of_study(session, study_id)
     return len(new)
 
 

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -25,7 +24,8 @@ from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from storage import database, labels, runs, studies, traces
 from storage.database import reading, writing
-from storage.labelling import claims, queue
+from storage.labelling import claims, tasks
+from storage.labelling.queue_view import open_view
 from storage.labelling.work import find_tasks, open_work
 from storage.traces import NewEvent
 from storage.transfer import imports
@@ -155,21 +155,19 @@ def bench_labelling(engine: Engine, targets: int, times: int) -> None:
     items = [ItemRecord(item=Item(id=f"item {n}", prompt="?")) for n in range(targets)]
     debates = [disputed(n) for n in range(targets)]
     imports.import_records(engine, "labelling", [*items, RunRecord(name="r", protocol="scaleeval"), *debates])
-    with reading(engine) as session:
-        wanted = queue.Queue(studies.get(session, "labelling").id)
-    with timed(f"queue.entries of {targets} targets"), reading(engine) as session:
-        assert len(queue.entries(session, wanted, "ann", 3)) == targets
+    with writing(engine) as session:
+        work = open_work(session, "disagreements", "labelling", "ann")
+    with timed(f"progress in a queue of {targets} targets"), reading(engine) as session:
+        assert tasks.progress(session, work)["total"] == targets
     with timed("claim a target and label it, two transactions", "next item < 300 ms", per=times):
         for number in range(times):
             annotator = f"annotator {number % 10}"
             with writing(engine) as session:
-                work = replace(open_work(session, "disagreements", "labelling", annotator), queue=wanted)
-                states = claims.target_states(session, work)
-                open_ids = [state.id for state in states if not (state.labelled or state.full)]
-                [task] = find_tasks(session, work, open_ids[:1])
+                work = open_work(session, "disagreements", "labelling", annotator)
+                [task] = find_tasks(session, work, [next(open_view(session, work).tab("todo"))])
                 assert claims.claim(session, work, task)
             with writing(engine) as session:
-                labels.save(session, wanted.study_id, task.target, annotator, 1)
+                labels.save(session, work.study.id, task.target, annotator, 1)
 
 
 def _peak() -> int:

@@ -9,9 +9,8 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from storage import aspects, studies
+from storage import aspects, studies, targets
 from storage.database import reading
-from storage.labelling import queue
 from storage.studies import Study
 from storage.transfer import imports, samples
 
@@ -34,9 +33,8 @@ def test_aspects_have_the_order_of_the_settings(engine: Engine, study: Study) ->
 
 def test_proposed_aspects_are_read_from_the_judges_turn(engine: Engine, study: Study) -> None:
     with reading(engine) as session:
-        entries = queue.entries(session, queue.Queue(study.id, "aspect_weights", every=True), "zoe", 3)
-        targets = [entry.target for entry in entries if entry.target.item == NOTE.item]
-        proposed = next(target for target in targets if target.part != NOTE.part)
+        weighted = [target for _, target in targets.of_study(session, study.id) if target.kind == "aspect_weights"]
+        proposed = next(one for one in weighted if one.item == NOTE.item and one.part != NOTE.part)
         assert aspects.of_target(session, study.id, proposed)[1] == "Is there humour that fits an office farewell?"
 
 

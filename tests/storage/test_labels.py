@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Evidence, Scale
-from storage import labels, studies
+from storage import annotators, labels, studies, targets
 from storage.database import reading, writing
 from storage.labelling import queue
 from storage.tables import LabelRow
@@ -207,7 +207,8 @@ def test_a_label_ends_the_draft_and_the_lease_of_its_annotator_only(engine, a_st
     with writing(engine) as session:
         for annotator in ("ann", "bob"):
             lease(session, a_study.id, make_target(), annotator)
-            queue.save_draft(session, a_study.id, make_target(), annotator, {"value": 1})
+            target_id = targets.get_or_create_id(session, a_study.id, make_target())
+            queue.save_draft(session, target_id, annotators.get_or_create_id(session, annotator), {"value": 1})
     save(engine, a_study, "ann", 1)
     with reading(engine) as session:
         assert find_draft(session, a_study.id, make_target(), "ann") is None

@@ -12,7 +12,7 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
-from storage import aius, labels, runs, studies
+from storage import aius, annotators, labels, runs, studies, targets
 from storage.database import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
@@ -162,7 +162,8 @@ def study_with_all_tables(engine, study):
         labels.save(session, study.id, make_target(), "ann", 1, reason="so", seconds=1.5)
         labels.record_view(session, study.id, make_target(), "ann")
         labels.adjudicate(session, study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
-        queue.save_draft(session, study.id, make_target("item 1"), "ann", {"value": 1})
+        target_id = targets.get_or_create_id(session, study.id, make_target("item 1"))
+        queue.save_draft(session, target_id, annotators.get_or_create_id(session, "ann"), {"value": 1})
         lease(session, study.id, make_target("item 1"), "ann")
         queue.set_mark(session, study.id, make_target("item 1"), "ann", "note", text="odd")
         aius.save_edit(session, study.id, "criticised", "ann", Add(critique="c", piece=Piece(text="New.")))

@@ -7,6 +7,7 @@ from core.formats.records import ItemRecord
 from pages.parts import resources
 from storage import database
 from storage.labelling import tasks
+from storage.labelling.queue_view import open_view
 from storage.labelling.work import Work, find_task, open_work
 from storage.transfer import samples
 from tests.conftest import make_item
@@ -28,7 +29,7 @@ def test_the_page_opens_the_queue_with_a_task_for_each_critique(sample: None, mo
     assert not app.exception
     assert mounted == [{"study": "s", "kind": "aius"}]
     with database.reading(resources.engine()) as session:
-        assert len(tasks.ordered_states(session, the_queue())) == 12
+        assert len(open_view(session, the_queue()).order) == 12
 
 
 def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(sample: None, mounted) -> None:

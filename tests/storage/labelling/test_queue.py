@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import update
 
 from core.formats.records import ItemRecord, RunRecord
-from storage import labels, studies
+from storage import annotators, labels, studies, targets
 from storage.database import reading, writing
-from storage.labelling.queue import Queue, entries, save_draft, set_mark
-from storage.tables import LeaseRow
+from storage.labelling.queue import Queue, save_draft, set_mark, target_query
+from storage.tables import LeaseRow, TargetRow
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
-from tests.storage.labelling.workbench import claim_next, find_draft, lease
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
+from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states
+from tests.storage.shared import RUN, a_trace, a_verdict, debates
 
 
 def claim(engine, queue, annotator, overlap=3):
@@ -25,24 +25,14 @@ def label(engine, queue, annotator, target, value=1):
         labels.save(session, queue.study_id, target, annotator, value)
 
 
-def entries_by_item(engine, queue, annotator="ann", overlap=3):
+def states(engine, queue, annotator="ann", overlap=3):
     with reading(engine) as session:
-        return {entry.target.item: entry for entry in entries(session, queue, annotator, overlap)}
+        return {state.item: state for state in queue_states(session, queue, annotator, overlap)}
 
 
 def expire_leases(engine):
     with writing(engine) as session:
         session.execute(update(LeaseRow).values(until=datetime.now(UTC) - timedelta(seconds=1)))
-
-
-def test_the_most_uncertain_debates_come_first(engine):
-    names = ["one changed", "three ways", "calm", "two against one"]
-    ends = [a_verdict(last=(1, 1, 2)), a_verdict(last=(1, 2, 0)), a_verdict(last=(1, 1, 1)), a_verdict(last=(2, 2, 1))]
-    items = [ItemRecord(item=make_item(name)) for name in names]
-    imports.import_records(engine, "s", [*items, RUN, *(a_trace(*pair) for pair in zip(names, ends, strict=True))])
-    with reading(engine) as session:
-        queue = Queue(studies.get(session, "s").id)
-    assert list(entries_by_item(engine, queue)) == ["three ways", "two against one", "one changed", "calm"]
 
 
 def test_the_queue_has_debates_without_agreement_only(engine):
@@ -55,7 +45,7 @@ def test_the_queue_has_debates_without_agreement_only(engine):
     imports.import_records(engine, "s", [*(ItemRecord(item=make_item(name)) for name in names), RUN, *traces])
     with reading(engine) as session:
         queue = Queue(studies.get(session, "s").id)
-    assert set(entries_by_item(engine, queue)) == {"disputed", "unread"}
+    assert set(states(engine, queue)) == {"disputed", "unread"}
 
 
 def test_the_queue_of_one_run_criterion_or_scenario(engine):
@@ -64,12 +54,12 @@ def test_the_queue_of_one_run_criterion_or_scenario(engine):
     imports.import_records(
         engine, "s", [ItemRecord(item=make_item("new", scenario="coding")), second, a_trace("new", run="more")]
     )
-    assert set(entries_by_item(engine, Queue(queue.study_id, scenario="coding"))) == {"new"}
-    assert set(entries_by_item(engine, Queue(queue.study_id, criterion="helpfulness"))) == {"item 0", "item 1", "new"}
-    assert not entries_by_item(engine, Queue(queue.study_id, criterion="depth"))
+    assert set(states(engine, Queue(queue.study_id, scenario="coding"))) == {"new"}
+    assert set(states(engine, Queue(queue.study_id, criterion="helpfulness"))) == {"item 0", "item 1", "new"}
+    assert not states(engine, Queue(queue.study_id, criterion="depth"))
     with reading(engine) as session:
         run = next(trace.run_id for trace in _traces(session, queue.study_id) if trace.run == "more")
-    assert set(entries_by_item(engine, Queue(queue.study_id, run_id=run))) == {"new"}
+    assert set(states(engine, Queue(queue.study_id, run_id=run))) == {"new"}
 
 
 def _traces(session, study_id):
@@ -82,7 +72,7 @@ def test_a_target_that_two_runs_disputed_is_in_the_queue_once(engine):
     queue = debates(engine, 1)
     imports.import_records(engine, "s", [RunRecord(name="more", protocol="scaleeval"), a_trace("item 0", run="more")])
     with reading(engine) as session:
-        assert len(entries(session, queue, "ann", 3)) == 1
+        assert len(session.scalars(target_query(TargetRow.id, queue=queue)).all()) == 1
 
 
 def test_concurrent_claims_never_exceed_the_overlap(engine):
@@ -121,9 +111,8 @@ def test_annotators_at_once_label_each_target_exactly_overlap_times(engine):
     def work(annotator):
         target = claim(engine, queue, annotator)
         while target is not None:
-            with writing(engine) as session:
-                labels.save(session, queue.study_id, target, annotator, 1)
-                target = claim_next(session, queue, annotator)
+            label(engine, queue, annotator, target)
+            target = claim(engine, queue, annotator)
 
     run_in_threads(work, [f"annotator {number}" for number in range(12)])
     with reading(engine) as session:
@@ -158,7 +147,7 @@ def test_a_target_that_is_labelled_again_counts_its_annotator_once(engine):
     label(engine, queue, "ann", target)
     with writing(engine) as session:
         lease(session, queue.study_id, target, "ann")
-    assert not entries_by_item(engine, queue, "bob", overlap=2)["item 0"].full
+    assert not states(engine, queue, "bob", overlap=2)["item 0"].full
     assert claim(engine, queue, "bob", overlap=2) == target
 
 
@@ -176,11 +165,11 @@ def test_a_skipped_target_is_free_for_other_annotators(engine):
     first = claim(engine, queue, "ann", overlap=1)
     with writing(engine) as session:
         set_mark(session, queue.study_id, first, "ann", "skip")
-    assert claim(engine, queue, "ann", overlap=1).item == "item 1"
+    assert claim(engine, queue, "ann", overlap=1) != first
     assert claim(engine, queue, "bob", overlap=1) == first
     with writing(engine) as session:
         set_mark(session, queue.study_id, first, "ann", "skip", on=False)
-    assert not entries_by_item(engine, queue)["item 0"].skipped
+    assert not states(engine, queue)[first.item].skipped
 
 
 def test_marks_are_added_and_never_changed(engine, a_study):
@@ -201,7 +190,8 @@ def test_a_draft_survives_a_restart(engine, a_study):
     entered = {"value": 1, "reason": "because \x00", "aspects": {"clarity": 40.5}, "open": True}
     for body in ({"value": 2}, entered):
         with writing(engine) as session:
-            save_draft(session, a_study.id, make_target(), "ann", body)
+            target_id = targets.get_or_create_id(session, a_study.id, make_target())
+            save_draft(session, target_id, annotators.get_or_create_id(session, "ann"), body)
     engine.dispose()
     with reading(engine) as session:
         saved = find_draft(session, a_study.id, make_target(), "ann")
@@ -213,9 +203,7 @@ def test_a_draft_survives_a_restart(engine, a_study):
 
 def test_reading_a_queue_adds_no_annotator(engine):
     queue = debates(engine, 1)
-    assert not entries_by_item(engine, queue, "visitor")["item 0"].labelled
-    from storage import annotators
-
+    assert not states(engine, queue, "visitor")["item 0"].labelled
     with reading(engine) as session:
         assert annotators.names(session) == []
 
@@ -224,16 +212,3 @@ def test_there_is_nothing_to_claim_when_all_is_labelled(engine):
     queue = debates(engine, 1)
     label(engine, queue, "ann", make_target("item 0"))
     assert claim(engine, queue, "ann") is None
-
-
-def test_the_most_disputed_target_is_labelled_first(engine, a_study):
-    records = [
-        RUN,
-        a_trace("item 0", a_turn(), a_verdict("no_verdict", (None, None, None))),
-        a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2))),
-        a_trace("item 2", a_turn(), a_verdict(last=(2, 1, 0))),
-    ]
-    imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        queued = entries(session, Queue(a_study.id), "ann", 3)
-    assert [entry.target.item for entry in queued] == ["item 2", "item 1", "item 0"]

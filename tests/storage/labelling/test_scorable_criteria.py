@@ -4,14 +4,15 @@ from core.formats import tiebreak
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord
 from core.items import Criterion, Response
 from core.labels import Scale, Target
-from storage import labels, runs, studies
+from storage import labels, runs, studies, targets
 from storage.database import reading, writing
 from storage.labelling import scorable_criteria
-from storage.labelling.queue import Queue, entries
+from storage.labelling.queue import Queue, has_targets, target_query
+from storage.tables import TargetRow
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
-from tests.storage.labelling.workbench import lease
+from tests.storage.labelling.workbench import lease, queue_states
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
@@ -37,7 +38,8 @@ def create_targets(engine, study, **conditions):
     with writing(engine) as session:
         scorable_criteria.create_targets(session, study.id, "score", "tone", FIVE)
         queue = Queue(study.id, "score", "tone", every=True, **conditions)
-        return [entry.target for entry in entries(session, queue, "ann", overlap=1)]
+        ids = session.scalars(target_query(TargetRow.id, queue=queue).order_by(TargetRow.id))
+        return [targets.get(session, target_id) for target_id in ids]
 
 
 def test_targets_are_created_for_every_response_in_the_order_of_the_items(engine, a_study):
@@ -55,22 +57,22 @@ def test_an_item_with_one_response_is_one_target(engine):
 
 
 def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
-    targets = create_targets(engine, a_study)
+    created = create_targets(engine, a_study)
     queue = Queue(a_study.id, "score", "tone", every=True)
     with writing(engine) as session:
-        lease(session, a_study.id, targets[0], "ann")
-        lease(session, a_study.id, targets[1], "bob")
-        labels.save(session, a_study.id, targets[0], "ann", 4)
-        first, second, *_ = entries(session, queue, "bob", 1)
+        lease(session, a_study.id, created[0], "ann")
+        lease(session, a_study.id, created[1], "bob")
+        labels.save(session, a_study.id, created[0], "ann", 4)
+        first, second, *_ = queue_states(session, queue, "bob", 1)
     assert (first.full, second.full) == (True, False)
 
 
 def test_an_unlabelled_target_has_no_gold(engine, a_study):
-    targets = create_targets(engine, a_study)
+    created = create_targets(engine, a_study)
     with writing(engine) as session:
-        labels.save(session, a_study.id, targets[0], "ann", 4)
+        labels.save(session, a_study.id, created[0], "ann", 4)
     with reading(engine) as session:
-        assert [gold.target for gold in labels.gold_labels(session, a_study.id)] == [targets[0]]
+        assert [gold.target for gold in labels.gold_labels(session, a_study.id)] == [created[0]]
 
 
 def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):
@@ -79,9 +81,9 @@ def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):
         study = studies.get(session, "tour").id
         (run,) = runs.of_study(session, study)
         of_run = Queue(study, "score", "engaging", every=True, run_id=run.id)
-        assert len(entries(session, of_run, "ann", 3)) == 8
+        assert len(session.scalars(target_query(TargetRow.id, queue=of_run)).all()) == 8
         other = Queue(study, "score", "engaging", every=True, run_id=run.id + 1)
-        assert not entries(session, other, "ann", 3)
+        assert not has_targets(session, other)
 
 
 def test_labels_of_another_criterion_do_not_add_to_the_queue(engine, a_study):

@@ -123,10 +123,11 @@ def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
     ann.label(ann.tasks()[0], 1)
     set_rules(engine, reveal=True)
     work = ann.work()
-    with writing(engine) as session:
+    with reading(engine) as session:
         found = undo.history(session, work)
         shown = [find_task(session, work, task["id"]) for task in found["tasks"]]
-        tasks.add_reveals(session, work, found["tasks"], shown)
+        seen = tasks.add_reveals(session, work, found["tasks"], shown)
+    tasks.record_views(engine, work, seen)
     assert found["tasks"][0]["targets"][0]["reveal"]["stances"]
     ann.label(found["tasks"][0], 2, base="1")
     assert [row.blind for row in stored(engine)] == [True, False]

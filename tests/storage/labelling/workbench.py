@@ -11,9 +11,10 @@ from core.labels import Target
 from storage import annotators, studies, targets
 from storage.database import reading, writing
 from storage.labelling import actions, claims, tasks, undo
-from storage.labelling.queue import Queue
+from storage.labelling.queue import Queue, TargetState, state_query, target_query
+from storage.labelling.queue_view import open_view
 from storage.labelling.work import Work, find_tasks, open_work
-from storage.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, now
+from storage.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
 
 
 def set_rules(engine: Engine, **rules: Any) -> None:
@@ -29,9 +30,19 @@ def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3)
     work = open_work(session, "disagreements", "s", annotator)
     rules = work.study.rules.model_copy(update={"overlap": overlap})
     work = replace(work, queue=queue, study=replace(work.study, rules=rules))
-    states = claims.target_states(session, work)
-    wanted = [state.id for state in states if not (state.labelled or state.skipped or state.full)]
+    wanted = list(open_view(session, work).tab("todo"))
     return next((task.target for task in find_tasks(session, work, wanted) if claims.claim(session, work, task)), None)
+
+
+def queue_states(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> list[TargetState]:
+    """Return the states of a queue's targets in the order of their ids."""
+    annotator_id = annotators.find_id(session, annotator) or 0
+    parameters = {"annotator": annotator_id, "overlap": overlap, "now": now()}
+    ids = list(session.scalars(target_query(TargetRow.id, queue=queue)))
+    rows = session.execute(state_query(queue), parameters | {"ids": ids})
+    names = ("id", "item", "labelled", "skipped", "flagged", "full", "scenario", "position")
+    states = [TargetState(**dict(zip(names, row, strict=True)), labels=0, available=0) for row in rows]
+    return sorted(states, key=lambda state: state.id)
 
 
 def lease(session: Session, study_id: int, target: Target, annotator: str) -> None:

@@ -1,0 +1,399 @@
+"""A queue as one annotator sees it: what is in each of its lists, in the annotator's order, and how many.
+
+Numbers are counted by the database from the summaries of targets (`storage.target_summaries`), and lists are walked
+only as far as they are read. Nothing here claims a target.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, Protocol, get_args
+
+from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from storage.database import clock
+from storage.labelling import assignment, checks, critique_queue, orders, training
+from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
+from storage.labelling.training import Training
+from storage.labelling.work import Json, Work
+from storage.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.target_summaries import is_current
+
+Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
+TABS: tuple[Tab, ...] = get_args(Tab)
+FIRST_STEP, LARGEST_STEP = 256, 4096
+"""Targets in one query of a walk through the list of what is to do: it grows, because what is done comes first."""
+Scope = Literal["all", "assigned", "visible"]
+"""Visible are targets that are assigned to the annotator, and those that the annotator has labelled."""
+
+
+class View(Protocol):
+    """A queue as one annotator sees it."""
+
+    @property
+    def training(self) -> Training | None:
+        """The training of the queue, if it has one."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The tasks that the annotator gets or has labelled, in the annotator's order."""
+
+    @property
+    def drafts(self) -> Collection[int]:
+        """The tasks that were begun and not finished, the oldest first."""
+
+    def tab(self, tab: Tab) -> Iterator[int]:
+        """Yield the tasks of a list in the annotator's order."""
+
+    def count(self, tab: Tab) -> int:
+        """Return the number of tasks in a list."""
+
+    def labels(self) -> tuple[int, int]:
+        """Return how many required targets the annotator has labelled, and has labelled or can label."""
+
+    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
+        """Return the states of tasks of the queue."""
+
+
+def open_view(session: Session, work: Work, *, again: bool = True) -> View:
+    """Return a queue as its annotator sees it now: training items first, then what is assigned, with hidden checks.
+
+    `again`: after a training that was not passed, another attempt is offered.
+    """
+    return CritiqueView(session, work) if work.name == "aius" else TargetView(session, work, again=again)
+
+
+def progress(view: View) -> Json:
+    """Return how far the annotator is: numbers of required targets, and of skipped, flagged and drafted tasks."""
+    labelled, total = view.labels()
+    summary = None if view.training is None else view.training.summary()
+    return {
+        "labelled": labelled,
+        "total": total,
+        "skipped": view.count("skipped"),
+        "flagged": view.count("flagged"),
+        "drafts": len(view.drafts),
+        **({"training": summary} if summary else {}),
+    }
+
+
+def is_in_tab(state: TargetState, tab: Tab, drafts: Collection[int]) -> bool:
+    """Return whether a task is in a list of its queue; `drafts` are the tasks that were begun."""
+    match tab:
+        case "drafts":
+            return state.id in drafts
+        case "done":
+            return state.labelled
+        case "skipped":
+            return state.skipped and not state.labelled
+        case "flagged":
+            return state.flagged
+    return not (state.labelled or state.skipped or state.full)
+
+
+def numbers(view: View, task_ids: Collection[int]) -> dict[int, int]:
+    """Return task -> its place in the annotator's order, from 1."""
+    wanted = set(task_ids)
+    return {task_id: number for number, task_id in enumerate(view.order, 1) if task_id in wanted}
+
+
+class TargetView:
+    """A queue in which every task is one target.
+
+    Training items and checks are few and read as states (`fixed`); all other targets are counted and walked.
+    """
+
+    def __init__(self, session: Session, work: Work, *, again: bool = True) -> None:
+        self.session, self.work = session, work
+        self.parameters = {"overlap": work.study.rules.overlap}
+        plan = training.load(session, work)
+        self.training = plan.again() if plan is not None and again else plan
+        self.items = [] if self.training is None else training.item_states(session, work, self.training)
+        self.only_training = bool(self.items) and work.study.rules.training_required
+
+    @cached_property
+    def decided(self) -> Mapping[int, bool]:
+        """The targets that are offered as checks only -> whether the annotator adjudicated them."""
+        if self.only_training or not checks.has_checks(self.work):
+            return {}
+        decided = checks.decided_targets(self.session, self.work)
+        others = self._query(col(TargetRow.id), with_checks=True).where(~_adjudicated())
+        return decided if decided and self._execute(others.limit(1)).first() is not None else {}
+
+    @cached_property
+    def checks(self) -> Sequence[TargetState]:
+        """The hidden checks of the annotator."""
+        if not self.decided:
+            return []
+        query = self._query(col(TargetRow.id), with_checks=True).where(_adjudicated())
+        possible = [row[0] for row in self._execute(query) if not self.decided[row[0]]]
+        own = sum(is_own and target_id in self.labelled for target_id, is_own in self.decided.items())
+        return checks.select_checks(self.work, len(self.labelled) + self.open_count - own, self._states(possible))
+
+    @cached_property
+    def fixed(self) -> dict[int, TargetState]:
+        """Training items and checks."""
+        return {state.id: state for state in (*self.items, *self.checks)}
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """See `View`."""
+        ordered = checks.mix(self.work, self._ordinary_order(), [state.id for state in self.checks])
+        return [*(state.id for state in self.items), *ordered] if self.items else ordered
+
+    def _ordinary_order(self) -> Sequence[int]:
+        if self.only_training:
+            return []
+        rules = self.work.study.rules
+        if rules.order == "informative":
+            return assignment.order_ids(self.session, self.work, self._places())
+        target_id = col(TargetRow.id)
+        query = self._query(func.count(), func.sum(target_id), func.sum(target_id % 1009))
+        version = tuple(self._execute(query).one())
+        names = rules.model_dump_json(include={"order", "annotators", "groups"})
+        key = (self.session.get_bind().engine, self.work.queue, self.work.annotator_id, names)
+        return orders.find(key, version, lambda: assignment.order_ids(self.session, self.work, self._places()))
+
+    def _places(self) -> dict[int, int]:
+        """Return target -> the position of its item."""
+        query = self._query(col(TargetRow.id), col(ItemRow.position), with_items=True)
+        return {target_id: position for target_id, position in self._execute(query)}
+
+    @cached_property
+    def labelled(self) -> dict[int, bool]:
+        """The targets that the annotator has labelled, with whether more labels of them are wanted."""
+        query = (
+            self._query(col(TargetRow.id), self._is_open, scope="all")
+            .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
+            .where(col(LabelRow.annotator_id) == self.work.annotator_id)
+            .where(col(LabelRow.study_id) == self.work.study.id, is_current(LabelRow))
+        )
+        return {target_id: bool(is_open) for target_id, is_open in self._execute(query)}
+
+    @cached_property
+    def drafts(self) -> Collection[int]:
+        """See `View`."""
+        columns = (col(TargetRow.id), col(DraftRow.at))
+        drafted = self._query(*columns).join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
+        fixed = select(col(DraftRow.target_id), col(DraftRow.at)).where(col(DraftRow.target_id).in_(self.fixed))
+        queries = [drafted, fixed] if self.fixed else [drafted]
+        found = [
+            (at, target_id)
+            for query in queries
+            for target_id, at in self._execute(query.where(col(DraftRow.annotator_id) == self.work.annotator_id))
+        ]
+        return dict.fromkeys(target_id for _, target_id in sorted(found))
+
+    @cached_property
+    def marked(self) -> Mapping[str, Mapping[int, bool]]:
+        """Mark -> the targets on which it is on -> whether more labels of them are wanted."""
+        query = (
+            self._query(col(MarkRow.mark), col(TargetRow.id), col(MarkRow.on), self._is_open)
+            .join(MarkRow, col(MarkRow.target_id) == col(TargetRow.id))
+            .where(col(MarkRow.annotator_id) == self.work.annotator_id, col(MarkRow.mark).in_(("skip", "flag")))
+            .order_by(col(MarkRow.id))
+        )
+        newest = {(mark, target_id): (on, is_open) for mark, target_id, on, is_open in self._execute(query)}
+        found: dict[str, dict[int, bool]] = {"skip": {}, "flag": {}}
+        for (mark, target_id), (on, is_open) in newest.items():
+            if on:
+                found[mark][target_id] = bool(is_open)
+        return found
+
+    @cached_property
+    def skipped(self) -> dict[int, bool]:
+        """The targets that are skipped and not labelled, with whether more labels of them are wanted."""
+        return {id: is_open for id, is_open in self.marked["skip"].items() if id not in self.labelled}
+
+    @cached_property
+    def claimed(self) -> set[int]:
+        """The targets whose missing labels others are about to give: they have claims."""
+        at, lease = clock(self.session), LeaseRow
+        has_labelled = exists().where(
+            col(LabelRow.target_id) == col(lease.target_id),
+            col(LabelRow.annotator_id) == col(lease.annotator_id),
+            is_current(LabelRow),
+        )
+        query = (
+            self._query(col(TargetRow.id), scope="assigned")
+            .join(lease, col(lease.target_id) == col(TargetRow.id))
+            .where(col(lease.until) > at, col(lease.annotator_id) != self.work.annotator_id, ~has_labelled)
+            .where(self._is_open)
+            .group_by(col(TargetRow.id), col(TargetRow.counted), col(TargetRow.overlap))
+            .having(col(TargetRow.counted) + func.count() >= wanted_labels())
+        )
+        return {row[0] for row in self._execute(query)} - self.labelled.keys()
+
+    @cached_property
+    def open_count(self) -> int:
+        """The number of assigned targets that the annotator has not labelled and can label."""
+        query = self._query(func.count(), scope="assigned").where(self._is_open)
+        wanted: int = self._execute(query).scalar_one()
+        return wanted - len(self.claimed) - self._own_open
+
+    @property
+    def _own_open(self) -> int:
+        """The number of assigned targets that the annotator has labelled, and of which more labels are wanted."""
+        if assignment.assigned_condition(self.work) is None:
+            return sum(self.labelled.values())
+        ids = [target_id for target_id, is_open in self.labelled.items() if is_open]
+        query = self._query(func.count(), scope="assigned").where(col(TargetRow.id).in_(ids))
+        found: int = self._execute(query).scalar_one()
+        return found
+
+    def tab(self, tab: Tab) -> Iterator[int]:
+        """See `View`."""
+        if tab == "todo":
+            return self._todo()
+        chosen = {*self._listed(tab), *self._fixed_in(tab)}
+        return (target_id for target_id in self.order if target_id in chosen)
+
+    def _listed(self, tab: Tab) -> Collection[int]:
+        """Return the ordinary targets in a list of what the annotator did."""
+        match tab:
+            case "drafts":
+                return self.drafts
+            case "done":
+                return self.labelled
+            case "skipped":
+                return self.skipped
+        return self.marked["flag"]
+
+    def _fixed_in(self, tab: Tab) -> list[int]:
+        drafts = self.drafts if tab == "drafts" else ()
+        return [state.id for state in self.fixed.values() if is_in_tab(state, tab, drafts)]
+
+    def _todo(self) -> Iterator[int]:
+        done = {*self.labelled, *self.skipped, *self.claimed} - self.fixed.keys()
+        fixed = set(self._fixed_in("todo"))
+        left = (target_id for target_id in self.order if target_id not in done)
+        step = FIRST_STEP
+        while ids := list(islice(left, step)):
+            query = select(col(TargetRow.id)).where(col(TargetRow.id).in_(ids), self._is_open)
+            is_open = {row[0] for row in self._execute(query)} - self.fixed.keys() | fixed
+            yield from (target_id for target_id in ids if target_id in is_open)
+            step = min(4 * step, LARGEST_STEP)
+
+    def count(self, tab: Tab) -> int:
+        """See `View`."""
+        if tab == "drafts":
+            return len(self.drafts)
+        fixed = len(self._fixed_in(tab))
+        if tab != "todo":
+            return len(self._listed(tab)) + fixed
+        skipped = {target_id for target_id, is_open in self.skipped.items() if is_open}
+        return self.open_count - len(skipped - self.claimed) + fixed
+
+    def labels(self) -> tuple[int, int]:
+        """See `View`."""
+        labelled = len(self.labelled) + sum(state.labels for state in self.fixed.values())
+        total = len(self.labelled) + self.open_count + sum(state.available for state in self.fixed.values())
+        return labelled, total
+
+    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
+        """See `View`."""
+        ordinary = [task_id for task_id in task_ids if task_id not in self.fixed]
+        fixed = {task_id: self.fixed[task_id] for task_id in task_ids if task_id in self.fixed}
+        return fixed | {state.id: state for state in self._states(ordinary)}
+
+    def _states(self, task_ids: Sequence[int]) -> list[TargetState]:
+        if not task_ids:
+            return []
+        values = {"annotator": self.work.annotator_id, "now": clock(self.session), "ids": list(task_ids)}
+        rows = self.session.execute(state_query(self.work.queue), self.parameters | values)
+        return [_state(*row) for row in rows]
+
+    @property
+    def _is_open(self) -> ColumnElement[bool]:
+        return col(TargetRow.counted) < wanted_labels()
+
+    def _query(
+        self, *columns: Any, scope: Scope = "visible", with_items: bool = False, with_checks: bool = False
+    ) -> Select[*tuple[Any, ...]]:
+        """Select columns of the queue's ordinary targets in a scope; `with_checks`: and of the possible checks."""
+        condition = None if scope == "all" else assignment.assigned_condition(self.work)
+        query = target_query(*columns, queue=self.work.queue, with_items=with_items or condition is not None)
+        if self.only_training:
+            return query.where(false())
+        if self.training is not None:
+            query = query.where(col(TargetRow.id).not_in(self.training.items))
+        if not with_checks and self.decided:
+            own = _adjudicated(self.work.annotator_id) & self._is_labelled
+            query = query.where(or_(~_adjudicated(), own))
+        if condition is None:
+            return query
+        return query.where(or_(condition, self._is_labelled) if scope == "visible" else condition)
+
+    @property
+    def _is_labelled(self) -> ColumnElement[bool]:
+        own = aliased(LabelRow)
+        return exists().where(
+            col(own.target_id) == col(TargetRow.id), col(own.annotator_id) == self.work.annotator_id, is_current(own)
+        )
+
+    def _execute(self, query: Select[*tuple[Any, ...]]) -> Any:
+        return self.session.execute(query, self.parameters)
+
+
+def _adjudicated(annotator_id: int | None = None) -> ColumnElement[bool]:
+    """Whether the outer query's target has a decision, of an annotator if one is passed."""
+    decided = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
+    return decided if annotator_id is None else decided.where(col(AdjudicationRow.annotator_id) == annotator_id)
+
+
+def _state(
+    id: int, item: str, labelled: bool, skipped: bool, flagged: bool, full: bool, scenario: str | None, position: int
+) -> TargetState:
+    return TargetState(
+        id,
+        item,
+        bool(labelled),
+        bool(skipped),
+        bool(flagged),
+        bool(full),
+        scenario,
+        position,
+        labels=int(labelled),
+        available=int(labelled or not full),
+    )
+
+
+class CritiqueView:
+    """The queue of critiques, whose AIUs change when they are edited: it is evaluated whole, from the edits."""
+
+    training: Training | None = None
+    """There is no training for critiques."""
+
+    def __init__(self, session: Session, work: Work) -> None:
+        rules = work.study.rules
+        found = critique_queue.critique_states(session, work.queue, work.annotator_id, rules.overlap)
+        visible = [
+            state for state in found if state.labelled or assignment.is_assigned(rules, work.annotator, state.scenario)
+        ]
+        self._states = {state.id: state for state in visible}
+        self.order: Sequence[int] = assignment.order_ids(session, work, {state.id: state.position for state in visible})
+
+    @cached_property
+    def drafts(self) -> Collection[int]:
+        """See `View`."""
+        begun = [state for state in self._states.values() if state.labels and not state.labelled]
+        return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
+
+    def tab(self, tab: Tab) -> Iterator[int]:
+        """See `View`."""
+        return (task_id for task_id in self.order if is_in_tab(self._states[task_id], tab, self.drafts))
+
+    def count(self, tab: Tab) -> int:
+        """See `View`."""
+        return sum(is_in_tab(state, tab, self.drafts) for state in self._states.values())
+
+    def labels(self) -> tuple[int, int]:
+        """See `View`."""
+        states = self._states.values()
+        return sum(state.labels for state in states), sum(state.available for state in states)
+
+    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
+        """See `View`."""
+        return {task_id: self._states[task_id] for task_id in task_ids if task_id in self._states}

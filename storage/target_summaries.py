@@ -1,0 +1,87 @@
+"""Columns of targets that follow from their labels and opinions, so that a queue is counted without reading both.
+
+They are written in the transactions that change labels and opinions. On PostgreSQL the targets are locked first: of two
+transactions, the second one counts what the first one stored.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ColumnElement, exists, func, not_, select, update
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
+
+DISPUTED = ("disputed", "no_verdict")
+"""Outcomes of traces about which people are asked."""
+
+
+def lock_targets(session: Session, target_ids: Collection[int]) -> None:
+    """Lock targets until the end of the transaction, in the order that all transactions have.
+
+    SQLite has one writer at a time anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        rows = select(col(TargetRow.id)).where(col(TargetRow.id).in_(target_ids)).order_by(col(TargetRow.id))
+        session.execute(rows.with_for_update(key_share=True))
+
+
+def count_labels(session: Session, target_id: int) -> None:
+    """Count the labels of a target again; the target must be locked."""
+    _set(session, col(TargetRow.id) == target_id, counted=_counted())
+
+
+def count_labels_of_study(session: Session, study_id: int) -> None:
+    """Count the labels of every target of a study."""
+    _set(session, col(TargetRow.study_id) == study_id, counted=_counted())
+
+
+def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
+    """Set whether targets are disputed, after their opinions have changed."""
+    if target_ids:
+        lock_targets(session, target_ids)
+        _set(session, col(TargetRow.id).in_(target_ids), disputed=_is_disputed())
+
+
+def mark_disputed_of_study(session: Session, study_id: int) -> None:
+    """Set whether the targets of a study are disputed."""
+    _set(session, col(TargetRow.study_id) == study_id, disputed=_is_disputed())
+
+
+def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
+    """Return the targets of the verdicts of traces."""
+    if not trace_ids:
+        return set()
+    query = select(col(OpinionRow.target_id)).where(col(OpinionRow.trace_id).in_(trace_ids))
+    return set(session.scalars(query.where(col(OpinionRow.stage) == "verdict")))
+
+
+def is_current(label: Any) -> ColumnElement[bool]:
+    """Whether a label is its annotator's newest of the target, and not withdrawn; `label` is the table or an alias."""
+    newer = aliased(LabelRow)
+    replaced = exists().where(
+        col(newer.target_id) == col(label.target_id),
+        col(newer.annotator_id) == col(label.annotator_id),
+        col(newer.id) > col(label.id),
+    )
+    return col(label.value).is_not(None) & ~replaced
+
+
+def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> None:
+    statement = update(TargetRow).where(condition).values(**values)
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def _counted() -> Any:
+    own = select(func.count()).select_from(LabelRow).where(col(LabelRow.target_id) == col(TargetRow.id))
+    return own.where(is_current(LabelRow), not_(col(LabelRow.surplus))).correlate(TargetRow).scalar_subquery()
+
+
+def _is_disputed() -> Any:
+    return (
+        exists()
+        .where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
+        .where(col(TraceRow.id) == col(OpinionRow.trace_id), col(TraceRow.outcome).in_(DISPUTED))
+        .correlate(TargetRow)
+    )
