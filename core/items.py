@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.critiques import Critique, first_duplicate_id
 from core.frozen import Frozen
@@ -19,6 +19,14 @@ SCENARIOS = (
     "writing",
 )
 """ScaleEval's eight scenarios (Table 2); a study may use any others."""
+
+
+MAX_ASPECTS = 20
+
+
+def aspect_name(aspect: str) -> str:
+    """Return the name of an aspect without its definition."""
+    return aspect.partition(": ")[0].strip()
 
 
 class Response(Frozen):
@@ -44,8 +52,21 @@ class Item(Frozen):
     image: str | None = Field(default=None, exclude_if=lambda image: image is None)
     """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only if
     present, so files and fingerprints of items without images are the same as before the field existed."""
+    aspects: tuple[str, ...] = Field(default=(), exclude_if=lambda aspects: not aspects)
+    """The aspects to judge this item by, each a name or `name: definition`. Serialised only where present, as `image`
+    is."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
     """Critiques of the responses, if critiques are evaluated. Serialised only if present, as `image` is."""
+
+    @field_validator("aspects")
+    @classmethod
+    def _check_aspects(cls, aspects: tuple[str, ...]) -> tuple[str, ...]:
+        names = [aspect_name(aspect).casefold() for aspect in aspects]
+        if len(aspects) > MAX_ASPECTS or not all(names) or any("\n" in aspect for aspect in aspects):
+            raise ValueError(f"expected at most {MAX_ASPECTS} aspects, each a name or `name: definition` on one line")
+        if len(set(names)) < len(names):
+            raise ValueError("an aspect is given twice")
+        return aspects
 
     @model_validator(mode="after")
     def _require_unique_ids(self) -> Self:

@@ -11,11 +11,11 @@ from core.aspects import Weights, aspect_set_id
 from core.errors import TiebreakError
 from core.labels import Scale, Target
 from core.protocols import registry
-from core.protocols.dna_eval.settings import QUALITIES, Settings
+from core.protocols.dna_eval.settings import QUALITIES, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.settings_file import validate_settings
 from core.trace import completed_turns
-from storage import labels, runs, studies, targets, traces
+from storage import items, labels, runs, studies, targets, traces
 from storage.tables import OpinionRow
 
 KIND = "aspect_weights"
@@ -28,11 +28,12 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
 
     Raises TiebreakError if no run and no label names them.
     """
+    item = items.get(session, study_id, target.item)
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
             turns = completed_turns(traces.events_with_prompts(session, trace.id))
-            for judgement in collect_judgements(turns, parse_settings(run.settings), 0):
+            for judgement in collect_judgements(turns, settings_of_item(parse_settings(run.settings), item), 0):
                 if aspect_set_id(judgement.aspects) == target.part:
                     return judgement.aspects
     for label in labels.history(session, study_id, target):
@@ -50,11 +51,12 @@ def parse_settings(settings: Mapping[str, Any]) -> Settings:
 
 def definitions(session: Session, study_id: int, target: Target) -> dict[str, str]:
     """Return aspect -> its definition, for those that the study or a run defines."""
+    item = items.get(session, study_id, target.item)
     definitions = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
-            aspects = parse_settings(run.settings).aspects
+            aspects = settings_of_item(parse_settings(run.settings), item).aspects
             definitions |= {aspect.name: aspect.definition for aspect in aspects if aspect.definition}
     return definitions
 

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 from core.aspects import Weights, aspect_set_id, mean_weights, preferred_response
 from core.labels import Target
 from core.protocols import registry
-from core.protocols.dna_eval.settings import Settings
+from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
 from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
-from storage import aspects, database, labels, runs, targets
+from storage import aspects, database, items, labels, runs, targets
 from storage.aspects import KIND
 from storage.reports import references, turns
 from storage.reports.opinions import annotator_panel, find_scales, opinion_frame
@@ -43,11 +43,13 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         panel = annotator_panel(session, study)
         gold = _preferences(references.frame(session, study.id, chosen, find_scales(session, study, [panel])))
         scoring = _scoring_runs(session, study.id)
+        items_by_id = {item.id: item for item in items.of_study(session, study.id)} if scoring else {}
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)
         pairs: dict[str, list[ScoredPair]] = defaultdict(list)
         for trace in turns.by_trace(session, study.id, list(scoring)):
             run, settings = scoring[trace.run]
+            settings = settings_of_item(settings, items_by_id[trace.item])
             target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name)
             if target in gold:
                 for judgement in collect_judgements(trace.turns, settings, 2):

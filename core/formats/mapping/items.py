@@ -8,7 +8,7 @@ from core.critiques import Critique, aius_with_numbers, critique_id_from_author
 from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_list, parse_name
 from core.formats.mapping.fields import MISSING, quote_key
-from core.formats.mapping.mapping import CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
+from core.formats.mapping.mapping import AspectFields, CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
 from core.formats.mapping.scope import Constant, Scope, Source
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_refused
@@ -60,6 +60,7 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
             reference=scope.join_texts(as_tuple(mapping.reference)) or None,
             scenario=_strip(mapping.scenario, scope),
             group=_group_name(mapping.group, scope),
+            aspects=_read_aspects(mapping.aspects, scope),
             critiques=_read_critiques(mapping.critiques, scope),
         )
     except ValidationError as error:
@@ -121,6 +122,17 @@ def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[C
             )
         )
     return tuple(critiques)
+
+
+def _read_aspects(fields: AspectFields | str | None, scope: Scope) -> tuple[str, ...]:
+    """Return an item's own aspects: those of a list, or of text split at the separator, else at line breaks."""
+    if fields is None:
+        return ()
+    field, separator = (fields, None) if isinstance(fields, str) else (fields.field, fields.separator)
+    cell = scope.get(field)
+    is_plain = isinstance(cell, str) and separator is None and not cell.lstrip().startswith("[")
+    cells = str(cell).splitlines() if is_plain else parse_list(cell, scope.line, field, separator)
+    return tuple(" ".join(parse_name(one, scope.line, field).split()) for one in cells if str(one).strip())
 
 
 def _strip(source: Source | None, scope: Scope) -> str | None:

@@ -229,6 +229,14 @@ class WeightsBlock(Frozen):
         return self
 
 
+class AspectFields(Frozen):
+    """The field with an item's own aspects."""
+
+    field: FieldPath
+    separator: str | None = None
+    """What separates the aspects in text, such as ";"; else a text is one aspect a line, or a JSON list."""
+
+
 class Join(Frozen):
     """A second file whose fields are available as `joined.<name>`."""
 
@@ -268,6 +276,8 @@ class Mapping(Frozen):
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
     record itself."""
     join: Join | None = None
+    aspects: FieldPath | AspectFields | None = None
+    """The field with the aspects to judge an item by: a list, or text."""
     critiques: tuple[CritiqueFields, ...] = ()
     labels: tuple[Labels, ...] = ()
     judges: tuple[JudgeBlock, ...] = ()
@@ -340,6 +350,8 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
 
 
 def _other_sources(mapping: Mapping) -> Iterator[FieldPath]:
+    if mapping.aspects is not None:
+        yield mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
     for critique in mapping.critiques:
         yield from filter(None, (critique.text, critique.aius, *source_paths(critique.author)))
     for block in mapping.judges:

@@ -11,6 +11,7 @@ from core.items import Item
 from core.protocols import Judge
 from core.protocols.dna_baselines.settings import Settings
 from core.protocols.dna_eval.protocol import ScoringTask, ask_scores, aspect_text, start_scoring
+from core.protocols.dna_eval.settings import settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, conclude
 from core.templates import Templates
 from core.trace import Ask, Flow, Turn
@@ -20,6 +21,7 @@ NAME = "dna_baselines"
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """One item: every judge scores the responses as a whole."""
+    settings = settings_of_item(settings, item)
     task = start_scoring(item, settings, rng, templates)
     turns = yield [ask_baseline_scores(task, settings, judge) for judge in settings.judges]
     judgements = collect_judgements(turns, settings, len(item.responses))

@@ -13,7 +13,7 @@ from core.answers import Aspects, Scores, Weights
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import Judge
-from core.protocols.dna_eval.settings import ScoringSettings, Settings
+from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import (
     Judgement,
     collect_judgements,
@@ -32,6 +32,7 @@ LONGEST_NAME = 5
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """One item. Asks that do not depend on each other run in parallel: all scores, and the weights."""
+    settings = settings_of_item(settings, item)
     task = start_scoring(item, settings, rng, templates)
     turns: list[Turn] = []
     if not settings.aspects:

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
-from core.items import Criterion
+from core.items import Criterion, Item
 from core.protocols import Judge, check_unique_names
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
 QUALITIES = ("relevance", "clarity", "comprehensiveness")
 """The qualities on which annotators rate a set of aspects, 1 to 5 (Table 3, Appendix D.3)."""
+
+
+AnySettings = TypeVar("AnySettings", bound="ScoringSettings")
 
 
 class ScoringSettings(Frozen):
@@ -26,8 +29,8 @@ class ScoringSettings(Frozen):
     verdicts differ an annotator decides."""
     aspects: tuple[Criterion, ...] = ()
     """The aspects, if they are predefined: the paper has helpfulness, relevance, accuracy and level of detail for
-    FairEval, and creativity and depth in addition for MT-Bench. Empty: in DnA-Eval the judge proposes aspects for each
-    item, as for LLMBar and InstruSum; the baselines then name none."""
+    FairEval, and creativity and depth in addition for MT-Bench. Aspects that an item brings replace them. Empty: in
+    DnA-Eval the judge proposes aspects for each item, as for LLMBar and InstruSum; the baselines then name none."""
     lowest: int = Field(default=1, ge=0, le=100)
     """The worst score."""
     highest: int = Field(default=10, ge=1, le=100)
@@ -79,6 +82,15 @@ class Settings(ScoringSettings):
     """How the overall score is formed. "weighted sum": the judge weights the aspects, and the sum is computed here.
     "chain of aspects": the judge sees all scores and gives the overall ones itself (the ablation of Section 4.3, after
     Gong and Mao 2023)."""
+
+
+def settings_of_item(settings: AnySettings, item: Item) -> AnySettings:
+    """Return the settings with the aspects that an item brings, if it has some; they replace those of the settings."""
+    if not item.aspects:
+        return settings
+    parts = [aspect.partition(": ") for aspect in item.aspects]
+    aspects = tuple(Criterion(name=name.strip(), definition=definition.strip()) for name, _, definition in parts)
+    return settings.model_copy(update={"aspects": aspects})
 
 
 def _first_duplicate(names: Sequence[str]) -> str | None:

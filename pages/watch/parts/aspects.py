@@ -14,7 +14,7 @@ from core.labels import Target
 from core.protocols.dna_baselines import protocol as dna_baselines
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
 from core.protocols.dna_eval import verdicts
-from core.protocols.dna_eval.settings import ScoringSettings, Settings
+from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
@@ -43,6 +43,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
     completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
     completed_turns = [turn for _, _, turn in completed]
+    if isinstance(run_settings, ScoringSettings):
+        run_settings = settings_of_item(run_settings, item)
     judgements = compute_judgements(completed_turns, run_settings, len(item.responses))
     for _, event in events:
         if isinstance(event, VerdictReached):

@@ -1,11 +1,15 @@
 """A mapping is validated before a file is opened, and is unchanged by saving and loading."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping
+from core.formats.records import ItemRecord
+from core.formats.registry import read_records
+from core.items import Item
 from core.labels import PREFERENCE, Scale
 from tests.core.formats.shared import MAPPINGS
 
@@ -142,3 +146,31 @@ def test_invalid_yaml_is_refused_with_its_line(tmp_path: Path, text: str, messag
     with pytest.raises(FileFormatError) as caught:
         mapping.load_mapping(tmp_path / "m.yaml")
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "cell"),
+    [
+        ("rubric", ["Warmth: Is it warm?", "Noise"]),
+        ("rubric", "Warmth: Is it warm?\n\nNoise"),
+        ("rubric", '["Warmth: Is it warm?", "Noise"]'),
+        ({"field": "rubric", "separator": ";"}, "Warmth: Is it  warm?; Noise"),
+    ],
+)
+def test_the_aspects_of_an_item_are_a_column(tmp_path: Path, fields: object, cell: object) -> None:
+    (tmp_path / "t.jsonl").write_text(json.dumps({"id": "i", "question": "?", "answer": "!", "rubric": cell}))
+    built = mapping.build_mapping({**MINIMAL, "aspects": fields})
+    (record,) = (one for one in read_records(tmp_path / "t.jsonl", "table", built) if isinstance(one, ItemRecord))
+    assert record.item.aspects == ("Warmth: Is it warm?", "Noise")
+    assert "rubric" in set(mapping.field_paths(built))
+
+
+@pytest.mark.parametrize("cell", [["Warmth", "warmth: again"], ["x"] * 21, ["", ": no name"], 7])
+def test_aspects_without_distinct_names_are_refused(tmp_path: Path, cell: object) -> None:
+    (tmp_path / "t.jsonl").write_text(json.dumps({"id": "i", "question": "?", "answer": "!", "rubric": cell}))
+    with pytest.raises(FileFormatError):
+        list(read_records(tmp_path / "t.jsonl", "table", mapping.build_mapping({**MINIMAL, "aspects": "rubric"})))
+
+
+def test_an_item_without_aspects_is_serialised_as_before() -> None:
+    assert "aspects" not in Item(id="i", prompt="?").model_dump()

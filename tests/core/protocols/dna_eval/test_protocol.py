@@ -66,6 +66,21 @@ def test_proposed_aspects_are_asked_first_from_the_question_alone() -> None:
     assert trace.verdict and trace.verdict.reason == "response 1 is ahead, 6.2 to 4.5"
 
 
+def test_the_aspects_of_an_item_replace_proposals_and_those_of_the_settings() -> None:
+    item = make_item(aspects=("Warmth: Are the hands warm?", "Noise"))
+    for settings in (make_settings(), make_settings(aspects=())):
+        trace = run_scripted(scores_script("70% 30%", scores=["5 6", "9 1"]), settings, item)
+        assert [ask.step for ask in trace.asked] == ["weights", "score", "score"]
+        assert "Warmth: Are the hands warm?" in trace.asked[1].prompt
+        assert trace.values_by_judge("aspect_weights") == {"a": {"Warmth": 70.0, "Noise": 30.0}}
+
+
+def test_the_baselines_name_the_aspects_of_an_item() -> None:
+    settings, item = BaselineSettings(judges=make_judges("a")), make_item(aspects=("Warmth: Are the hands warm?",))
+    (ask,) = next(make_flow(settings, item))
+    assert "- Warmth: Are the hands warm?" in ask.prompt
+
+
 def test_each_judge_uses_the_aspects_that_it_proposed() -> None:
     def answer(ask: Ask) -> str:
         if ask.step == "aspects":
