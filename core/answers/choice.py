@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.sentences import clauses, in_doubt
+from core.answers.sentences import by_others, clauses, in_doubt
 from core.answers.signs import readable
 from core.answers.single import Parsed, Single
 from core.answers.text import shorten
@@ -23,6 +23,8 @@ _ORDINALS = (
 )
 _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
 """Ordinals that stand behind the noun."""
+_COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
+"""Ordinals without a noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=[^\W\d]))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
@@ -247,9 +249,18 @@ class Choice(Single[int]):
         if len(subjects) != 1:
             return self._chosen_mark(clause) if not subjects else None
         value = subjects.pop()
-        if 1 <= value <= self.count and (self._preferred(clause) or self.words.find("choose", clause)):
+        if 1 <= value <= self.count and (self._preferred(clause) or self._chosen(clause)):
             return value
         return None
+
+    def _chosen(self, clause: str) -> bool:
+        """`I choose Response 1`, `Response 1 gets my vote`; not `users prefer Response 1`."""
+        verb = self.words.find("choose", clause)
+        if verb is None:
+            return False
+        before = clause[: verb.start()]
+        named = _pattern(self.words, self.noun).search(before)
+        return named is not None or not by_others(before, self.words)
 
     def _chosen_mark(self, clause: str) -> int | None:
         """`I choose "1"`."""
@@ -257,19 +268,27 @@ class Choice(Single[int]):
         rest = clause[chosen.end() :].strip() if chosen else ""
         rest = rest or (match[1] if (match := _QUOTED_END.search(clause)) else "")
         mark = re.match(
-            r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d)(?!\d)[\"')\].,]*(?:$|\s+(?=for|as|over|,))", rest
+            r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d|[A-H])(?!\w)[\"')\].,]*(?:$|\s+(?=for|as|over|,))", rest
         )
-        if mark and (1 <= int(mark[1]) <= self.count or (int(mark[1]) == 0 and self.neither)):
-            return int(mark[1])
-        return None
+        if (
+            mark is None
+            or not (mark[1].isdigit() or self.letters)
+            or (chosen and by_others(clause[: chosen.start()], self.words))
+        ):
+            return None
+        value = self._bare(mark[1])
+        return value if 1 <= value <= self.count or (value == 0 and self.neither) else None
 
     def _preferred(self, clause: str) -> bool:
-        """Whether a word such as "better" is there on its own: "better written" says less."""
-        better = self.words.find("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause))
-        if better is None:
+        """Whether a word such as "better" stands there on its own: "better written" says less."""
+        places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
+        if not places:
             return bool(self.words.starts("therefore", clause) and _MORE.search(clause))
-        after = re.match(r"[\s\"']*([^\W\d_]+)?", clause[better.end() :])
-        follows = after[1] if after else None
+        return any(self._stands_alone(clause[place.end() :]) for place in places)
+
+    def _stands_alone(self, after: str) -> bool:
+        word = re.match(r"[\s\"']*([^\W\d_]+)?", after)
+        follows = word[1] if word else None
         return not follows or not follows.islower() or self.words.starts("after_better", follows) is not None
 
     def _mentions(self, clause: str) -> Iterator[tuple[int, bool]]:
@@ -293,7 +312,11 @@ def _number(match: re.Match[str]) -> int:
         if len(number) == 1 and "a" <= number <= "h":
             return ord(number) - 96
         return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
-    return next(n for n, _ in enumerate(_ORDINALS, 1) if match[f"ordinal{n}"] or match[f"behind{n}"])
+    return next(
+        n
+        for n, _ in enumerate(_ORDINALS, 1)
+        if any(match[f"{form}{n}"] for form in ("ordinal", "behind", "alone", "counted"))
+    )
 
 
 @lru_cache(maxsize=64)
@@ -307,4 +330,9 @@ def _pattern(words: Words, noun: str) -> re.Pattern[str]:
         for n, ordinals in enumerate(_ORDINALS, 1)
     )
     behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
-    return re.compile(rf"(?:{numbered}|{placed}|{behind})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")
+    alone = "|".join(
+        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{ordinals})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
+        rf"(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))"
+        for n, (ordinals, counted) in enumerate(zip(_ORDINALS, _COUNTED, strict=True), 1)
+    )
+    return re.compile(rf"(?:{numbered}|{placed}|{behind}|{alone})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")

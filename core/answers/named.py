@@ -179,6 +179,8 @@ def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
 
 def _ends_there(after: str, amount: Measure) -> bool:
     """Whether a number is a value and not the beginning of something else: `2 errors`, `80% of users`."""
+    if amount.value == 1 and re.match(r"[.)]\s+[^\W\d]", after):
+        return False  # "1. It greets the user." begins a list
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
 
 
@@ -190,7 +192,7 @@ def _joined(piece: str, words: Words) -> int | None:
 
 _REMARK = re.compile(
     r"[^\d:.;|\n]{0,40}[:(]\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)|"
-    r"[^\d:.;|\n]{0,80}\b(?:gets|receives|deserves|earns|scores)\s+(?:an?\s+)?(?=\d)"
+    r"[^\d:.;|\n]{0,80}\b(?:gets|receives|deserves|earns|scores|with)\s+(?:only\s+)?(?:an?\s+)?(?=\d)"
 )
 
 

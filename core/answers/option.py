@@ -7,7 +7,7 @@ from typing import Any
 
 from core.answers.answer import listed
 from core.answers.finals import Candidate
-from core.answers.sentences import clauses, in_doubt
+from core.answers.sentences import by_others, clauses, in_doubt
 from core.answers.single import Parsed, Single
 from core.answers.text import Text, Unit, shorten
 
@@ -82,7 +82,7 @@ class Option(Single[str]):
         return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
-        return (self.label, "letter", "selected")
+        return (self.label, "letter", "selected", "correct")
 
     def _decoded(self, value: Any) -> Parsed[str] | None:
         if value is None:
@@ -151,7 +151,12 @@ class Option(Single[str]):
         """`Option D is correct`, `I choose B`, `Therefore, D.`"""
         if in_doubt(clause, self.words):
             return set()
-        letters = {match["letter"] for pattern in (_CORRECT, _CHOSEN, _ONLY) for match in pattern.finditer(clause)}
+        letters = {
+            match["letter"]
+            for pattern in (_CORRECT, _CHOSEN, _ONLY)
+            for match in pattern.finditer(clause)
+            if pattern is not _CHOSEN or not by_others(clause[: match.start()], self.words)
+        }
         if match := _PLAINLY.fullmatch(clause.strip()):
             letters.add(match["letter"])
         therefore = self.words.starts("therefore", clause)

@@ -220,4 +220,4 @@ _DIGITS = re.compile(
 @lru_cache(maxsize=16)
 def _gives(words: Words) -> re.Pattern[str]:
     """A verb that gives a rating, before it; "to deserve a 4" does not give it."""
-    return re.compile(rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$")
+    return re.compile(rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|^\W*(?:so\s+)?(?:it|this|that)(?:'s| is) an?\s+$")

@@ -9,12 +9,14 @@ from core.answers.words import Words
 CLAUSES = 12
 """A sentence with more asserts nothing that can be read."""
 
-_ASIDE = re.compile(r"\([^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
+_ASIDE = re.compile(r"\((?!\w\))[^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
 _RANKS = (
     r"(?:clear |overall |final |definite )?"
     r"(?:winner|better|best|stronger|strongest|preferred|superior|more|most|answer|choice)"
 )
 _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
+_OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must|ich|wir|je|nous|yo|eu|io)\b|\bj'")
+_ADVERBS = {"clearly", "finally", "then", "now", "still", "also", "and", "so", "to", "would", "the", "have", "had"}
 _CONTRACTED = re.compile(r"\w+n't\b")
 
 
@@ -39,6 +41,13 @@ def in_doubt(clause: str, words: Words) -> bool:
     """Whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
     return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
+
+
+def by_others(before: str, words: Words) -> bool:
+    """Whether the words before a verb such as "choose" name somebody else: `Many students choose B`."""
+    low = words.without("therefore", before)
+    names = re.sub(r"[^\w']", " ", low).split()
+    return before.isascii() and bool(names) and not _OWN.search(low) and not set(names) <= _ADVERBS
 
 
 def announcement(sentence: str, words: Words) -> int:

@@ -2,14 +2,14 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from core.answers.answer import Answer, Reading
 from core.answers.finals import FINAL, MARKED, PLAIN, SENTENCE, Candidate, decided, is_confidence, trailing
 from core.answers.labels import labelled
-from core.answers.sentences import announcement
+from core.answers.sentences import announcement, in_doubt
 from core.answers.signs import squash
 from core.answers.structured import fields
 from core.answers.text import LONGEST, Text, Unit
@@ -23,10 +23,6 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
 _BRACKETED = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _LATEX = re.compile(r"\\(?:text\w*|math\w*|left|right|,|;|!|\s)|[{}$]|\\(?=[%$(])")
-LONGEST_SO = 80
-_SO = re.compile(
-    r"\b(?:so|thus|hence|therefore|daher|also|donc|por lo tanto|portanto|quindi|因此|所以)\s*:\s*(\S[^:]*)$", re.I
-)
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,20})\}\s*\{([^{}]{1,20})\}")
 
 
@@ -93,7 +89,7 @@ class Single(Answer[T]):
         for document in text.documents:
             for key, value in fields(document.value):
                 rank = self._key_rank(key)
-                parsed = self._decoded(value) if rank else None
+                parsed = self._decoded(_inner(value)) if rank else None
                 if parsed:
                     yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
 
@@ -167,11 +163,23 @@ class Single(Answer[T]):
 
     def _last(self, unit: Unit) -> Candidate[T] | None:
         """`... That settles it. Response 2.`, `... has the better argument, so: 1`."""
-        after = _SO.search(unit.text[-LONGEST_SO:])
-        parsed = self._alone(after[1] if after else unit.text)
+        therefore = self.words.starts("therefore", unit.text)
+        text = unit.text[therefore.end() :].lstrip(" ,") if therefore else unit.text
+        head, _, tail = text.rpartition(":")
+        concluding = any(self.words.find(concept, head) for concept in (*self._concepts(), "therefore"))
+        parsed = self._alone(tail if concluding and not in_doubt(head, self.words) else text)
         return Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem) if parsed else None
 
 
 def _ending(units: list[Unit]) -> list[Unit]:
     """The first sentence and the last two."""
     return units if len(units) <= 3 else [units[0], *units[-2:]]
+
+
+def _inner(value: Any) -> Any:
+    """The value in `{"value": 2, "max": 5}`."""
+    if not isinstance(value, Mapping):
+        return value
+    return next(
+        (one for key, one in value.items() if squash(str(key)) in ("value", "score", "rating", "answer")), value
+    )

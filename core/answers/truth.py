@@ -54,6 +54,11 @@ _AFFIRMED = re.compile(
 _CONSIDERED = re.compile(
     r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
 )
+_OTHER = re.compile(
+    r",\s*(?:and\s+)?(?:not|nicht|(?:et )?non|(?:et )?pas|no)\s+"
+    r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
+    re.I,
+)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 
@@ -195,6 +200,7 @@ class Truth(Single[bool]):
 
     def _concluded(self, clause: str) -> bool | None:
         """The last predicate of a clause about the claim."""
+        clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
         low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", self._without_claimed(clause.lower())))
         subject = self.words.find("claim", low)

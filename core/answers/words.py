@@ -5,7 +5,7 @@ A phrase matches whole words, in any case. Scripts that are written without spac
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,10 @@ class Words:
     def find(self, concept: str, text: str) -> re.Match[str] | None:
         """Where a phrase of `concept` first occurs."""
         return _compiled(self[concept], False).search(text.lower())
+
+    def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:
+        """Every place of a phrase of `concept`."""
+        return _compiled(self[concept], False).finditer(text.lower())
 
     def without(self, concept: str, text: str) -> str:
         """The text in lower case, with spaces for the phrases of `concept`."""

@@ -36,6 +36,7 @@ SWAPPED = {
     "Response One": "Response Two",
     "première": "deuxième",
     "primera": "segunda",
+    "erste": "zweite",
     "первый": "второй",
     "الأول": "الثاني",
     "第一": "第二",
