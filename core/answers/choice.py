@@ -260,7 +260,7 @@ class Choice(Single[int]):
             return False
         before = clause[: verb.start()]
         named = _pattern(self.words, self.noun).search(before)
-        return named is not None or not by_others(before, self.words)
+        return named is not None or not by_others(before, verb[0], self.words)
 
     def _chosen_mark(self, clause: str) -> int | None:
         """`I choose "1"`."""
@@ -273,7 +273,7 @@ class Choice(Single[int]):
         if (
             mark is None
             or not (mark[1].isdigit() or self.letters)
-            or (chosen and by_others(clause[: chosen.start()], self.words))
+            or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words))
         ):
             return None
         value = self._bare(mark[1])

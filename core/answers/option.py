@@ -155,7 +155,7 @@ class Option(Single[str]):
             match["letter"]
             for pattern in (_CORRECT, _CHOSEN, _ONLY)
             for match in pattern.finditer(clause)
-            if pattern is not _CHOSEN or not by_others(clause[: match.start()], self.words)
+            if pattern is not _CHOSEN or not by_others(clause[: match.start()], match[0], self.words)
         }
         if match := _PLAINLY.fullmatch(clause.strip()):
             letters.add(match["letter"])

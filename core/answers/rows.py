@@ -53,6 +53,7 @@ def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -
 
 def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
     """The label and the numbers of a line that holds nothing else; no numbers if it does."""
+    line = re.sub(r"\s{2,}", "  ", line)  # a long run of spaces takes the expressions below quadratic time
     label = re.match(
         r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",
         line,

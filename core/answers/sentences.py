@@ -15,8 +15,26 @@ _RANKS = (
     r"(?:winner|better|best|stronger|strongest|preferred|superior|more|most|answer|choice)"
 )
 _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
-_OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must|ich|wir|je|nous|yo|eu|io)\b|\bj'")
-_ADVERBS = {"clearly", "finally", "then", "now", "still", "also", "and", "so", "to", "would", "the", "have", "had"}
+_OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
+_CHOOSES = re.compile(r"(?:prefer|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
+_ADVERBS = {
+    "clearly",
+    "finally",
+    "then",
+    "now",
+    "still",
+    "also",
+    "and",
+    "so",
+    "to",
+    "would",
+    "the",
+    "have",
+    "had",
+    "this",
+    "that",
+    "it",
+}
 _CONTRACTED = re.compile(r"\w+n't\b")
 
 
@@ -43,11 +61,16 @@ def in_doubt(clause: str, words: Words) -> bool:
     return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
 
 
-def by_others(before: str, words: Words) -> bool:
-    """Whether the words before a verb such as "choose" name somebody else: `Many students choose B`."""
+def by_others(before: str, verb: str, words: Words) -> bool:
+    """Whether the words before "choose" and its like name somebody else: `Many students choose B`.
+
+    It looks at English verbs: those of other languages in the table are in the first person.
+    """
+    if not _CHOOSES.match(verb.lower()):
+        return False
     low = words.without("therefore", before)
     names = re.sub(r"[^\w']", " ", low).split()
-    return before.isascii() and bool(names) and not _OWN.search(low) and not set(names) <= _ADVERBS
+    return bool(names) and not _OWN.search(low) and not set(names) <= _ADVERBS
 
 
 def announcement(sentence: str, words: Words) -> int:
@@ -98,6 +121,4 @@ def _boundary(words: Words) -> re.Pattern[str]:
 @lru_cache(maxsize=16)
 def _reasons(words: Words) -> re.Pattern[str]:
     reason, concession = words.any("reason"), words.any("concession")
-    return re.compile(
-        rf"[,\s]*(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)"
-    )
+    return re.compile(rf"(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")

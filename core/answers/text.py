@@ -41,7 +41,7 @@ _MARKS = re.compile(
     re.X | re.M,
 )
 _END = re.compile(
-    r"(?<!^\w)(?<!^\d\d)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bNo)[.!?;][\"')\]]*(?=\s)|[。！？；।][\"')\]]*"
+    r"(?<!^\w)(?<!^\d\d)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?!(?<=\bNo)\.\s\d)[.!?;][\"')\]]*(?=\s)|[。！？；।][\"')\]]*"
 )
 _QUOTE = re.compile(r"\"([^\"\n]{6,400})\"|(?<!\w)'([^'\n]{6,400})'(?!\w)")
 _INTRODUCED = re.compile(r"(?:[:=]|\b(?:is|are|ist|est|es|choose|be))\s*$")

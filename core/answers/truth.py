@@ -104,8 +104,8 @@ class Truth(Single[bool]):
         return (self.label, "is true", "claim is true", "true", "is_true", "truth", "truth value", "label", self.noun)
 
     def _decoded(self, value: Any) -> Parsed[bool] | None:
-        if isinstance(value, bool):
-            return Parsed(value, 0)
+        if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+            return Parsed(bool(value), 0)
         if value is None:
             return Parsed(None, 0, "its verdict is null")
         if not isinstance(value, str):

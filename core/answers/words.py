@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.answers.signs import readable
+
 FILE = Path(__file__).with_name("words.toml")
 
 
@@ -17,7 +19,10 @@ class Words:
     """Phrases by concept, such as `words["answer"]`; equal tables share their compiled patterns."""
 
     def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
-        self._phrases = {concept: tuple(dict.fromkeys(map(str.lower, parsed))) for concept, parsed in phrases.items()}
+        self._phrases = {
+            concept: tuple(dict.fromkeys(readable(one).lower() for one in parsed))
+            for concept, parsed in phrases.items()
+        }
         self._key = tuple(sorted(self._phrases.items()))
         self._hash = hash(self._key)
 
