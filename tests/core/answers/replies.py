@@ -6,6 +6,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +96,16 @@ class Case:
     def answer(self) -> Answer[Any]:
         return ANSWERS[self.kind][self.declaration]
 
-    def reading(self) -> Reading[Any] | None:
-        """What the parser reads; None if it refuses."""
+    @cached_property
+    def _reading(self) -> Reading[Any] | None:
         try:
             return self.answer.parse(self.reply)
         except UnreadableReply:
             return None
+
+    def reading(self) -> Reading[Any] | None:
+        """What the parser reads; None if it refuses. It reads once."""
+        return self._reading
 
     def outcome(self) -> str:
         """right, wrong, invented or lost."""

@@ -17,6 +17,7 @@ from core.answers import (
     Format,
     Number,
     Option,
+    Passage,
     Rating,
     Reading,
     Scores,
@@ -62,6 +63,17 @@ PARTS = st.sampled_from(
             "[[",
             "1. ",
             "- ",
+            "**",
+            "<a>",
+            "1 000 ",
+            "30% each ",
+            "Accuracy\nScore: 4\n",
+            "name: a\n",
+            "so: ",
+            "I choose ",
+            "No. ",
+            "/* ",
+            "'\\'",
         ),
     ]
 )
@@ -134,6 +146,13 @@ def test_scores_survive(count: int, data: st.DataObject) -> None:
     survives(answer, {name: data.draw(st.integers(1, 10)) for name in answer.names})
 
 
+@given(st.lists(NAME, min_size=2, max_size=5, unique_by=str.lower), st.sampled_from([None, 0.5]), st.data())
+def test_scores_of_criteria_survive(names: list[str], step: float | None, data: st.DataObject) -> None:
+    answer = Scores(names=tuple(names), low=0, high=5, step=step)
+    value = {name: data.draw(st.integers(0, 10)) / 2 for name in names}
+    survives(answer, {name: int(one) if one.is_integer() else one for name, one in value.items()})
+
+
 @given(st.sampled_from("ABCDEFGH"))
 def test_options_survive(letter: str) -> None:
     survives(Option(letters="ABCDEFGH"), letter)
@@ -152,6 +171,11 @@ def test_truths_survive(value: bool) -> None:
 @given(st.lists(LINE, max_size=12).map(tuple))
 def test_claims_survive(claims: tuple[str, ...]) -> None:
     survives(Claims(), claims)
+
+
+@given(st.lists(LINE, min_size=1, max_size=5).map("\n\n".join))
+def test_passages_survive(text: str) -> None:
+    survives(Passage(), text)
 
 
 @given(st.lists(NAME, min_size=1, max_size=8, unique_by=str.lower), st.booleans(), st.data())
