@@ -280,7 +280,7 @@ class Choice(Single[int]):
         return value if 1 <= value <= self.count or (value == 0 and self.neither) else None
 
     def _preferred(self, clause: str) -> bool:
-        """Whether a word such as "better" stands there on its own: "better written" says less."""
+        """Whether a word such as "better" is there on its own: "better written" says less."""
         places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
         if not places:
             return bool(self.words.starts("therefore", clause) and _MORE.search(clause))
