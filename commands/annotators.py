@@ -15,11 +15,12 @@ def annotators(study: StudyName, database: DatabaseUrl = None, as_json: Json = F
     from storage.reports import training
 
     engine = open_database(database)
-    found = find_study(engine, study)
+    stored_study = find_study(engine, study)
     with reading(engine) as session:
-        summaries = {one.name: one for one in report.summaries(session, found.id, UTC)}
+        summaries = {one.name: one for one in report.summaries(session, stored_study.id, UTC)}
         results = {
-            one.annotator: one for one in training.results(session, found, report.label_events(session, found.id))
+            one.annotator: one
+            for one in training.results(session, stored_study, report.label_events(session, stored_study.id))
         }
     rows = []
     for name in sorted({*summaries, *results}):

@@ -31,9 +31,9 @@ def unread(
     conditions = replies.UnreadFilter(source.id, run_id, judge, step)
     with reading(engine) as session:
         counts = [asdict(count) for count in replies.counts(session, conditions)]
-        found = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
-    lines = [format_table(counts, "Every reply could be read."), *(f"\n{format_reply(reply)}" for reply in found)]
-    print_result({"counts": counts, "replies": found}, "\n".join(lines), as_json)
+        summaries = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
+    lines = [format_table(counts, "Every reply could be read."), *(f"\n{format_reply(reply)}" for reply in summaries)]
+    print_result({"counts": counts, "replies": summaries}, "\n".join(lines), as_json)
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:

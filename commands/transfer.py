@@ -32,8 +32,8 @@ def import_file(
     with progress_bar("Importing", "records", quiet=as_json) as show, recording_reads() as opened:
         counts = import_records(open_database(database), study, records, show)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
-    lines = [f"  {one.file}: {'read' if one.read else f'not read, {one.reason}'}" for one in files]
-    result = asdict(counts) | {"study": study} | ({"files": [asdict(one) for one in files]} if files else {})
+    lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
+    result = asdict(counts) | {"study": study} | ({"files": [asdict(file) for file in files]} if files else {})
     print_result(result, "\n".join([f"{study}: {counts.summary()}", *lines]), as_json)
 
 

@@ -80,7 +80,7 @@ def ended_early(turn: Turn) -> bool:
     return turn.problem.startswith(beginnings)
 
 
-def read_again(ask: Ask, turn: Turn) -> Turn:
+def reread_turn(ask: Ask, turn: Turn) -> Turn:
     """Return a stored turn as the parsers of this version read its reply; `ask` is the ask that it answers.
 
     A reply that was cut off or refused is not parsed. A turn that this version requests no value from, and an earlier

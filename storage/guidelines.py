@@ -41,8 +41,8 @@ def add_imported(session: Session, study_id: int, versions: Sequence[GuidelinesR
         if stored.setdefault(record.version, record.text) != record.text:
             raise TiebreakError(f"Version {record.version} of the guidelines has another text in this study.")
     rows = [
-        {"study_id": study_id, "version": one.version, "text": one.text, "at": to_utc(one.at) or now()}
-        for one in versions
+        {"study_id": study_id, "version": version.version, "text": version.text, "at": to_utc(version.at) or now()}
+        for version in versions
     ]
     insert_missing(session, GuidelinesRow, rows)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.attempts import read_again
+from core.attempts import reread_turn
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
 from core.protocols import registry
@@ -146,7 +146,7 @@ def reread_study(engine: Engine, study: Study, *, run: str | None = None, apply:
     trace that would need new calls is yielded with the reason, and left alone. A person's reading is never replaced.
     """
     with reading(engine) as session:
-        run_ids = [found.id for found in runs.of_study(session, study.id) if run in (None, found.name)]
+        run_ids = [stored_run.id for stored_run in runs.of_study(session, study.id) if run in (None, stored_run.name)]
         if run is not None and not run_ids:
             raise TiebreakError(f"The study has no run called {run!r}.")
         query = select(col(TraceRow.id)).where(col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome).in_(FINISHED))
@@ -168,7 +168,7 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
     if not changes:
         return None
     try:
-        replayed = replay(flow, stored, lambda _, ask, turn: _read_again(ask, turn))
+        replayed = replay(flow, stored, lambda _, ask, turn: _reread_turn(ask, turn))
     except NeedsCalls as error:
         return Reread(trace_id, trace.run, trace.name, changes, trace.status, needs_calls=str(error))
     if apply:
@@ -188,7 +188,7 @@ def _changes(trace: Trace, stored: dict[int, Turn], replayed: Replay) -> tuple[C
     """Return the replies of a trace that are read differently now, in the order of the flow."""
     changes = []
     for number, ask in replayed.asks.items():
-        old, new = stored[number], _read_again(ask, stored[number])
+        old, new = stored[number], _reread_turn(ask, stored[number])
         if _same(old.reading, new.reading):
             continue
         place = (trace.id, trace.run, trace.name, old.speaker, old.step, old.round, number)
@@ -200,11 +200,11 @@ def _same(old: Value | None, new: Value | None) -> bool:
     return old == new and isinstance(old, bool) == isinstance(new, bool)
 
 
-def _read_again(ask: Ask, turn: Turn) -> Turn:
+def _reread_turn(ask: Ask, turn: Turn) -> Turn:
     """Return the turn as this version reads it, unless a person read it, or only the extractor can."""
     if turn.read_by.startswith(PERSON):
         return turn
-    again = read_again(ask, turn)
+    again = reread_turn(ask, turn)
     if _same(turn.reading, again.reading) or (turn.read_by and again.reading is None):
         return turn
     return again

@@ -22,11 +22,11 @@ Weights    {"Accuracy": 70.0, "Clarity": 30.0}     Accuracy: 70% / Clarity: 30%
 Passage    "A text without a form."                A text without a form.
 =========  ======================================  ==========================================
 
-A parser reads both formats, whatever was asked. It looks, in this order of weight, at structured output, at marks
-around an answer (`\\boxed{2}`, `<answer>2</answer>`, `[[A]]`) and at labels that call it final; at other labels and
-the last line; and at plain sentences at the end or the beginning. Names decide, not positions. Two answers that
+A parser accepts both formats, whichever was requested. It considers, in this order of priority, structured output,
+marks around an answer (`\\boxed{2}`, `<answer>2</answer>`, `[[A]]`) and labels that call it final; other labels and the
+last line; and plain sentences at the end or the beginning. Names take precedence over positions. Two answers that
 differ are unreadable, unless the later one announces a correction; text that is negated, quoted, conditional, hedged or
-the view of another person is no answer. Nothing is guessed: a wrong value is worse than none.
+the view of another person is no answer. No value is guessed: a wrong value is worse than none.
 
 The words that parsers know are in `words.toml`. A study adds its own:
 `Choice(words=WORDS.extended(answer=["erantzuna"]))`.

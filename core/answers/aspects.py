@@ -156,14 +156,14 @@ def _grouped(lines: list[Item]) -> list[Named]:
     for item, following in zip_longest(tops, tops[1:]):
         name, definition = _split(item.text)
         below = [
-            one
-            for one in lines
-            if item.end <= one.start
+            line
+            for line in lines
+            if item.end <= line.start
             and (
-                following.start > one.start
+                following.start > line.start
                 if following
-                else one.kind != "plain"
-                or one.indent > item.indent
+                else line.kind != "plain"
+                or line.indent > item.indent
                 or item.kind == "heading"
                 or (item is not tops[0] and _below(lines, tops))
             )
@@ -176,7 +176,7 @@ def _grouped(lines: list[Item]) -> list[Named]:
 
 def _below(lines: list[Item], tops: list[Item]) -> bool:
     """Whether the first item has lines below it."""
-    return len(tops) > 1 and any(tops[0].end <= one.start < tops[1].start for one in lines)
+    return len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
 
 
 def _cells(item: Item) -> Named:

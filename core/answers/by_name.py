@@ -96,7 +96,7 @@ class ByName(Answer[Numbers]):
     def _in_order(self, value: Any) -> dict[str, Measure] | None:
         """A list of as many numbers as names."""
         numbers = listed_numbers(value, len(self.names)) or ()
-        measures = [Measure(one, None, False, 0) for one in numbers]
+        measures = [Measure(number, None, False, 0) for number in numbers]
         return dict(zip(self.names, measures, strict=True)) if measures else None
 
     def _candidate(self, block: Block, rule: str, problem: str = "") -> Candidate[Numbers]:

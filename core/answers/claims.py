@@ -155,8 +155,8 @@ def _texts(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, list):
         texts = [_text(one) for one in value]
         return (
-            tuple(" ".join(one.split()) for one in texts if one and one.strip())
-            if all(one is not None for one in texts)
+            tuple(" ".join(text.split()) for text in texts if text and text.strip())
+            if all(text is not None for text in texts)
             else None
         )
     if not isinstance(value, Mapping):

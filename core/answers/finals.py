@@ -35,14 +35,17 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
     if not candidates:
         refused(text, missing)
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
-    rank = max(one.rank for one in ordered)
-    best = [one for one in ordered if one.rank == rank]
+    rank = max(candidate.rank for candidate in ordered)
+    best = [candidate for candidate in ordered if candidate.rank == rank]
     last = best[-1]
-    rivals = [*best[:-1], *(one for one in ordered if one.rank < rank and _contradicts(one, last, text))]
+    rivals = [
+        *best[:-1],
+        *(candidate for candidate in ordered if candidate.rank < rank and _contradicts(candidate, last, text)),
+    ]
     for rival in rivals:
         if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
             raise UnreadableReply(_both(rival, last))
-    if latest := [one for one in rivals if one.start > last.start and _differ(one, last)]:
+    if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
         last = latest[-1]
     if _taken_back(text, last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
@@ -75,22 +78,22 @@ def is_confidence(text: Text, line: str) -> bool:
     return phrase is not None and bool(_STATED.match(after) or re.match(r"\W*I(?:'m| am)\b", line))
 
 
-def _contradicts(one: Candidate[T], last: Candidate[T], text: Text) -> bool:
+def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
     """A weaker answer contradicts the accepted one if it follows it or directly precedes it."""
-    if one.start >= last.end:
+    if first.start >= last.end:
         return True
-    between = [unit for unit in text.units if one.end <= unit.start and unit.end <= last.start]
-    return last.rank <= PLAIN and one.end <= last.start and not between
+    between = [unit for unit in text.units if first.end <= unit.start and unit.end <= last.start]
+    return last.rank <= PLAIN and first.end <= last.start and not between
 
 
-def _differ(one: Candidate[T], other: Candidate[T]) -> bool:
-    return one.value != other.value or one.value is None
+def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
+    return first.value != second.value or first.value is None
 
 
-def _both(one: Candidate[T], other: Candidate[T]) -> str:
-    if one.problem or other.problem:
-        return other.problem or one.problem
-    return f"it states both {one.value} and {other.value}"
+def _both(first: Candidate[T], second: Candidate[T]) -> str:
+    if first.problem or second.problem:
+        return second.problem or first.problem
+    return f"it states both {first.value} and {second.value}"
 
 
 def _corrected(text: Text, start: int, end: int) -> bool:

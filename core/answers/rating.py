@@ -170,11 +170,11 @@ class Rating(Single[Level]):
 
     def _sentences(self, text: Text) -> Iterator[Candidate[Level]]:
         """Plain sentences; ratings of several other criteria, one a line, are none of the whole."""
-        found = list(super()._sentences(text))
+        sentences = list(super()._sentences(text))
         criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
         if len(criteria) > 1:
-            found = [one for one in found if not _CRITERION.match(text.spoken[one.start : one.end])]
-        yield from found
+            sentences = [one for one in sentences if not _CRITERION.match(text.spoken[one.start : one.end])]
+        yield from sentences
 
     def _last(self, unit: Unit) -> Candidate[Level] | None:
         """`Bad sources, no structure: poor.`"""

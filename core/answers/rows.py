@@ -73,8 +73,8 @@ def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
         pieces = [piece for piece in re.split(separator, body) if piece and piece not in "|,;%"]
         if len(pieces) > 1 and all(re.fullmatch(token, piece.rstrip(",")) for piece in pieces) and len(pieces) <= 30:
             numbers = [measure(piece.strip("\"'$ ").rstrip(",$"), text.words) for piece in pieces]
-            if all(one is not None and not one.problem for one in numbers):
-                return (label[0] if label else ""), tuple(one for one in numbers if one is not None)
+            if all(number is not None and not number.problem for number in numbers):
+                return (label[0] if label else ""), tuple(number for number in numbers if number is not None)
     return "", ()
 
 

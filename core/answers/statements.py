@@ -15,10 +15,10 @@ def spoken_text(reply: str) -> str:
     """
     text = without_reasoning(reply).strip()
     whole = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    found = documents(whole) if whole.startswith("{") else []
-    if len(found) != 1 or found[0].end != len(whole) or not isinstance(found[0].value, Mapping):
+    objects = documents(whole) if whole.startswith("{") else []
+    if len(objects) != 1 or objects[0].end != len(whole) or not isinstance(objects[0].value, Mapping):
         return text
-    return _written(found[0].value)
+    return _written(objects[0].value)
 
 
 def _written(fields: Mapping[Any, Any]) -> str:

@@ -77,7 +77,7 @@ class Text:
         """The model's own characters, for texts that are values; reasoning is blank."""
         self.documents = documents(self.raw) or _long_document(whole, self.offset)
         """The JSON in the reply; its content is not prose, so only `raw` has it."""
-        objects = [(max(0, one.start), one.end) for one in self.documents if one.is_object]
+        objects = [(max(0, document.start), document.end) for document in self.documents if document.is_object]
         self.clean = readable(_blanked(self.raw, objects))
         """`raw` with plain signs and digits; markup is still there."""
 

@@ -230,7 +230,7 @@ class Truth(Single[bool]):
             if not any(abs(match.start() - place) < 4 for place in falses)
         ]
         predicates = sorted([(place, False) for place in falses] + [(place, True) for place in trues])
-        return [one for one in predicates if not _ATTRIBUTE.match(low, one[0])]
+        return [predicate for predicate in predicates if not _ATTRIBUTE.match(low, predicate[0])]
 
     def _without_claimed(self, low: str) -> str:
         """`the claim that the answer is false is true` without the claim."""

@@ -65,7 +65,9 @@ class Weights(ByName):
 
     def _entries(self, text: Text) -> list[Entry]:
         """Numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
-        collected = [one for one in entries(text, self.names) if not is_confidence(text, _line_of(text, one.start))]
+        collected = [
+            entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
+        ]
         numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
         if collected or sum(match is not None for match in numbered) != len(self.names):
             return collected

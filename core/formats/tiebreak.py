@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from core.errors import FileFormatError
 from core.formats.records import RECORD_ADAPTER, RECORD_TYPES, Record, Records
 from core.formats.text import read_head, read_lines
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 """Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
@@ -58,7 +58,7 @@ def _parse_record(text: str, number: int) -> Record:
     try:
         record: Record = RECORD_ADAPTER.validate_json(text)
     except ValidationError as error:
-        raise to_file_refused(error, line=number, skip=1) from None
+        raise to_file_format_error(error, line=number, skip=1) from None
     if SUSPECT.search(text):
         _check_storable(record.model_dump(), "", number)
     return record

@@ -33,7 +33,7 @@ UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
 MAX_LISTED = 12
 
 
-def to_file_refused(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileFormatError:
+def to_file_format_error(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileFormatError:
     """Return the first error; `skip` is how many leading steps of its location only name the branch of a union."""
     errors = error.errors(include_url=False, include_context=True)
     location = [str(step) for step in errors[0]["loc"][skip:]]

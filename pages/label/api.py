@@ -125,18 +125,18 @@ def next_tasks(call: Call) -> Json:
         raise Failed(400, "invalid", "There is no such tab.")
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with database.reading(resources.engine()) as opened:
-        found = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
-        found["guidelines"] = {"version": guidelines.current(opened, call.work.study.id).version}
-    _reveal(call.work, found["tasks"])
-    return found
+        reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
+        reply["guidelines"] = {"version": guidelines.current(opened, call.work.study.id).version}
+    _reveal(call.work, reply["tasks"])
+    return reply
 
 
 def one_task(call: Call) -> Json:
     """Return one task of the queue."""
     with database.reading(resources.engine()) as opened:
-        found = tasks.task_jsons(opened, call.work, [find_task(opened, call.work, call.query["task"])])
-    _reveal(call.work, found)
-    return found[0]
+        task_jsons = tasks.task_jsons(opened, call.work, [find_task(opened, call.work, call.query["task"])])
+    _reveal(call.work, task_jsons)
+    return task_jsons[0]
 
 
 def perform(call: Call) -> Json:
@@ -163,9 +163,9 @@ def perform(call: Call) -> Json:
 def history(call: Call) -> Json:
     """Return older entries of the undo stack."""
     with database.reading(resources.engine()) as opened:
-        found = undo.history(opened, call.work, call.query.get("before"))
-    _reveal(call.work, found["tasks"])
-    return found
+        entries = undo.history(opened, call.work, call.query.get("before"))
+    _reveal(call.work, entries["tasks"])
+    return entries
 
 
 def presence(call: Call) -> Json:
@@ -189,13 +189,13 @@ def image(call: Call) -> Response:
     if path is None or images.is_url(path):
         raise Failed(404, "unknown", "There is no such image.")
     try:
-        found = images.read_image(images.media_folder(call.work.study.name), path)
+        loaded = images.read_image(images.media_folder(call.work.study.name), path)
     except (TiebreakError, OSError):  # the sentence would name the path
         raise Failed(404, "unknown", "There is no such image.") from None
-    return Response(found.content, media_type=found.type, headers=HEADERS)
+    return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
 
 
-def _reveal(work: Work, found: list[Json]) -> None:
+def _reveal(work: Work, task_jsons: list[Json]) -> None:
     """Add the reveals of the labelled tasks that the annotator may see."""
     if any(target["version"] != "0" for task in found for target in task["targets"]):
         with database.reading(resources.engine()) as opened:

@@ -149,10 +149,10 @@ def draw_actions(
 def draw_undo(queue: work.Work) -> None:
     """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
     with database.reading(resources.engine()) as session:
-        found = skips.latest(session, queue)
-    if found is None:
+        last_skip = skips.latest(session, queue)
+    if last_skip is None:
         return
-    entry, count, skipped = found
+    entry, count, skipped = last_skip
     done = "Skipped" if skipped else "Took back"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{done} {numbers.format_count(count, 'item')}.")

@@ -107,10 +107,12 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
     target_id, annotator = shell.number_parameter("on"), st.query_params.get("of")
     if target_id is None or annotator is None:
         return None
-    found = next((one for one in threads if one.target_id == target_id and one.annotator == annotator), None)
-    if found is None:
+    matching = next(
+        (thread for thread in threads if thread.target_id == target_id and thread.annotator == annotator), None
+    )
+    if matching is None:
         raise TiebreakError("There is no such flag or note in this study any more.")
-    return found
+    return matching
 
 
 study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")

@@ -125,7 +125,7 @@ def empty_state(study: Study, group: str) -> None:
 
 
 def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport], query: ItemQuery) -> None:
-    """Draw headline, charts, remarks, table and the selected items."""
+    """Draw headline, charts, notes, table and the selected items."""
     kind, criterion = query.kind, query.criterion or ""
     choice = agreement_rows.statistics_for(report.scales.get((kind, criterion)))
     stage_figures = [figures for figures in panels if not figures.as_shown]
@@ -137,9 +137,9 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     with right:
         draw_pairs(stage_figures, query, choice)
     for figures in stage_figures:
-        for remark in figures.notes:
+        for note in figures.notes:
             opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
-            st.markdown(f":material/balance: {opinions}{escape_markdown(remark)}")
+            st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
     draw_table(stage_figures, query, choice, by_scenario)
     item_drilldown.draw_selected_items(study, query)
 

@@ -213,7 +213,7 @@ def _select_judge() -> None:
 
 
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
-    """Draw how each judge compares with the ceiling, why values are undefined, and remarks."""
+    """Draw how each judge compares with the ceiling, why values are undefined, and notes."""
     view = VIEWS[statistic]
     for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
         names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
@@ -238,19 +238,19 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
         st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
     if view.ceiling:
-        draw_test_remarks(by_judge)
-    remarks = alignment_rows.single_remarks(by_judge, statistic)
-    for remark, judges in remarks.items():
+        draw_test_notes(by_judge)
+    notes = alignment_rows.judges_by_note(by_judge, statistic)
+    for note, judges in notes.items():
         prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
-        st.caption(f":material/info: {prefix}{escape_markdown(remark)}.")
+        st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
 
 
-def draw_test_remarks(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
+def draw_test_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
     """Draw the result of the alternative-annotator test, or why it was not run."""
     name = alignment_rows.TEST_STATISTICS[1]
-    names_by_remark = alignment_rows.undefined_reasons(by_judge, name) | alignment_rows.remarks_by_judge(by_judge, name)
-    for remark, judges in names_by_remark.items():
-        st.caption(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(remark)}.")
+    names_by_note = alignment_rows.undefined_reasons(by_judge, name) | alignment_rows.judges_by_notes(by_judge, name)
+    for note, judges in names_by_note.items():
+        st.caption(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}.")
 
 
 def list_names(judges: Sequence[str]) -> str:

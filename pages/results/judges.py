@@ -220,7 +220,7 @@ def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, rep
     st.subheader("Is one judge better than another?", anchor=False)
     names = [judge.judge for judge in report.ranking.judges]
     selected = st.query_params.get("pair", "")
-    significant = [one for one in report.comparisons if judge_charts.is_significant(one)]
+    significant = [comparison for comparison in report.comparisons if judge_charts.is_significant(comparison)]
     st.markdown(
         f"{len(significant)} of {numbers.format_count(len(report.comparisons), 'difference')} "
         "remain with p under 0.05 after Holm's correction; they have a star."

@@ -156,20 +156,20 @@ def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Fi
         (False, "chair wrong", colours.FALSE, "✗"),
     ):
         bars = [one for one in slices if one.chair_right == right]
-        names = [_slice_name(one.peers_right, one.peers, right) for one in bars]
+        names = [_slice_name(bar.peers_right, bar.peers, right) for bar in bars]
         figure.add_trace(
             go.Bar(
-                x=[_axis_name(one.peers_right, one.peers, named) for one in bars],
-                y=[len(one.outcomes) for one in bars],
+                x=[_axis_name(bar.peers_right, bar.peers, named) for bar in bars],
+                y=[len(bar.outcomes) for bar in bars],
                 name=f"{sign} {name}",
                 marker={"color": colour},
-                text=[f"<b>{sign} {len(one.outcomes)}</b><br>{100 * (one.share.value or 0):.0f} %" for one in bars],
+                text=[f"<b>{sign} {len(bar.outcomes)}</b><br>{100 * (bar.share.value or 0):.0f} %" for bar in bars],
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=0,
                 textfont={"color": colours.text_colour(colour), "size": 13},
                 customdata=names,
-                hovertext=[_hover_text(one) for one in bars],
+                hovertext=[_hover_text(bar) for bar in bars],
                 hoverinfo="text",
                 selectedpoints=[names.index(selected)] if selected in names else [] if selected else None,
                 unselected={"marker": {"opacity": 0.45}},

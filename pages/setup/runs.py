@@ -30,12 +30,12 @@ def draw_overview(study: Study) -> None:
 def draw_new_run(study: Study) -> None:
     """Draw the form; after the run was started, return to the list."""
     if st.button("Runs", icon=":material/arrow_back:", key="back", type="tertiary"):
-        leave_form()
+        close_form()
     if run_form.draw_form(study) is not None:
-        leave_form()
+        close_form()
 
 
-def leave_form() -> None:
+def close_form() -> None:
     """Return to the list."""
     del st.query_params["view"]
     st.rerun()

@@ -46,7 +46,7 @@ def choose_filter(study: Study) -> UnreadFilter:
     with columns[0]:
         shown = st.segmented_control(
             "Show", (UNREADABLE, READ_SINCE), default=UNREADABLE, required=True, key="show", bind="query-params",
-            on_change=go_to_first,
+            on_change=reset_page,
         )  # fmt: skip
     with database.reading(resources.engine()) as session:
         run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
@@ -68,11 +68,11 @@ def _choose(column: st.delta_generator.DeltaGenerator, name: str, options: list[
         placeholder="all",
         key=name,
         bind="query-params",
-        on_change=go_to_first,
+        on_change=reset_page,
     )
 
 
-def go_to_first() -> None:
+def reset_page() -> None:
     """Open the first page of the list."""
     st.query_params.pop("after", None)
 
@@ -127,7 +127,7 @@ def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
         draw_reply(reply)
     with st.container(horizontal=True):
         if after and st.button("First page", icon=":material/first_page:", key="first"):
-            go_to_first()
+            reset_page()
             st.rerun()
         if len(replies) > len(shown) and st.button("Next page", icon=":material/chevron_right:", key="next"):
             st.query_params["after"] = str(shown[-1].id)

@@ -138,7 +138,7 @@ def _with_reveals(
     names = {
         str(action["task"]) for action, result in zip(actions, results, strict=True) if _CIRCUMSTANCES & result.keys()
     }
-    found: dict[str, _Shown] = {}
+    shown_by_target: dict[str, _Shown] = {}
     if names:
         with reading(engine) as session:
             for name in names:
@@ -146,7 +146,7 @@ def _with_reveals(
                 found[name] = _shown(session, work, name, pairs)
         tasks.record_views(engine, work, [seen for shown in found.values() for seen in shown.seen])
     return [
-        _complete(result, action, found.get(str(action.get("task", ""))))
+        _complete(result, action, shown_by_target.get(str(action.get("task", ""))))
         for action, result in zip(actions, results, strict=True)
     ]
 

@@ -114,15 +114,15 @@ class Case:
 
 def cases(session: Session, study: Study, adjudicator: str) -> list[Case]:
     """Return the targets that are contested or decided, first those of which a decision would teach most."""
-    found = _read(session, study, adjudicator, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
-    listed = [case for case in found if case.decision is not None or (len(case.values) and case.is_contested)]
+    candidates = _read(session, study, adjudicator, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
+    listed = [case for case in candidates if case.decision is not None or (len(case.values) and case.is_contested)]
     return sorted(listed, key=lambda case: (-case.priority, case.position, case.id))
 
 
 def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
     """Return one target, whether it is contested or not; None if it has no label and no decision."""
-    found = _read(session, study, adjudicator, col(TargetRow.id) == target_id)
-    return next(iter(found), None)
+    candidates = _read(session, study, adjudicator, col(TargetRow.id) == target_id)
+    return next(iter(candidates), None)
 
 
 def select_state(cases: Sequence[Case], state: State) -> list[Case]:
@@ -135,20 +135,20 @@ def _read(session: Session, study: Study, adjudicator: str, condition: ColumnEle
     conditions = [col(TargetRow.study_id) == study.id, condition]
     decisions = _decisions(session, conditions)
     labels = _labels(session, conditions)
-    found = _cases(session, scales, conditions, labels.keys() | decisions.keys())
+    cases_by_target = _cases(session, scales, conditions, labels.keys() | decisions.keys())
     own = annotators.find_id(session, adjudicator)
-    for target_id, case in found.items():
+    for target_id, case in cases_by_target.items():
         newest = labels.get(target_id, {})
         case.values = [_parse(text) for text, _ in newest.values() if text is not None]
         case.own = own in newest
         case.decision = decisions.get(target_id)
         case.new_labels = _count_newer(case.decision, [at for _, at in newest.values()])
     for target_id, stage, text in _opinions(session, conditions):
-        if target_id in found and stage == "last":
-            found[target_id].opinions.append(_parse(text))
-        elif target_id in found and text is not None:
-            found[target_id].verdicts.append(_parse(text))
-    return list(found.values())
+        if target_id in cases_by_target and stage == "last":
+            cases_by_target[target_id].opinions.append(_parse(text))
+        elif target_id in cases_by_target and text is not None:
+            cases_by_target[target_id].verdicts.append(_parse(text))
+    return list(cases_by_target.values())
 
 
 def _cases(
@@ -159,13 +159,13 @@ def _cases(
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(*conditions)
     )
-    found = {}
+    cases_by_target = {}
     for row, key, scenario, position in session.execute(query):
         if row.id in known:
             target = targets.from_columns(key, row.kind, row.criterion, row.part)
             scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
-            found[row.id] = Case(row.id, target, scenario, position, scale)
-    return found
+            cases_by_target[row.id] = Case(row.id, target, scenario, position, scale)
+    return cases_by_target
 
 
 def _labels(

@@ -153,20 +153,20 @@ def _keys(values: Sequence[Value]) -> list[str | None]:
 
 def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
     """Return the texts of the item that the decision needs."""
-    found = [Passage("context", "Context", item.context)] if item.context else []
-    found.append(Passage("question", "Question", item.prompt))
+    passages = [Passage("context", "Context", item.context)] if item.context else []
+    passages.append(Passage("question", "Question", item.prompt))
     if item.reference:
-        found.append(Passage("reference", "Reference answer", item.reference))
+        passages.append(Passage("reference", "Reference answer", item.reference))
     one = len(item.responses) == 1
     chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
-    found += [
+    passages += [
         Passage(f"response-{number}", "Response" if one else f"Response {number}", response.text, number)
         for number, response in enumerate(item.responses, 1)
         if chosen in (None, number)
     ]
     if item.critiques:
-        found += _critique_passages(aius.current_state(session, study_id, item.id), target)
-    return found
+        passages += _critique_passages(aius.current_state(session, study_id, item.id), target)
+    return passages
 
 
 def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
@@ -174,14 +174,14 @@ def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
     aiu_id, _, critique_id = target.part.partition(RECALL_SEPARATOR)
     claims = {aiu.id: (aiu, critique) for critique in state.critiques for aiu in critique.aius or ()}
     shown = {critique_id, aiu_id} | ({claims[aiu_id][1].id} if aiu_id in claims else set())
-    found = [
+    passages = [
         Passage(
             f"critique-{place}", "Reference critique" if critique.role == "reference" else "Critique", critique.text
         )
         for place, critique in enumerate(state.critiques, 1)
         if critique.id in shown
     ]
-    return [*found, Passage("claim", "Claim", claims[aiu_id][0].text)] if aiu_id in claims else found
+    return [*passages, Passage("claim", "Claim", claims[aiu_id][0].text)] if aiu_id in claims else passages
 
 
 def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
@@ -224,14 +224,14 @@ def _letter(place: int) -> str:
 
 def _newest_marks(session: Session, target_id: int) -> defaultdict[int, dict[str, str]]:
     """Return annotator id -> mark -> text of the marks that are on."""
-    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    texts: defaultdict[int, dict[str, str]] = defaultdict(dict)
     query = select(MarkRow).where(col(MarkRow.target_id) == target_id).order_by(col(MarkRow.id))
     for row in session.scalars(query):
         if row.on:
-            found[row.annotator_id][row.mark] = row.text
+            texts[row.annotator_id][row.mark] = row.text
         else:
-            found[row.annotator_id].pop(row.mark, None)
-    return found
+            texts[row.annotator_id].pop(row.mark, None)
+    return texts
 
 
 def _judges(session: Session, target_id: int) -> list[JudgeRow]:

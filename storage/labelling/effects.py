@@ -263,10 +263,10 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     session, work = transaction.session, transaction.work
     name = _own_result(transaction, transaction.action.entry).get("entry")
     row = undo.take(session, work, name, undo=undoing)
-    found = find_tasks(session, work, [row.task_id])
-    if not found:
+    tasks = find_tasks(session, work, [row.task_id])
+    if not tasks:
         raise Refused("stale", "This item is not in the queue any more.")
-    task, content = found[0], row.before if undoing else row.after
+    task, content = tasks[0], row.before if undoing else row.after
     match row.type:
         case "skip":
             _mark(transaction, task.target, "skip", on=bool(content["on"]))

@@ -147,16 +147,16 @@ def task_standings(
     session: Session, work: Work, target_ids: Sequence[int], plan: Training | None
 ) -> dict[int, Standing]:
     """Return `standings`, for training items with the answers of the current attempt in place of labels."""
-    found = standings(session, work.annotator_id, target_ids)
+    current = standings(session, work.annotator_id, target_ids)
     if plan is None:
-        return found
+        return current
     answers = plan.again().answers
     items = {
         target_id: _answered(plan, answers.get(target_id), target_id)
         for target_id in target_ids
         if target_id in plan.items
     }
-    return {target_id: found[target_id] for target_id in found.keys() - items.keys()} | items
+    return {target_id: current[target_id] for target_id in current.keys() - items.keys()} | items
 
 
 def _answered(plan: Training, row: TrainingAnswerRow | None, target_id: int) -> Standing:
@@ -179,7 +179,7 @@ def newest_marks(session: Session, annotator_id: int, target_ids: Sequence[int])
         .where(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.target_id).in_(target_ids))
         .order_by(col(MarkRow.id))
     )
-    found: dict[int, dict[str, MarkRow]] = defaultdict(dict)
+    marks_by_target: dict[int, dict[str, MarkRow]] = defaultdict(dict)
     for row in session.scalars(query):
-        found[row.target_id][row.mark] = row
-    return found
+        marks_by_target[row.target_id][row.mark] = row
+    return marks_by_target

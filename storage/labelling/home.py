@@ -70,7 +70,7 @@ class ListedTask:
 def summaries(session: Session, study: Study, annotator: str) -> list[QueueSummary]:
     """Return the queues that hold a target for the annotator. The annotator must be known to the database."""
     present = _kinds(session, study.id)
-    found = []
+    queue_summaries = []
     for name in QUEUES:
         if TARGET_KINDS[name] in present:
             view = open_view(session, open_work(session, name, study.name, annotator))
@@ -125,7 +125,7 @@ def listed_tasks(session: Session, work: Work, tab: Tab, search: str = "") -> li
             skipped=states[task.id].skipped,
             flagged=states[task.id].flagged,
         )
-        for task, body in found
+        for task, body in matching
     ]
 
 

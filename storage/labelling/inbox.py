@@ -64,7 +64,7 @@ def threads(session: Session, study_id: int, annotator: str | None = None) -> li
     With a name, those of one annotator.
     """
     marks: dict[tuple[int, str], dict[str, MarkRow]] = defaultdict(dict)
-    found: dict[tuple[int, str], Target] = {}
+    targets_by_key: dict[tuple[int, str], Target] = {}
     query = (
         select(MarkRow, col(AnnotatorRow.name), col(ItemRow.key), TargetRow)
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(MarkRow.annotator_id))
@@ -77,9 +77,9 @@ def threads(session: Session, study_id: int, annotator: str | None = None) -> li
         query = query.where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
     for row, name, key, target in session.execute(query):
         marks[row.target_id, name][row.mark] = row
-        found[row.target_id, name] = targets.from_columns(key, target.kind, target.criterion, target.part)
+        targets_by_key[row.target_id, name] = targets.from_columns(key, target.kind, target.criterion, target.part)
     replies = _replies(session, study_id)
-    listed = [_thread(*key, target, marks[key], replies.get(key, ())) for key, target in found.items()]
+    listed = [_thread(*key, target, marks[key], replies.get(key, ())) for key, target in targets_by_key.items()]
     listed = [thread for thread in listed if thread.flagged or thread.note or thread.replies]
     return sorted(sorted(listed, key=lambda thread: thread.newest, reverse=True), key=lambda thread: thread.closed)
 
@@ -110,10 +110,10 @@ def _replies(session: Session, study_id: int) -> dict[tuple[int, str], list[Repl
         .where(col(TargetRow.study_id) == study_id)
         .order_by(col(ReplyRow.id))
     )
-    found: dict[tuple[int, str], list[Reply]] = defaultdict(list)
+    replies_by_thread: dict[tuple[int, str], list[Reply]] = defaultdict(list)
     for row, name, author_name in session.execute(query):
-        found[row.target_id, name].append(Reply(author_name, row.text, row.closed, row.at))
-    return found
+        replies_by_thread[row.target_id, name].append(Reply(author_name, row.text, row.closed, row.at))
+    return replies_by_thread
 
 
 def reply(

@@ -54,7 +54,7 @@ def _locate(quotation: str, number: int, text: str) -> tuple[float, Json] | None
         return 101.0, {"block": f"response-{number}", "start": exact, "end": exact + len(quotation)}
     if len(text) < len(quotation):  # the alignment would find the text in the quotation
         return None
-    found = fuzz.partial_ratio_alignment(quotation, text, score_cutoff=SIMILAR)
-    if found is None:
+    alignment = fuzz.partial_ratio_alignment(quotation, text, score_cutoff=SIMILAR)
+    if alignment is None:
         return None
-    return found.score, {"block": f"response-{number}", "start": found.dest_start, "end": found.dest_end}
+    return alignment.score, {"block": f"response-{number}", "start": alignment.dest_start, "end": alignment.dest_end}

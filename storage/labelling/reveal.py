@@ -42,8 +42,8 @@ def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
             return {"weights": named, "columns": response_blocks(work, task, item)}
         case "critiques" | "critique_ratings" | "refined_answers":
             return {"opinions": critique_opinions.about_critiques(session, work, task, item)}
-    found = traces.of_target(session, work.study.id, task.target)
-    grids = [_grid(session, work, task.target, item, trace) for trace in found]
+    stored_traces = traces.of_target(session, work.study.id, task.target)
+    grids = [_grid(session, work, task.target, item, trace) for trace in stored_traces]
     return {"stances": [grid for grid in grids if grid["judges"]]}
 
 

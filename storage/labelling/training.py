@@ -191,10 +191,10 @@ def _marks(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[in
         .group_by(col(MarkRow.target_id), col(MarkRow.mark))
     )
     query = select(col(MarkRow.target_id), col(MarkRow.mark)).where(col(MarkRow.id).in_(newest), col(MarkRow.on))
-    found: dict[int, set[str]] = {}
+    names_by_target: dict[int, set[str]] = {}
     for target_id, mark in session.execute(query):
-        found.setdefault(target_id, set()).add(mark)
-    return found
+        names_by_target.setdefault(target_id, set()).add(mark)
+    return names_by_target
 
 
 def save_answer(

@@ -110,23 +110,23 @@ def table(report: JudgeReport) -> list[dict[str, object]]:
     """Return one row for each judge, then one for the human ceiling and for each baseline."""
     rows: list[dict[str, object]] = [
         {
-            "judge": one.judge,
-            "decision": one.decision,
-            "accuracy": one.accuracy.value,
-            "low": one.accuracy.low,
-            "high": one.accuracy.high,
-            "targets": one.accuracy.items,
-            "coverage": one.coverage.value,
-            "from_ceiling": one.less_ceiling.value,
-            "from_ceiling_low": one.less_ceiling.low,
-            "from_ceiling_high": one.less_ceiling.high,
-            "winning_rate": one.winning_rate,
-            "reason": one.reason,
+            "judge": judge.judge,
+            "decision": judge.decision,
+            "accuracy": judge.accuracy.value,
+            "low": judge.accuracy.low,
+            "high": judge.accuracy.high,
+            "targets": judge.accuracy.items,
+            "coverage": judge.coverage.value,
+            "from_ceiling": judge.less_ceiling.value,
+            "from_ceiling_low": judge.less_ceiling.low,
+            "from_ceiling_high": judge.less_ceiling.high,
+            "winning_rate": judge.winning_rate,
+            "reason": judge.reason,
         }
-        for one in report.ranking.judges
+        for judge in report.ranking.judges
     ]
     others = [("human ceiling", "ceiling", report.ranking.ceiling)]
-    others += [(one.name, "baseline", one.accuracy) for one in report.ranking.baselines]
+    others += [(baseline.name, "baseline", baseline.accuracy) for baseline in report.ranking.baselines]
     for name, decision, estimate in others:
         values = (
             name,
@@ -150,18 +150,18 @@ def differing_targets(
     Targets that the viewer, if any, has not labelled are counted and not returned.
     """
     criteria = {criterion for kind, criterion in data.scales if kind == query.kind}
-    found: list[tuple[Pair, dict[str, Value | None]]] = []
+    rows: list[tuple[Pair, dict[str, Value | None]]] = []
     for criterion in sorted(criteria if query.criterion == ALL else {query.criterion}):
         first, second = (
             {pair.target: pair for pair in pairs(data, JudgeQuery(name, query.kind, criterion, query.scenario))}
             for name in (judge, other_judge)
         )
-        found += [
+        rows += [
             (pair, {judge: pair.judge, other_judge: second[target].judge})
             for target, pair in first.items()
             if target in second and pair.judge != second[target].judge
         ]
-    return drill_down_judges(found, viewer)
+    return drill_down_judges(rows, viewer)
 
 
 def _find(data: AlignmentData, query: RankingQuery) -> Dataset | None:

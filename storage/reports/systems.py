@@ -45,14 +45,14 @@ class Choice:
 
 def choices(data: AlignmentData) -> list[Choice]:
     """Return the kinds and criteria for comparing systems; criteria that share a scale are pooled in "all"."""
-    found = []
+    options = []
     for kind in KINDS:
         labelled = select_rows(data.gold, kind)
         judged = select_rows(data.opinions, kind)
         criteria = sorted({*labelled["criterion"], *judged["criterion"]})
         pooled = [ALL] if len(criteria) > 1 and kind == "preference" else []
-        found += [Choice(kind, criterion, _judges(data, kind, criterion)) for criterion in (*pooled, *criteria)]
-    return found
+        options += [Choice(kind, criterion, _judges(data, kind, criterion)) for criterion in (*pooled, *criteria)]
+    return options
 
 
 def _judges(data: AlignmentData, kind: str, criterion: str) -> tuple[str, ...]:

@@ -76,10 +76,12 @@ def _answers(session: Session, study_id: int) -> dict[str, list[_Answer]]:
         .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than answers
         .order_by(col(TrainingAnswerRow.id))
     )
-    found: dict[str, list[_Answer]] = defaultdict(list)
+    answers_by_annotator: dict[str, list[_Answer]] = defaultdict(list)
     for row, name, kind, criterion in session.execute(query):
-        found[name].append(_Answer(queue_of(kind, criterion) or "", row.attempt, row.correct, row.passed))
-    return found
+        answers_by_annotator[name].append(
+            _Answer(queue_of(kind, criterion) or "", row.attempt, row.correct, row.passed)
+        )
+    return answers_by_annotator
 
 
 @dataclass
@@ -99,11 +101,11 @@ def _checks(session: Session, study: Study, events: Sequence[LabelEvent]) -> dic
         for event in events
         if event.blind and event.value is not None and event.kind in CHECKED_KINDS and event.target in gold
     }
-    found: dict[str, list[bool]] = defaultdict(list)
+    matches_by_annotator: dict[str, list[bool]] = defaultdict(list)
     for (target, name), event in blind.items():
         if event.value is not None and _is_check(gold[target], event):
-            found[name].append(is_match(event.value, gold[target].value, study.rules.tolerance))
-    return found
+            matches_by_annotator[name].append(is_match(event.value, gold[target].value, study.rules.tolerance))
+    return matches_by_annotator
 
 
 def _is_check(gold: _Gold, event: LabelEvent) -> bool:
@@ -119,9 +121,9 @@ def _gold(session: Session, study_id: int) -> Mapping[int, _Gold]:
         .where(col(TargetRow.study_id) + 0 == study_id)
         .order_by(col(AdjudicationRow.id))
     )
-    found: dict[int, _Gold] = {}
+    gold_by_target: dict[int, _Gold] = {}
     for row, name in session.execute(query):
-        gold = found.setdefault(row.target_id, _Gold(row.value, row.at, set()))
+        gold = gold_by_target.setdefault(row.target_id, _Gold(row.value, row.at, set()))
         gold.value = row.value
         gold.adjudicators.add(name)
-    return found
+    return gold_by_target

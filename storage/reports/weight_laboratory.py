@@ -62,8 +62,8 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
 def _scoring_runs(session: Session, study_id: int) -> dict[int, tuple[Run, Settings]]:
     """Return run id -> the run with its settings, oldest first, where the protocol scores aspects."""
     protocols = registry.with_artifact("aspects")
-    found = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
-    return {run.id: (run, aspects.parse_settings(run.settings)) for run in found}
+    matching = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
+    return {run.id: (run, aspects.parse_settings(run.settings)) for run in matching}
 
 
 def _preferences(gold: "pd.DataFrame") -> dict[Target, int]:
@@ -90,11 +90,11 @@ def _baselines(
     frame = opinion_frame(session, study_id)
     frame = frame[(frame["kind"] == "preference") & frame["value"].notna() & frame["run"].isin(list(names))]
     frame = frame[frame["stage"] != "first"]
-    found: dict[Target, dict[tuple[str, str], int]] = defaultdict(dict)
+    values_by_target: dict[Target, dict[tuple[str, str], int]] = defaultdict(dict)
     columns = (frame[name] for name in ("rater", "run", "value"))
     for judge, run, value, target in zip(*columns, targets.of_frame(frame), strict=True):
-        found[target][judge, names[run]] = int(value)
-    return found
+        values_by_target[target][judge, names[run]] = int(value)
+    return values_by_target
 
 
 def _pair(

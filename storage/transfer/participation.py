@@ -181,7 +181,7 @@ class Importer:
 
     def set_overlaps(self, records: Sequence[TargetRecord]) -> None:
         """Set the overlaps of targets that have none."""
-        wanted = [(self.target_ids[one.target], one.overlap) for one in records if one.overlap is not None]
+        wanted = [(self.target_ids[record.target], record.overlap) for record in records if record.overlap is not None]
         for target_id, overlap in wanted:
             unset = update(TargetRow).where(col(TargetRow.id) == target_id, col(TargetRow.overlap).is_(None))
             self.session.execute(unset.values(overlap=overlap))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -12,7 +13,9 @@ from sqlmodel import col
 from core.contention import verdict_contention
 from core.errors import TiebreakError
 from core.formats.records import RunRecord, TraceRecord
+from core.frozen import Frozen
 from core.labels import Opinion, Target
+from core.protocols import registry
 from core.trace import TraceFailed, VerdictReached, current_events
 from core.uncertainty import uncertainty
 from storage import items, target_summaries, unread
@@ -53,11 +56,24 @@ def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> i
     before = len(rows)
     for record in records:
         row = rows.setdefault(record.name, _run_row(study_id, record))
-        if (row.protocol, row.settings) != (record.protocol, record.settings):
+        if row.protocol != record.protocol or not _are_equal(row.protocol, row.settings, record.settings):
             raise TiebreakError(f"The study has a run {record.name!r} with other settings; rename one of them.")
         session.add(row)
     session.flush()
     return len(rows) - before
+
+
+def _are_equal(protocol: str, stored: dict[str, Any], imported: dict[str, Any]) -> bool:
+    """Return whether settings are equal, also if one of them has former names of keys or values."""
+    return stored == imported or _current_settings(protocol, stored) == _current_settings(protocol, imported)
+
+
+def _current_settings(protocol: str, settings: dict[str, Any]) -> Frozen | dict[str, Any]:
+    """Return the settings as this version's value; unchanged if the protocol or a field is unknown here."""
+    try:
+        return registry.get(protocol).settings.model_validate(settings)
+    except (TiebreakError, ValidationError):
+        return settings
 
 
 def add_traces(

@@ -192,7 +192,7 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
     writer = EventWriter(engine, run_id, worker)
     execution = _RunExecution(engine, run, ModelWithImages(model, folder), worker, limits, writer)
-    async with _beside(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
+    async with _run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, cancelled)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 
@@ -238,13 +238,13 @@ async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: thread
                 log.warning("The claim of run %d could not be renewed: %s", run_id, error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async with _beside(beat()):
+    async with _run_concurrently(beat()):
         yield
 
 
 @asynccontextmanager
-async def _beside(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Run something concurrently with the body, and cancel it at the end of the body."""
+async def _run_concurrently(work: Awaitable[None]) -> AsyncIterator[None]:
+    """Run a coroutine concurrently with the body, and cancel it at the end of the body."""
     task = asyncio.ensure_future(work)
     try:
         yield

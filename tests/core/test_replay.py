@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from core.answers import Choice
-from core.attempts import read_again
+from core.attempts import reread_turn
 from core.replay import NeedsCalls, replay, stored_turns
 from core.trace import (
     Ask,
@@ -89,19 +89,19 @@ def test_turns_of_another_flow_need_calls() -> None:
 
 def test_a_complete_reply_is_read_again_and_a_cut_off_or_refused_one_is_not() -> None:
     ask = make_ask("a")
-    again = read_again(ask, make_turn("a", "Final answer: 2"))
+    again = reread_turn(ask, make_turn("a", "Final answer: 2"))
     assert (again.reading, again.reading_rule, again.problem) == (2, "labelled", "")
     for problem in ("the reply was cut off at the limit of 100 tokens", "the model refused to answer"):
         turn = make_turn("a", "Final answer: 2").model_copy(update={"problem": problem})
-        assert read_again(ask, turn) == turn
+        assert reread_turn(ask, turn) == turn
     misread = make_turn("a", "Perhaps.", 1)
-    assert read_again(ask, misread).reading is None
+    assert reread_turn(ask, misread).reading is None
 
 
 def test_a_reading_stays_where_this_version_requests_no_value() -> None:
     ask = Ask(speaker="a", step="choice", round=0, spec=Spec(model="m"), prompt="Discuss.")
     turn = make_turn("a", "Final answer: 2", 2)
-    assert read_again(ask, turn) == turn
+    assert reread_turn(ask, turn) == turn
 
 
 def a_verdict(value: int | None) -> VerdictReached:

@@ -16,7 +16,7 @@ class GoldReader:
 
     def __init__(self, block: GoldBlock, labels: Sequence[Labels]) -> None:
         self.block = block
-        by_labels = {(one.kind, one.criterion) for one in labels}
+        by_labels = {(label.kind, label.criterion) for label in labels}
         self.is_declared = (block.kind, block.criterion) in by_labels
         self.values: dict[str, Value] = {}
 

@@ -11,7 +11,7 @@ from core.formats.mapping.fields import MISSING, quote_key
 from core.formats.mapping.mapping import AspectFields, CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
 from core.formats.mapping.scope import Constant, Scope, Source
 from core.formats.records import ItemRecord
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 
 MAX_GROUP_LENGTH = 80
@@ -64,7 +64,7 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
             critiques=_read_critiques(mapping.critiques, scope),
         )
     except ValidationError as error:
-        raise to_file_refused(error, line=scope.line) from None
+        raise to_file_format_error(error, line=scope.line) from None
 
 
 def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:

@@ -14,7 +14,7 @@ from core.formats.mapping.cells import format_value
 from core.formats.mapping.fields import is_template, parse_path, template_fields
 from core.formats.mapping.scope import Constant, Source
 from core.formats.text import read_text
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Value
 
@@ -383,7 +383,7 @@ def build_mapping(draft: Any) -> Mapping:
     try:
         return Mapping.model_validate(draft)
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
 
 
 def dump_mapping(mapping: Mapping) -> str:

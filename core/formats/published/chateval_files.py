@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from core.errors import FileFormatError
 from core.formats.text import read_head, read_text
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 SYSTEMS = ("gpt35", "vicuna")
@@ -93,4 +93,4 @@ def _parse(file: Path, adapter: TypeAdapter[Any]) -> Any:
     except RecursionError:
         raise FileFormatError("expected one JSON array, and it is nested too deeply") from None
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None

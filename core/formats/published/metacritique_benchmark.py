@@ -17,7 +17,7 @@ from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationErro
 from core.critiques import Critique, aius_with_numbers
 from core.errors import FileFormatError
 from core.formats.text import read_head, read_text
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 
 REFERENCE_MODEL = "gpt-4"
@@ -95,7 +95,7 @@ def parse_array(path: Path, entries: TypeAdapter[list[Any]]) -> list[Any]:
     except RecursionError:
         raise FileFormatError("expected one JSON array, and it is nested too deeply") from None
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
 
 
 def _item(entry: BenchmarkEntry, position: int) -> Item:

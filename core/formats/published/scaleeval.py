@@ -71,9 +71,9 @@ def _read_comparison(comparison: Path) -> Records:
         run = f"{comparison.name} · {folder.name}"
         yield _run(run, folder.name, debates)
         for debate, scenario, speakers in debates:
-            known_items = len(items.found)
+            known_items = len(items.by_id)
             item, shown = items.find(debate, scenario, folder.name)
-            if len(items.found) > known_items:
+            if len(items.by_id) > known_items:
                 yield ItemRecord(item=item)
             yield TraceRecord(run=run, item=item.id, events=tuple(_events(debate, speakers, shown, folder.name)))
 

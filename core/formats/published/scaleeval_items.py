@@ -36,7 +36,7 @@ class ItemFinder:
     comparison: str
     responses: Path | None
     """The folder with a folder of answers for each system; None if it is not available."""
-    found: dict[str, Item] = field(default_factory=dict)
+    by_id: dict[str, Item] = field(default_factory=dict)
     """Item id -> item, of the debates so far."""
     _answers: dict[str, Sequence[Sequence[Answer]]] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class ItemFinder:
 
     def _unmatched_item(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
         prefix = f"{self.comparison}/{scenario}/{debate.number} · "
-        for item_id, item in self.found.items():
+        for item_id, item in self.by_id.items():
             texts = tuple(response.text for response in item.responses)
             if item_id.startswith(prefix) and set(texts) == set(debate.submissions):
                 return item, (1, 2) if texts == debate.submissions else (2, 1)
@@ -68,15 +68,15 @@ class ItemFinder:
         return self._add(prefix + criterion, debate, scenario, responses), (1, 2)
 
     def _add(self, item_id: str, debate: Debate, scenario: str, responses: Sequence[Response]) -> Item:
-        if item_id not in self.found:
-            self.found[item_id] = Item(
+        if item_id not in self.by_id:
+            self.by_id[item_id] = Item(
                 id=item_id,
                 prompt=debate.question,
                 responses=tuple(responses),
                 scenario=SCENARIOS.get(scenario, scenario),
                 group=f"{scenario}/{item_id.removeprefix(f'{self.comparison}/{scenario}/')}",
             )
-        return self.found[item_id]
+        return self.by_id[item_id]
 
     def _question_index(self, debate: Debate, scenario: str) -> int | None:
         """Return the index of the question in the files of answers; None if it is not there.

@@ -85,7 +85,7 @@ def _flips(last: TurnsByPersona, name: str) -> bool:
 def _mean_of_persona(last: TurnsByPersona, name: str) -> tuple[float, float] | None:
     """Return a persona's mean score of each response over the orders that are readable."""
     scores = [turn.reading for (speaker, _), turn in last.items() if speaker == name and isinstance(turn.reading, dict)]
-    return (fmean(one["1"] for one in scores), fmean(one["2"] for one in scores)) if scores else None
+    return (fmean(score["1"] for score in scores), fmean(score["2"] for score in scores)) if scores else None
 
 
 def turns_by_persona(turns: Sequence[Turn], number: int | None = None) -> TurnsByPersona:

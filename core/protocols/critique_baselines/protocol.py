@@ -143,7 +143,7 @@ def _results(answered: Iterable[tuple[Comparison, Turn | None]]) -> list[Result]
 def critique_pairs(item: Item, settings: PairwiseSettings) -> list[CritiquePair]:
     """Return the pairs of critiques to compare, in the item's own order; raises TiebreakError if there is none."""
     sources = {"models": {"llm"}, "people": {"people"}, "everybody": {"llm", "people"}}[settings.among]
-    critiques = [one for one in _evaluable_critiques(item, settings.judges) if one.source in sources]
+    critiques = [critique for critique in _evaluable_critiques(item, settings.judges) if critique.source in sources]
     if len(critiques) < 2:
         authors = "" if settings.among == "everybody" else f" by {settings.among}"
         count = f"{len(critiques)} critique{'' if len(critiques) == 1 else 's'}{authors}"

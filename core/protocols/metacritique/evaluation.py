@@ -121,7 +121,7 @@ class Evaluation:
             reference = reference_critique(self.item.critiques)
             jobs += [] if reference else [self._writing_job("reference_critique")]
             critiques += [reference] if reference else []
-        return jobs + [self._writing_job("extract", one.id) for one in critiques if one.aius is None]
+        return jobs + [self._writing_job("extract", critique.id) for critique in critiques if critique.aius is None]
 
     def _writing_job(self, step: WritingStep, critique: str = "") -> Job:
         return Job(step, self.settings.writer_of(step).name, critique)

@@ -44,7 +44,7 @@ class TraceOutcome:
         if self.chair_right or self.reviewed.chair is None:
             return ()
         wrong = [(name, value) for name, value in self.reviewed.peers if name not in self.peers_right]
-        return tuple(name for name, value in wrong if _errs_alike(value, self.reviewed.chair, self.reviewed.truth))
+        return tuple(name for name, value in wrong if _is_same_error(value, self.reviewed.chair, self.reviewed.truth))
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,11 @@ def published_shares(outcomes: Sequence[TraceOutcome]) -> dict[str, Estimate]:
     "some": the chair was right and some but not all peers were; "led astray": it was wrong though at least one peer was
     right; "alone": it was right though no peer was.
     """
-    some = sum(one.chair_right and 0 < len(one.peers_right) < len(one.reviewed.peers) for one in outcomes)
-    astray = sum(not one.chair_right and bool(one.peers_right) for one in outcomes)
-    alone = sum(one.chair_right and not one.peers_right for one in outcomes)
+    some = sum(
+        outcome.chair_right and 0 < len(outcome.peers_right) < len(outcome.reviewed.peers) for outcome in outcomes
+    )
+    astray = sum(not outcome.chair_right and bool(outcome.peers_right) for outcome in outcomes)
+    alone = sum(outcome.chair_right and not outcome.peers_right for outcome in outcomes)
     counts = {"some": some, "led astray": astray, "alone": alone}
     return {name: _share(count, len(outcomes)) for name, count in counts.items()}
 
@@ -130,7 +132,7 @@ def _share(count: int, total: int) -> Estimate:
     return Estimate(value, low, high, count, total, 0, 0, reason="" if total else "no trace to count")
 
 
-def _errs_alike(value: Value | None, chair: Value, truth: Value) -> bool:
+def _is_same_error(value: Value | None, chair: Value, truth: Value) -> bool:
     """Return whether a wrong value is the chair's answer or, for scores, on the same side of the truth."""
     if value is None:
         return False

@@ -291,11 +291,11 @@ def baselines(dataset: Dataset, resamples: int, seed: int) -> list[Baseline]:
     if not gold.size:
         return []
     most_frequent = int(np.argmax(counts))
-    found = [
+    matches = [
         Baseline(f"most frequent answer: {describe(dataset.kind, categories[most_frequent])}", constant(most_frequent))
     ]
     if dataset.kind == "preference":
-        found += [
+        matches += [
             Baseline(f"always {describe(dataset.kind, category)}", constant(code))
             for code, category in enumerate(categories)
             if code != most_frequent and counts[code]
@@ -303,7 +303,7 @@ def baselines(dataset: Dataset, resamples: int, seed: int) -> list[Baseline]:
     chance = Estimate(
         1 / len(categories), None, None, gold.size, gold.size, 0, 0, 0, "by definition, without an interval"
     )
-    return [*found, Baseline(f"random choice among {len(categories)} answers", chance)]
+    return [*matches, Baseline(f"random choice among {len(categories)} answers", chance)]
 
 
 def describe(kind: str, category: object) -> str:

@@ -160,14 +160,16 @@ class Trial:
             PEOPLE: lambda _, pair: pair.people_weights,
             FITTED: lambda place, _: self.fitted.get(place),
         }
-        found = {
+        values_by_scheme = {
             scheme: [_preference(pair, weights(place, pair)) for place, pair in enumerate(self.pairs)]
             for scheme, weights in weighted.items()
         }
-        found[OWN_SUM] = [pair.own_preference for pair in self.pairs]
+        values_by_scheme[OWN_SUM] = [pair.own_preference for pair in self.pairs]
         for run in self.baselines:
-            found[run] = [(pair.baselines or {}).get(run) for pair in self.pairs]
-        return {scheme: values for scheme, values in found.items() if any(value is not None for value in values)}
+            values_by_scheme[run] = [(pair.baselines or {}).get(run) for pair in self.pairs]
+        return {
+            scheme: values for scheme, values in values_by_scheme.items() if any(value is not None for value in values)
+        }
 
     @cached_property
     def baselines(self) -> list[str]:

@@ -287,14 +287,14 @@ def compare_with_ceiling(rows: Mapping[str, AlignmentRow], view: StatisticView) 
     return f"not distinguishable from the human ceiling: {estimate}"
 
 
-def remarks_by_judge(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
-    """Return the remarks on defined values -> the judges that they apply to."""
-    names_by_remark: dict[str, list[str]] = {}
+def judges_by_notes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return the notes on defined values -> the judges that they apply to."""
+    names_by_note: dict[str, list[str]] = {}
     for name, rows in rows_by_name.items():
         row = rows.get(statistic)
         if row is not None and row.value is not None and row.reason:
-            names_by_remark.setdefault(row.reason, []).append(name)
-    return names_by_remark
+            names_by_note.setdefault(row.reason, []).append(name)
+    return names_by_note
 
 
 def reference_mixes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
@@ -306,13 +306,13 @@ def reference_mixes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], stat
     return names_by_mix
 
 
-def single_remarks(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
-    """Return each single remark on defined values -> the judges that it applies to."""
-    names_by_remark: dict[str, list[str]] = {}
-    for remarks, names in remarks_by_judge(rows_by_name, statistic).items():
-        for remark in remarks.split("; "):
-            names_by_remark.setdefault(remark, []).extend(names)
-    return names_by_remark
+def judges_by_note(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:
+    """Return each single note on defined values -> the judges that it applies to."""
+    names_by_note: dict[str, list[str]] = {}
+    for notes, names in judges_by_notes(rows_by_name, statistic).items():
+        for note in notes.split("; "):
+            names_by_note.setdefault(note, []).extend(names)
+    return names_by_note
 
 
 def value_name(kind: str, name: str) -> str:

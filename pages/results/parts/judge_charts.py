@@ -73,7 +73,7 @@ def zoomed_range(ranking: Ranking) -> tuple[float, float]:
     """Return the range of the axis: everything drawn with a margin, within 0 and 1."""
     estimates = [judge.accuracy for judge in ranking.judges] + [ranking.ceiling]
     estimates += [baseline.accuracy for baseline in ranking.baselines[:1]]
-    ends = [end for one in estimates for end in (one.low, one.value, one.high) if end is not None]
+    ends = [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
     return max(-0.02, min(ends, default=0.0) - 0.05), min(1.02, max(ends, default=1.0) + 0.05)
 
 
@@ -139,7 +139,9 @@ def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positi
 def _add_lines(figure: "go.Figure", ranking: Ranking, end: float) -> None:
     """Add the human ceiling and the best baseline, with their names in two lines above the rows."""
     lines = [("human ceiling", ranking.ceiling.value, "dash", 0.55)]
-    lines += [(one.name.partition(":")[0], one.accuracy.value, "dot", 0.0) for one in ranking.baselines[:1]]
+    lines += [
+        (baseline.name.partition(":")[0], baseline.accuracy.value, "dot", 0.0) for baseline in ranking.baselines[:1]
+    ]
     for name, value, dash, lift in lines:
         if value is not None:
             figure.add_shape(
@@ -184,8 +186,13 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
     """Return a matrix of the row's accuracy minus the column's; a star marks a corrected p under 0.05."""
     import plotly.graph_objects as go
 
-    cells = {(one.judge, one.other_judge): (one.difference, one) for one in comparisons}
-    cells |= {(one.other_judge, one.judge): (_negative(one.difference), one) for one in comparisons}
+    cells = {
+        (comparison.judge, comparison.other_judge): (comparison.difference, comparison) for comparison in comparisons
+    }
+    cells |= {
+        (comparison.other_judge, comparison.judge): (_negative(comparison.difference), comparison)
+        for comparison in comparisons
+    }
     places = [(row, column) for row in judges for column in judges if (row, column) in cells]
     values = [[_value(cells, row, column) for column in judges] for row in judges]
     largest = max((abs(value) for line in values for value in line if value is not None), default=0.0) or 1.0

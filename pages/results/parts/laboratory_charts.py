@@ -80,7 +80,7 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
 
 
 def _error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, object]:
-    ends = [(one.value or 0.0, one.low, one.high) for one in estimates]
+    ends = [(estimate.value or 0.0, estimate.low, estimate.high) for estimate in estimates]
     return {
         "type": "data",
         "symmetric": False,

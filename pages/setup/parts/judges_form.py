@@ -131,5 +131,5 @@ def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
         ).strip()
         if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
             st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
-        settings = model_settings.draw_own(spec, key, problems)
+        settings = model_settings.draw_judge_settings(spec, key, problems)
     return drop_empty({"address": address, "key_variable": variable, **settings})

@@ -61,7 +61,7 @@ def draw_shared(start: Spec, prefix: str, problems: list[str]) -> Draft:
     return {name: value for name, value in draft.items() if value is not None}
 
 
-def draw_own(spec: Mapping[str, Any], prefix: str, problems: list[str]) -> Draft:
+def draw_judge_settings(spec: Mapping[str, Any], prefix: str, problems: list[str]) -> Draft:
     """Draw the settings of one judge; returns those that it overrides."""
     return drop_empty({name: _draw(name, spec.get(name), f"{prefix}{name}", SHARED, problems) for name in LABELS})
 

@@ -22,7 +22,7 @@ BAR_HEIGHT, LINE_HEIGHT = 46, 34
 """Pixels for a response's bar, and for an aspect's row."""
 
 
-def draw_sums(weights: Weights, scores: Sequence[Scores], highest: float, key: str) -> None:
+def draw_weighted_sums(weights: Weights, scores: Sequence[Scores], highest: float, key: str) -> None:
     """Draw a stacked bar of weight x score for each response, with its overall score at the end."""
     import plotly.graph_objects as go
 
@@ -60,7 +60,7 @@ def draw_sums(weights: Weights, scores: Sequence[Scores], highest: float, key: s
     )
 
 
-def draw_overalls(values: Sequence[float], highest: float, key: str) -> None:
+def draw_overall_scores(values: Sequence[float], highest: float, key: str) -> None:
     """Draw one bar for each response, if the judge gave the overall scores itself."""
     import plotly.graph_objects as go
 

@@ -105,9 +105,9 @@ def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, li
         with right:
             current_weights = draw_weight_slider(weights, judgement, key)
         with left:
-            aspect_charts.draw_sums(current_weights, judgement.scores, settings.highest, f"sums-{key}")
+            aspect_charts.draw_weighted_sums(current_weights, judgement.scores, settings.highest, f"sums-{key}")
     elif judgement.overalls:
-        aspect_charts.draw_overalls(judgement.overalls, settings.highest, f"overalls-{key}")
+        aspect_charts.draw_overall_scores(judgement.overalls, settings.highest, f"overalls-{key}")
     if judgement.aspects:
         people_weights = load_people_weights(trace, judgement)
         draw_table(judgement, people_weights)

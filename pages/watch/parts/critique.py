@@ -44,7 +44,7 @@ def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str,
     seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
     seq_by_job = {job: seq_by_ask[number] for job, number in replay.ask_numbers.items() if number in seq_by_ask}
     record_view(trace, replay)
-    draw_written_texts(trace, replay, seq_by_job)
+    draw_generated_texts(trace, replay, seq_by_job)
     for _, event in events:
         turns.draw_problem(event, "evaluation")
     critique = choose_critique(replay)
@@ -62,7 +62,7 @@ def record_view(trace: Trace, replay: Replay) -> None:
         st.caption(turns.NOT_BLIND)
 
 
-def draw_written_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:
+def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:
     """Draw the references and AIUs that a model wrote in this trace; those of the item are drawn with the item."""
     written = [(job, turn) for job, turn in replay.evaluation.turns.items() if job.step in WRITING_STEPS]
     if not written:

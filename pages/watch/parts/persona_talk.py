@@ -49,7 +49,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     draw_personas(run_settings)
     problems = _problems_by_ask(events)
     problems_by_seq = {seq: problems.pop(ask, []) for ask, seq, _ in completed}
-    draw_talk(
+    draw_discussion(
         trace.id,
         numbered_turns,
         run_settings,
@@ -96,7 +96,7 @@ def draw_personas(settings: Settings) -> None:
             st.markdown(f"**{name}** · {model}  \nsummarises each turn")
 
 
-def draw_talk(
+def draw_discussion(
     trace_id: int,
     numbered_turns: Sequence[NumberedTurn],
     settings: Settings,

@@ -61,11 +61,11 @@ class CritiqueScorers:
         return str(groups.pop()) if len(groups) == 1 else "mixed"
 
     def _preferences_of(self, scores: Mapping[Key, float]) -> dict[PairKey, int]:
-        found = {
+        values = {
             (item, first, second): preference_of_scores(scores.get((item, first)), scores.get((item, second)))
             for item, first, second in self.pairs
         }
-        return {pair: choice for pair, choice in found.items() if choice is not None}
+        return {pair: choice for pair, choice in values.items() if choice is not None}
 
 
 def load(request: Request) -> CritiqueScorers:
@@ -126,7 +126,7 @@ def _people_ratings(data: AlignmentData) -> dict[Key, float]:
 
 def _choices(data: AlignmentData, criterion: str) -> dict[str, dict[PairKey, int]]:
     """Return judge, or "people", -> pair -> its choice under a criterion; a tie of people's labels is no choice."""
-    found: dict[str, dict[PairKey, int]] = {}
+    choices_by_scorer: dict[str, dict[PairKey, int]] = {}
     opinions = select_rows(data.opinions, "preference", criterion)
     if len(opinions):
         opinions = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
@@ -139,8 +139,8 @@ def _choices(data: AlignmentData, criterion: str) -> dict[str, dict[PairKey, int
     for name, item, part, value in rows:
         first, separator, second = str(part).partition(PAIR_SEPARATOR)
         if separator:
-            found.setdefault(str(name), {})[str(item), first, second] = int(value)
-    return found
+            choices_by_scorer.setdefault(str(name), {})[str(item), first, second] = int(value)
+    return choices_by_scorer
 
 
 def _groups_and_pairs(data: CritiqueData) -> tuple[dict[Key, str], list[PairKey]]:

@@ -110,11 +110,11 @@ def _other_verdicts(request: Request) -> dict[str, dict[Target, Value | None]]:
 def _verdicts(opinions: "pd.DataFrame") -> dict[str, dict[Target, Value | None]]:
     """Return judge -> target -> its preference; None if there is none."""
     rows = opinions[opinions["kind"] == PREFERENCE] if len(opinions) else opinions
-    found: dict[str, dict[Target, Value | None]] = defaultdict(dict)
+    values_by_judge: dict[str, dict[Target, Value | None]] = defaultdict(dict)
     if len(rows):
         for judge, target, value in zip(rows["judge"], targets.of_frame(rows), rows["value"], strict=True):
-            found[judge][target] = value
-    return found
+            values_by_judge[judge][target] = value
+    return values_by_judge
 
 
 def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> dict[Target, Decision]:
@@ -260,7 +260,7 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
         frame = frame[(frame["kind"] == PREFERENCE) & (frame["part"] == "")]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
         of_trace = dict(zip(frame["trace"].tolist(), targets.of_frame(frame), strict=True))
-        found: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
+        stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
         for trace in turns.by_trace(session, request.study.id, sorted(set(frame["run"].tolist()))):
             if trace.trace in of_trace:
                 stances = [
@@ -268,8 +268,8 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
                     for n, turn in enumerate(trace.turns)
                     if turn.reading in (0, 1, 2) or turn.problem
                 ]
-                found[names[trace.run]].append((of_trace[trace.trace], stances))
-    return found
+                stances_by_debate[names[trace.run]].append((of_trace[trace.trace], stances))
+    return stances_by_debate
 
 
 def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dict[str, Value]]:

@@ -45,14 +45,14 @@ def annotator_accuracy(request: Request) -> list[PublishedRow]:
 
 def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> list[PublishedRow]:
     """Return rows of the alignment by criterion, renamed; first opinions are left out."""
-    found = alignment.rows(
+    alignment_rows = alignment.rows(
         request.engine, request.study, "criterion", reference=request.reference, resamples=request.resamples
     )
     return [
         PublishedRow(
             row.judge, row.criterion, statistics[row.statistic], row.value, row.low, row.high, row.items, row.reason
         )
-        for row in found
+        for row in alignment_rows
         if row.kind == kind and row.statistic in statistics and not row.judge.endswith(FIRST_OPINION)
     ]  # fmt: skip
 
@@ -101,14 +101,16 @@ def verdict_agreement(request: Request) -> list[PublishedRow]:
 
 def aspect_ratings(request: Request) -> list[PublishedRow]:
     """Return people's mean ratings of each judge's aspects (DnA-Eval's Table 3)."""
-    found = weights.aspect_qualities(request.engine, request.study, resamples=request.resamples)
-    return [from_estimate(row.judge, row.quality, "mean rating", row.rating) for row in found]
+    qualities = weights.aspect_qualities(request.engine, request.study, resamples=request.resamples)
+    return [from_estimate(row.judge, row.quality, "mean rating", row.rating) for row in qualities]
 
 
 def average_weights(request: Request) -> list[PublishedRow]:
     """Return each rater's mean weights by category of tasks (DnA-Eval's Figure 4 and Tables 7 to 10)."""
-    found = weights.mean_weights(request.engine, request.study, resamples=request.resamples)
-    return [from_estimate(row.rater, f"{row.scenario}: {row.aspect}", "weight in percent", row.weight) for row in found]
+    averages = weights.mean_weights(request.engine, request.study, resamples=request.resamples)
+    return [
+        from_estimate(row.rater, f"{row.scenario}: {row.aspect}", "weight in percent", row.weight) for row in averages
+    ]
 
 
 def weight_distances(request: Request) -> list[PublishedRow]:

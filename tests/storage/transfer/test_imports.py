@@ -24,6 +24,7 @@ from storage.database import reading, writing
 from storage.transfer import exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
+from tests.core.protocols import debates
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
@@ -160,6 +161,14 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
         imports.import_records(engine, "t", [*one_of_each_type(), INVALID_RECORDS[reason]])
     with reading(engine) as session:
         assert studies.names(session) == ["s"]
+
+
+def test_settings_with_former_names_are_those_of_the_same_run(engine):
+    settings = debates.make_settings(reply_order="sequential").model_dump(mode="json")
+    former = {name: value for name, value in settings.items() if name != "reply_order"} | {"speaking": "in turn"}
+    first, second = (RunRecord(name="r", protocol="scaleeval", settings=fields) for fields in (former, settings))
+    assert imports.import_records(engine, "s", [first]).runs == 1
+    assert imports.import_records(engine, "s", [second]).runs == 0
 
 
 def test_an_error_at_the_end_of_a_file_rolls_the_import_back(engine):
