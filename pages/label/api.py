@@ -197,9 +197,11 @@ def image(call: Call) -> Response:
 
 def _reveal(work: Work, task_jsons: list[Json]) -> None:
     """Add the reveals of the labelled tasks that the annotator may see."""
-    if any(target["version"] != "0" for task in found for target in task["targets"]):
+    if any(target["version"] != "0" for task in task_jsons for target in task["targets"]):
         with database.reading(resources.engine()) as opened:
-            seen = tasks.add_reveals(opened, work, found, [find_task(opened, work, task["id"]) for task in found])
+            seen = tasks.add_reveals(
+                opened, work, task_jsons, [find_task(opened, work, task["id"]) for task in task_jsons]
+            )
         tasks.record_views(resources.engine(), work, seen)
 
 

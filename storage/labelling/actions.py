@@ -98,10 +98,10 @@ def _store_result(
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
     except ValidationError as error:
-        found: Json = {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
+        outcome: Json = {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
     else:
-        found = perform(session, work, client, action)
-    result = {"seq": seq, **found}
+        outcome = perform(session, work, client, action)
+    result = {"seq": seq, **outcome}
     action_log.save_result(session, work, client, seq, result)
     return result
 
@@ -143,8 +143,8 @@ def _with_reveals(
         with reading(engine) as session:
             for name in names:
                 pairs = [pair for pair in zip(actions, results, strict=True) if str(pair[0].get("task", "")) == name]
-                found[name] = _shown(session, work, name, pairs)
-        tasks.record_views(engine, work, [seen for shown in found.values() for seen in shown.seen])
+                shown_by_target[name] = _shown(session, work, name, pairs)
+        tasks.record_views(engine, work, [seen for shown in shown_by_target.values() for seen in shown.seen])
     return [
         _complete(result, action, shown_by_target.get(str(action.get("task", ""))))
         for action, result in zip(actions, results, strict=True)

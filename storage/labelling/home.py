@@ -75,8 +75,8 @@ def summaries(session: Session, study: Study, annotator: str) -> list[QueueSumma
         if TARGET_KINDS[name] in present:
             view = open_view(session, open_work(session, name, study.name, annotator))
             summary = QueueSummary(name, **{tab: view.count(tab) for tab in TABS})
-            found += [summary] if summary.total else []
-    return found
+            queue_summaries += [summary] if summary.total else []
+    return queue_summaries
 
 
 def _kinds(session: Session, study_id: int) -> set[str]:
@@ -110,8 +110,8 @@ def listed_tasks(session: Session, work: Work, tab: Tab, search: str = "") -> li
     view = open_view(session, work)
     listed = list(view.tab(tab))
     numbers, states = queue_view.numbers(view, listed), view.states(listed)
-    found = _matching(session, find_tasks(session, work, listed), search)
-    own = task_standings(session, work, [task.id for task, _ in found], training.load(session, work))
+    matching = _matching(session, find_tasks(session, work, listed), search)
+    own = task_standings(session, work, [task.id for task, _ in matching], training.load(session, work))
     return [
         ListedTask(
             id=task.id,
