@@ -17,7 +17,7 @@ class Stance:
     value: Value | None
     problem: str
     previous_value: Value | None
-    """The judge's last readable value before this one; None if there is none."""
+    """The judge's last readable value before this one, in the same order of the responses; None if there is none."""
 
     @property
     def changed(self) -> bool:
@@ -27,15 +27,15 @@ class Stance:
 
 def list_stances(events: Sequence[tuple[int, Event]]) -> list[Stance]:
     """Return every stance of a debate in the order of its turns; `events` are (number, event) pairs."""
-    latest_values: dict[str, Value] = {}
+    latest_values: dict[tuple[str, tuple[int, ...]], Value] = {}
     stances = []
     for seq, event in sorted(events, key=_turn_order):
         if isinstance(event, TurnCompleted):
             turn = event.turn
-            previous_value = latest_values.get(turn.speaker)
+            previous_value = latest_values.get((turn.speaker, turn.shown))
             stances.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, previous_value))
             if turn.reading is not None:
-                latest_values[turn.speaker] = turn.reading
+                latest_values[turn.speaker, turn.shown] = turn.reading
     return stances
 
 

@@ -3,7 +3,7 @@
 Each published method and each baseline has its own package here; `core.protocols.registry` lists them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -15,7 +15,7 @@ from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Kind, Scale
 from core.templates import Templates, load_templates, replace_templates
-from core.trace import Flow, Spec
+from core.trace import Ask, Flow, Spec, Turn
 
 Subject = Literal["pair", "score", "critique", "answer"]
 """The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer."""
@@ -24,6 +24,9 @@ Artifact = Literal["", "aius", "aspects", "peer reviews"]
 
 Comparison = Literal["", "two", "several"]
 """How many responses of an item a trace compares: none, exactly two, or two and more."""
+
+PartialFlow = Generator[Sequence[Ask], list[Turn], None]
+"""A part of a flow, such as a discussion in one order of the responses."""
 
 Scales = Mapping[tuple[Kind, str], Scale]
 """(kind, criterion name) -> the scale on which annotators can label the same target."""
@@ -121,6 +124,26 @@ class Protocol:
     def example_path(self, name: str) -> Path:
         """Return the path of the settings example called `name`."""
         return self.folder / "examples" / f"{name}.yaml"
+
+
+def run_in_parallel(flows: Sequence[PartialFlow]) -> Generator[Sequence[Ask], list[Turn], list[Turn]]:
+    """Run parts of a flow that do not depend on each other; return all turns in the order of the asks."""
+    turns: list[Turn] = []
+    rounds = [next(flow) for flow in flows]
+    while any(rounds):
+        answered = yield [ask for asks in rounds for ask in asks]
+        turns += answered
+        rest = iter(answered)
+        rounds = [_advance(flow, [next(rest) for _ in asks]) for flow, asks in zip(flows, rounds, strict=True)]
+    return turns
+
+
+def _advance(flow: PartialFlow, turns: list[Turn]) -> Sequence[Ask]:
+    """Send the turns to a part of a flow and return its next asks; none if it has ended."""
+    try:
+        return flow.send(turns)
+    except StopIteration:
+        return ()
 
 
 def trace_rng(seed: int, item: Item, part: str = "") -> Random:

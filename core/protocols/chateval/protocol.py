@@ -5,7 +5,7 @@ from the last turn of each, by average or by majority vote (Appendix B). With po
 once in each order of the responses. Scores or votes are requested in the last turn, as in the released code.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -14,6 +14,7 @@ from core.answers import Answer, Choice, Scores
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Value
+from core.protocols import PartialFlow, run_in_parallel
 from core.protocols.chateval.settings import Persona, Settings, Strategy
 from core.protocols.chateval.verdicts import conclude
 from core.protocols.choices import in_item_order
@@ -23,9 +24,6 @@ from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, unchanged
 
 ASSISTANTS = ("Assistant 1", "Assistant 2")
-
-DiscussionFlow = Generator[Sequence[Ask], list[Turn], None]
-"""One discussion in one order of the responses."""
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -50,7 +48,7 @@ class Discussion:
     shown: tuple[int, ...]
 
 
-def one_by_one(discussion: Discussion) -> DiscussionFlow:
+def one_by_one(discussion: Discussion) -> PartialFlow:
     """Algorithm 1: the personas speak in a fixed order; each contribution is in the history of the next ones."""
     turns: list[Turn] = []
     for number in range(discussion.settings.turns):
@@ -59,7 +57,7 @@ def one_by_one(discussion: Discussion) -> DiscussionFlow:
             turns += yield [ask_contribution(discussion, persona, number, history)]
 
 
-def simultaneous(discussion: Discussion) -> DiscussionFlow:
+def simultaneous(discussion: Discussion) -> PartialFlow:
     """Algorithm 2: contributions are buffered, and the buffer is added to every history at the end of a turn.
 
     The algorithm as printed never empties its buffer; here each contribution is in a history once.
@@ -72,7 +70,7 @@ def simultaneous(discussion: Discussion) -> DiscussionFlow:
         ]
 
 
-def with_summary(discussion: Discussion) -> DiscussionFlow:
+def with_summary(discussion: Discussion) -> PartialFlow:
     """Algorithm 3: as Algorithm 2, with a summary of all contributions in place of every history.
 
     No summary is asked for after the last turn, since none would read it. If a summary is unreadable, the
@@ -89,29 +87,17 @@ def with_summary(discussion: Discussion) -> DiscussionFlow:
             history = contributions(discussion, turns) if summary.problem else [_quote_summary(summary)]
 
 
-def independent(discussion: Discussion) -> DiscussionFlow:
+def independent(discussion: Discussion) -> PartialFlow:
     """The ensemble of Section 3.2: every persona is asked once and sees no other contribution."""
     yield [ask_contribution(discussion, persona, 0, None) for persona in discussion.settings.personas]
 
 
-STRATEGIES: Mapping[Strategy, Callable[[Discussion], DiscussionFlow]] = {
+STRATEGIES: Mapping[Strategy, Callable[[Discussion], PartialFlow]] = {
     "one by one": one_by_one,
     "simultaneous": simultaneous,
     "simultaneous with summary": with_summary,
     "independent": independent,
 }
-
-
-def run_in_parallel(flows: Sequence[DiscussionFlow]) -> Generator[Sequence[Ask], list[Turn], list[Turn]]:
-    """Run several discussions with the same steps in parallel; return all turns in the order of the asks."""
-    turns: list[Turn] = []
-    rounds = [next(flow) for flow in flows]
-    while any(rounds):
-        answered = yield [ask for asks in rounds for ask in asks]
-        turns += answered
-        rest = iter(answered)
-        rounds = [_advance(flow, [next(rest) for _ in asks]) for flow, asks in zip(flows, rounds, strict=True)]
-    return turns
 
 
 def visible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -> list[Turn]:
@@ -251,11 +237,3 @@ def _quote_summary(summary: Turn) -> Material:
 def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:
     by_response = dict(zip(map(str, shown), scores, strict=True))
     return {number: by_response[number] for number in sorted(by_response)}
-
-
-def _advance(flow: DiscussionFlow, turns: list[Turn]) -> Sequence[Ask]:
-    """Send the turns to a discussion and return its next asks; none if it has ended."""
-    try:
-        return flow.send(turns)
-    except StopIteration:
-        return ()

@@ -12,7 +12,7 @@ from core.protocols import Judge
 from core.protocols.dna_baselines.settings import Settings
 from core.protocols.dna_eval.protocol import ScoringTask, ask_scores, aspect_text, start_scoring
 from core.protocols.dna_eval.settings import settings_of_item
-from core.protocols.dna_eval.verdicts import Judgement, conclude
+from core.protocols.dna_eval.verdicts import Judgement, conclude, orders_read, over_orders
 from core.templates import Templates
 from core.trace import Ask, Flow, Turn
 
@@ -22,8 +22,8 @@ NAME = "dna_baselines"
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """One item: every judge scores the responses as a whole."""
     settings = settings_of_item(settings, item)
-    task = start_scoring(item, settings, rng, templates)
-    turns = yield [ask_baseline_scores(task, settings, judge) for judge in settings.judges]
+    tasks = start_scoring(item, settings, rng, templates)
+    turns = yield [ask_baseline_scores(task, settings, judge) for task in tasks for judge in settings.judges]
     judgements = collect_judgements(turns, settings, len(item.responses))
     return conclude(judgements, settings, NAME)
 
@@ -38,9 +38,16 @@ def ask_baseline_scores(task: ScoringTask, settings: Settings, judge: Judge) -> 
 
 
 def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int) -> list[Judgement]:
-    """Return one judgement for each judge; `responses` is the number of responses of the item."""
-    by_judge = {turn.speaker: turn for turn in turns}
-    return [_judgement(judge.name, by_judge.get(judge.name), responses) for judge in settings.judges]
+    """Return one judgement for each judge, with its means over all orders of the responses.
+
+    `responses` is the number of responses of the item.
+    """
+    by_judge = {(turn.speaker, turn.shown): turn for turn in turns}
+    orders = orders_read(turns, settings)
+    return [
+        over_orders([_judgement(judge.name, by_judge.get((judge.name, order)), responses) for order in orders])
+        for judge in settings.judges
+    ]
 
 
 def reply_words(settings: Settings) -> int:

@@ -2,7 +2,8 @@
 
 The aspects are predefined, or a judge proposes k of them from the question alone (Eq. 1). It scores all responses on
 each aspect in a separate ask (Eq. 2), and weights the aspects from the question alone. The weighted sum (Eq. 3) and the
-comparison (Eq. 4) are computed here, since models calculate badly. Several judges work independently.
+comparison (Eq. 4) are computed here, since models calculate badly. Several judges work independently. With position
+calibration they score the responses in both orders.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings
 from core.protocols.dna_eval.verdicts import (
     Judgement,
     collect_judgements,
+    collect_judgements_of_order,
     conclude,
     judge_aspects,
     weightings_needed,
@@ -33,20 +35,21 @@ LONGEST_NAME = 5
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """One item. Asks that do not depend on each other run in parallel: all scores, and the weights."""
     settings = settings_of_item(settings, item)
-    task = start_scoring(item, settings, rng, templates)
+    tasks = start_scoring(item, settings, rng, templates)
     turns: list[Turn] = []
     if not settings.aspects:
         proposers = [settings.proposer] if settings.proposer else settings.judges
-        turns += yield [ask_aspects(task, proposer, settings.proposed) for proposer in proposers]
+        turns += yield [ask_aspects(tasks[0], proposer, settings.proposed) for proposer in proposers]
     aspects = {judge: names for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))}
     if aspects:
         weightings = weightings_needed(settings, [(judge, names) for judge, names in aspects.items()])
-        weight_asks = [ask_weights(task, weigher, names, number) for weigher, number, names in weightings]
-        score_asks = [ask for judge, names in aspects.items() for ask in ask_aspect_scores(task, judge, names)]
-        turns += yield weight_asks + score_asks
-    scored = [judgement for judgement in collect_judgements(turns, settings, len(item.responses)) if judgement.complete]
-    if settings.aggregation == "chain of aspects" and scored:
-        turns += yield [ask_overall_scores(task, judgement) for judgement in scored]
+        weight_asks = [ask_weights(tasks[0], weigher, names, number) for weigher, number, names in weightings]
+        turns += yield weight_asks + [
+            ask for task in tasks for judge, names in aspects.items() for ask in ask_aspect_scores(task, judge, names)
+        ]
+    if settings.aggregation == "chain of aspects":
+        overall_asks = [ask for task in tasks for ask in ask_overall_scores(task, turns)]
+        turns += (yield overall_asks) if overall_asks else []
     return conclude(collect_judgements(turns, settings, len(item.responses)), settings, NAME)
 
 
@@ -74,14 +77,15 @@ class ScoringTask:
         return render(self.templates, step, **shared, rule=rule, **values)
 
 
-def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates: Templates) -> ScoringTask:
-    """Draw the order of the responses."""
+def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates: Templates) -> list[ScoringTask]:
+    """Draw the order of the responses; return a task for each order in which they are read."""
     if len(item.responses) < 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
     shown = list(range(1, len(item.responses) + 1))
-    if settings.shuffle_responses:
+    if settings.shuffle_responses and not settings.both_orders:
         rng.shuffle(shown)
-    return ScoringTask(item, settings, templates, tuple(shown))
+    orders = [tuple(shown), tuple(reversed(shown))][: 1 + settings.both_orders]
+    return [ScoringTask(item, settings, templates, order) for order in orders]
 
 
 def response_names(shown: Sequence[int]) -> tuple[str, ...]:
@@ -145,8 +149,14 @@ def ask_aspect_scores(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -
     ]
 
 
-def ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
-    """Ask the model itself for the overall scores, from its scores by aspect (Section 4.3)."""
+def ask_overall_scores(task: ScoringTask, turns: Sequence[Turn]) -> list[Ask]:
+    """Ask each model itself for the overall scores, from its scores by aspect in the task's order (Section 4.3)."""
+    assert isinstance(task.settings, Settings), "the baselines have no chain of aspects"
+    judgements = collect_judgements_of_order(turns, task.settings, len(task.item.responses), task.shown)
+    return [_ask_overall_scores(task, judgement) for judgement in judgements if judgement.complete]
+
+
+def _ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
     judge = next(judge for judge in task.settings.judges if judge.name == judgement.judge)
     lines = [
         f"{aspect_text(task.settings, name)} - "

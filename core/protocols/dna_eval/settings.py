@@ -35,8 +35,13 @@ class ScoringSettings(Frozen):
     """The worst score."""
     highest: int = Field(default=10, ge=1, le=100)
     """The best score."""
+    both_orders: bool = False
+    """Position calibration: the responses are scored in their order and in the reverse one, at twice the calls for
+    scores, and a judge's scores are its means over both. A judge that ranks two responses in one order differently than
+    in the other has a contention of 1."""
     shuffle_responses: bool = False
-    """Randomise for each item the order in which the responses are read. The paper uses the original order."""
+    """Randomise for each item the order in which the responses are read. The paper uses the original order. No effect
+    with both orders."""
     rule: str = ""
     """Instructions for every judge of aspects and of responses, such as LLMBar's rule that a response first of all
     has to do what was asked (Zeng et al. 2024; see the example dna_eval-llmbar). Empty: none."""

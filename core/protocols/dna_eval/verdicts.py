@@ -6,6 +6,8 @@ The flow, the view and replays call the same functions; none of them asks a mode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean
 from typing import Literal
 
 from core import aspects as aspect_scores
@@ -36,6 +38,8 @@ class Judgement:
     """Why there are no overall scores."""
     weigher: str = ""
     """Who weighted the aspects: the judge, unless the settings name another model."""
+    flipped: bool = False
+    """Whether two responses are ranked one way if they are read in one order, and the other way in the other."""
 
     @property
     def complete(self) -> bool:
@@ -64,40 +68,90 @@ def weightings_needed(
 
 
 def collect_judgements(turns: Sequence[Turn], settings: Settings, responses: int) -> list[Judgement]:
-    """Return one judgement for each judge; `responses` is the number of responses of the item."""
+    """Return one judgement for each judge; `responses` is the number of responses of the item.
+
+    If the responses were read in both orders, a judge's scores are its means over them.
+    """
+    by_order = [
+        collect_judgements_of_order(turns, settings, responses, order) for order in orders_read(turns, settings)
+    ]
+    return [over_orders(of_judge) for of_judge in zip(*by_order, strict=True)]
+
+
+def orders_read(turns: Sequence[Turn], settings: ScoringSettings) -> list[tuple[int, ...]]:
+    """Return the orders in which the responses were read; a second one that has no turn yet is empty."""
+    orders = list(dict.fromkeys(turn.shown for turn in turns if turn.shown)) or [()]
+    return [*orders, ()] if settings.both_orders and len(orders) == 1 else orders
+
+
+def collect_judgements_of_order(
+    turns: Sequence[Turn], settings: Settings, responses: int, order: tuple[int, ...]
+) -> list[Judgement]:
+    """Return one judgement for each judge, from its scores in one order of the responses."""
+    of_order = [turn for turn in turns if turn.shown in (order, ())]
     aspects = [(judge, names) for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))]
     numbers = {names: number for _, number, names in weightings_needed(settings, aspects)}
     by_judge = {judge.name: names for judge, names in aspects}
     return [
-        _judgement(turns, judge.name, by_judge.get(judge.name, ()), settings, responses, numbers)
+        _judgement(of_order, judge.name, by_judge.get(judge.name, ()), settings, responses, numbers)
         for judge in settings.judges
     ]
+
+
+def over_orders(judgements: Sequence[Judgement]) -> Judgement:
+    """Return one judge's judgement over all orders of the responses, from that of each order."""
+    if len(judgements) == 1:
+        return judgements[0]
+    overalls = [judgement.overalls for judgement in judgements if judgement.overalls is not None]
+    is_complete = len(overalls) == len(judgements)
+    return replace(
+        judgements[0],
+        scores=tuple(
+            _mean_of_each(of_response) for of_response in zip(*(one.scores for one in judgements), strict=True)
+        ),
+        overalls=tuple(fmean(column) for column in zip(*overalls, strict=True)) if is_complete else None,
+        problem="" if is_complete else next(one.problem for one in judgements if one.overalls is None),
+        flipped=is_complete and _ranks_differ(overalls),
+    )
+
+
+def _mean_of_each(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each aspect that has a score in every order."""
+    return {name: fmean(one[name] for one in scores) for name in scores[0] if all(name in one for one in scores)}
+
+
+def _ranks_differ(overalls: Sequence[Sequence[float]]) -> bool:
+    """Return whether one order puts a response strictly before another, and another order strictly after it."""
+    pairs = combinations(range(len(overalls[0])), 2)
+    return any({aspect_scores.preferred_response((one[a], one[b])) for one in overalls} >= {1, 2} for a, b in pairs)
 
 
 def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:
     """Agreed if the judges decide alike; disputed if they are too far apart; no verdict if one has no scores.
 
     The verdict on two responses is 1, 2 or 0 (Eq. 4). More than two are ranked: the verdict holds each one's overall
-    score, the mean over the judges that rank them as the majority does.
+    score. Scores are the means over the judges that decide as the majority does; without a majority there is no value.
+    A judge that ranks two responses differently in the two orders has a contention of 1.
     """
     criterion = settings.criterion_name
     decisions = [_decision(judgement.overalls) for judgement in judgements if judgement.overalls]
-    distance = contention(map(_comparable, decisions))
+    has_flip = any(judgement.flipped for judgement in judgements)
+    distance = contention(map(_comparable, decisions), flipped=has_flip)
     majority = _majority(decisions)
     has_dispute = bool(decisions) and (majority is None or is_disputed(distance, settings.dispute_threshold))
-    is_agreed = not has_dispute and len(decisions) == len(judgements)
+    has_value = majority is not None and len(decisions) == len(judgements)
     supporting = [
         judgement.overalls
         for judgement in judgements
-        if judgement.overalls and is_agreed and _decision(judgement.overalls) == majority
+        if judgement.overalls and has_value and _decision(judgement.overalls) == majority
     ]
     means = tuple(sum(column) / len(supporting) for column in zip(*supporting, strict=True)) if supporting else None
     reason = _describe_outcome(judgements, len(supporting), means, has_dispute)
     responses = max(len(judgement.scores) for judgement in judgements)
     opinions = _distinct([opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)])
-    opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if is_agreed else reason)
+    opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if has_value else reason)
     return Verdict(
-        outcome="disputed" if has_dispute else "agreed" if is_agreed else "no_verdict",
+        outcome="disputed" if has_dispute else "agreed" if has_value else "no_verdict",
         value=_verdict_value(means),
         reason=reason,
         opinions=tuple(opinions),
@@ -245,7 +299,9 @@ def _describe_outcome(
         result = f"response {winner} is ahead" if winner else "the best responses are equal"
         majority = f" of {len(judgements)}" if supporting < len(judgements) else ""
         judges = f" on average over {supporting}{majority} judges" if len(judgements) > 1 else ""
-        return f"{result}, {_describe_scores(means)}{judges}"
+        flipped = ", ".join(judgement.judge for judgement in judgements if judgement.flipped)
+        changes = f"; the preference of {flipped} changes with the order of the responses" if flipped else ""
+        return f"{result}, {_describe_scores(means)}{judges}{changes}"
     if has_dispute:
         return "the judges differ: " + "; ".join(
             f"{judgement.judge} has {_describe_scores(judgement.overalls)}"

@@ -1,7 +1,8 @@
 """ScaleEval: judges debate which of two responses is better (Chern et al. 2024, arXiv:2401.16788, Section 4.1).
 
 Every judge first gives its opinion alone (Eq. 4). Then they discuss for up to D - 1 rounds, each seeing the replies of
-the round before (Eq. 6). If they still differ, the verdict is disputed and an annotator decides.
+the round before (Eq. 6). If they still differ, the verdict is disputed and an annotator decides. With position
+calibration the debate is run once in each order of the responses.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from core.contention import contention
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Opinion, Value
-from core.protocols import Judge
+from core.protocols import Judge, PartialFlow, run_in_parallel
 from core.protocols.choices import describe_choice, in_item_order
 from core.protocols.prompt_parts import criterion_text, item_material
 from core.protocols.scaleeval.settings import Settings, Stopping
@@ -27,16 +28,20 @@ CHOICE = Choice(noun="Submission")
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One debate. Every random choice is made from `rng` before the first ask."""
-    debate = start_debate(item, settings, rng, templates)
-    names = [judge.name for judge in settings.judges]
+    """One debate, or one in each order of the responses. Random choices are made before the first ask."""
+    debates = start_debates(item, settings, rng, templates)
+    turns = yield from run_in_parallel([discuss(debate) for debate in debates])
+    return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping)
+
+
+def discuss(debate: "Debate") -> PartialFlow:
+    """One debate: first opinions, then rounds of replies until the stopping rule is satisfied."""
     turns = list((yield [ask_opinion(debate, judge) for judge in debate.speakers]))
-    for number in range(1, settings.rounds):
-        if find_consensus(latest_turns(turns), names, settings.stopping) is not None:
+    for number in range(1, debate.settings.rounds):
+        if find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping) is not None:
             break
         for speakers in speaking_groups(debate):
             turns += yield [ask_reply(debate, judge, turns, number) for judge in speakers]
-    return conclude(turns, names, settings.criterion.name, settings.stopping)
 
 
 @dataclass(frozen=True)
@@ -51,26 +56,38 @@ class Debate:
     shown: tuple[int, ...]
     speakers: tuple[Judge, ...]
 
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges in the order of the settings."""
+        return [judge.name for judge in self.settings.judges]
+
     def number(self, name: str) -> int:
         """Return the n of "Speaker n"."""
         return [judge.name for judge in self.speakers].index(name) + 1
 
 
-def start_debate(item: Item, settings: Settings, rng: Random, templates: Templates) -> Debate:
-    """Draw the order of responses and speakers, and format the criterion."""
+def start_debates(item: Item, settings: Settings, rng: Random, templates: Templates) -> list[Debate]:
+    """Draw the order of responses and speakers, and format the criterion; return a debate for each order."""
     if len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
     shown, speakers = [1, 2], list(settings.judges)
-    if settings.shuffle_responses:
+    if settings.shuffle_responses and not settings.both_orders:
         rng.shuffle(shown)
     if settings.shuffle_speakers:
         rng.shuffle(speakers)
-    material = {
-        "submission_1": Material("Submission 1", item.responses[shown[0] - 1].text),
-        "submission_2": Material("Submission 2", item.responses[shown[1] - 1].text),
-        "criteria": Material("Criteria", criterion_text(settings.criterion, settings.format, rng), required=False),
+    orders = [tuple(shown), tuple(reversed(shown))][: 1 + settings.both_orders]
+    criteria = Material("Criteria", criterion_text(settings.criterion, settings.format, rng), required=False)
+    return [
+        Debate(settings, templates, item, _material(item, order) | {"criteria": criteria}, order, tuple(speakers))
+        for order in orders
+    ]
+
+
+def _material(item: Item, shown: tuple[int, ...]) -> dict[str, Material]:
+    return {
+        f"submission_{place}": Material(f"Submission {place}", item.responses[number - 1].text)
+        for place, number in enumerate(shown, start=1)
     }
-    return Debate(settings, templates, item, material, tuple(shown), tuple(speakers))
 
 
 def speaking_groups(debate: Debate) -> list[tuple[Judge, ...]]:
@@ -122,13 +139,22 @@ def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: St
 
 
 def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
-    """Agreed if the rule holds; disputed if two readable last opinions differ; otherwise no verdict."""
-    last = latest_turns(turns)
-    first = latest_turns(list(reversed(turns)))
-    counts = _count_choices(last, judges)
-    value = find_consensus(last, judges, stopping)
-    outcome = "agreed" if value is not None else "disputed" if len(counts) > 1 else "no_verdict"
-    reason = _describe_outcome(counts, len(judges), value)
+    """Agreed if the rule holds; disputed if two readable last opinions differ; else no verdict.
+
+    If the debate was run in both orders of the responses, agreed only if the rule holds in both with the same choice,
+    and no judge ends with another choice in the other order.
+    """
+    orders = list(dict.fromkeys(turn.shown for turn in turns)) or [()]
+    last = [latest_turns([turn for turn in turns if turn.shown == order]) for order in orders]
+    first = [latest_turns([turn for turn in reversed(turns) if turn.shown == order]) for order in orders]
+    counts = [_count_choices(one, judges) for one in last]
+    choices = [find_consensus(one, judges, stopping) for one in last]
+    has_flip = any(len(_choices(judge, last)) > 1 for judge in judges)
+    value = choices[0] if len(set(choices)) == 1 and not has_flip else None
+    differ = len(set().union(*counts)) > 1
+    reason = _describe_orders(
+        orders, [_describe_outcome(*one, len(judges)) for one in zip(counts, choices, strict=True)]
+    )
     conclusion = Opinion(
         kind="preference",
         judge=NAME,
@@ -137,14 +163,14 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
         criterion=criterion,
         problem="" if value is not None else reason,
     )
-    opinions = [_opinion(judge, "first", first.get(judge), criterion) for judge in judges]
-    opinions += [_opinion(judge, "last", last.get(judge), criterion) for judge in judges]
+    opinions = [_opinion(judge, "first", first, criterion) for judge in judges]
+    opinions += [_opinion(judge, "last", last, criterion) for judge in judges]
     return Verdict(
-        outcome=outcome,
+        outcome="agreed" if value is not None else "disputed" if differ else "no_verdict",
         value=value,
         reason=reason,
         opinions=(*opinions, conclusion),
-        contention=contention(counts.elements()),
+        contention=contention([choice for one in counts for choice in one.elements()], flipped=has_flip),
     )
 
 
@@ -173,20 +199,41 @@ def _count_choices(last: Mapping[str, Turn], judges: Sequence[str]) -> Counter[V
     return Counter(reading for reading in readings if reading is not None)
 
 
-def _opinion(judge: str, stage: Literal["first", "last"], turn: Turn | None, criterion: str) -> Opinion:
-    value = turn.reading if turn else None
-    problem = turn.problem if turn else "has given no reply"
+def _choices(judge: str, turns: Sequence[Mapping[str, Turn]]) -> list[Value]:
+    """Return the different readable choices of a judge over the orders of the responses."""
+    readings = [one[judge].reading for one in turns if judge in one]
+    return list(dict.fromkeys(reading for reading in readings if reading is not None))
+
+
+def _opinion(
+    judge: str, stage: Literal["first", "last"], turns: Sequence[Mapping[str, Turn]], criterion: str
+) -> Opinion:
+    """Return the opinion of a judge: the choice that it has in every order of the responses."""
+    choices = _choices(judge, turns)
+    problem = "" if choices else "has given no reply"
+    unread = next((one[judge] for one in turns if judge in one and one[judge].reading is None), None)
+    if len(choices) > 1:
+        problem = f"its choice changes with the order of the responses: {' and '.join(map(describe_choice, choices))}"
+    elif unread is not None:
+        problem = unread.problem or "gave no opinion"
     return Opinion(
         kind="preference",
         judge=judge,
         stage=stage,
-        value=value,
+        value=None if problem else choices[0],
         criterion=criterion,
-        problem="" if value is not None else problem or "gave no opinion",
+        problem=problem,
     )
 
 
-def _describe_outcome(counts: Counter[Value], judges: int, value: Value | None) -> str:
+def _describe_orders(orders: Sequence[tuple[int, ...]], outcomes: Sequence[str]) -> str:
+    if len(orders) == 1:
+        return outcomes[0]
+    pairs = zip(orders, outcomes, strict=True)
+    return "; ".join(f"if response {order[0]} is read first, {outcome}" for order, outcome in pairs)
+
+
+def _describe_outcome(counts: Counter[Value], value: Value | None, judges: int) -> str:
     readable = counts.total()
     unread = f"; {judges - readable} of {judges} judges gave no readable opinion" if readable < judges else ""
     if value is not None:

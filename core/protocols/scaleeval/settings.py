@@ -39,8 +39,12 @@ class Settings(Frozen):
     """Which replies a judge sees in a discussion round. "simultaneous": those of the previous round (Eq. 6).
     "sequential": also those of the judges before it in the same round, as in the released code; slower, since the calls
     cannot run in parallel."""
+    both_orders: bool = False
+    """Position calibration: one debate in each order of the responses, at twice the calls. Agreed if both debates end
+    with the same choice and no judge changes its choice with the order; such a change has a contention of 1."""
     shuffle_responses: bool = True
-    """Randomise for each item which response the judges read first, against position bias (Section 7)."""
+    """Randomise for each item which response the judges read first, against position bias (Section 7); no effect with
+    both orders."""
     shuffle_speakers: bool = True
     """Randomise for each item the order in which the judges are numbered and speak (Section 7)."""
     words: int = Field(default=150, ge=20, le=2000)

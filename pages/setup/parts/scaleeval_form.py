@@ -35,6 +35,7 @@ def render(form: SettingsForm) -> Draft:
             }
             draft["reply_order"] = form.setting("reply_order", "A judge reads", reply_order_names)
             draft["words"] = form.setting("words", "Maximum words of an explanation")
+            draft["both_orders"] = form.setting("both_orders", "Debate in both orders of the responses")
             draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
             draft["shuffle_speakers"] = form.setting("shuffle_speakers", "Shuffle the order of the judges")
         with right:

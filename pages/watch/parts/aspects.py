@@ -226,11 +226,13 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
     ):
         return
     aspects_by_judge = {judgement.judge: judgement.aspects for judgement in judgements}
+    has_orders = len({turn.shown for _, turn in numbered_turns if turn.shown}) > 1
     for seq, turn in numbered_turns:
         with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
             with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
                 problem = f" · no reading: {escape_markdown(turn.problem)}" if turn.problem else ""
                 step = describe_ask(turn, aspects_by_judge.get(turn.speaker, ()))
+                step += f" · order {', '.join(map(str, turn.shown))}" if has_orders and turn.shown else ""
                 st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
                 st.caption(turns.format_usage(turn.usage), width="content")
             st.code(turn.reply or "(empty reply)", language=None, wrap_lines=True)

@@ -33,12 +33,16 @@ from storage.traces import Trace
 
 NumberedEvent = tuple[int, Event]
 Row = tuple[str, str]
-"""A judge and a criterion."""
+"""A judge, and the criterion and the order of the responses if there are several."""
 EVENTS_PER_PAGE = 40
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
     ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "
     "The stances use the order above."
+)
+BOTH_ORDERS = (
+    ":material/swap_horiz: There is one debate in each order of the responses. In the one that reads Response 2 first, "
+    "“Submission 1” is Response 2. The stances use the order above."
 )
 stance_grid = st.components.v2.component(
     "stances",
@@ -59,11 +63,12 @@ def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: 
     if clicked is not None:
         index = next(index for index, (seq, _) in enumerate(ordered) if seq == clicked)
         page = st.session_state[page_key] = paging.page_of(index, EVENTS_PER_PAGE)
-    if any(isinstance(event, TurnCompleted) and event.turn.shown == (2, 1) for _, event in events):
-        st.caption(SWAPPED)
+    orders = _orders(events)
+    if (2, 1) in orders:
+        st.caption(BOTH_ORDERS if len(orders) > 1 else SWAPPED)
     by_seq = {stance.seq: stance for _, stance in stances}
     for seq, event in paging.page_slice(ordered, page, EVENTS_PER_PAGE):
-        _draw_event(trace.id, seq, event, by_seq.get(seq), preference)
+        _draw_event(trace.id, seq, event, by_seq.get(seq), preference, has_orders=len(orders) > 1)
     paging.draw_pagination(page_key, len(ordered), EVENTS_PER_PAGE)
 
 
@@ -83,20 +88,29 @@ def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]
     return PROTOCOLS[trace.protocol].judges == "pair" if trace.protocol in PROTOCOLS else len(item.responses) == 2
 
 
+def _orders(events: Sequence[NumberedEvent]) -> list[tuple[int, ...]]:
+    """Return the orders in which the responses were read, sorted."""
+    return sorted({event.turn.shown for _, event in events if isinstance(event, TurnCompleted) and event.turn.shown})
+
+
 def _stances_by_row(events: Sequence[NumberedEvent]) -> list[tuple[Row, Stance]]:
-    """Return (row, stance) of every turn in the order of the flow; changes are tracked within one criterion."""
-    criteria = dict.fromkeys(event.turn.criterion for _, event in events if isinstance(event, TurnCompleted))
-    stances = [
-        ((stance.judge, criterion), stance)
-        for criterion in criteria
-        for stance in list_stances([pair for pair in events if _is_turn_on(pair[1], criterion)])
-    ]
-    asks = {seq: event.ask for seq, event in events if isinstance(event, TurnCompleted)}
-    return sorted(stances, key=lambda pair: (asks[pair[1].seq], pair[1].seq))
+    """Return (row, stance) of every turn in the order of the flow; changes are tracked within one group of turns."""
+    turns = {seq: event for seq, event in events if isinstance(event, TurnCompleted)}
+    has_orders = len(_orders(events)) > 1
+    groups: dict[str, list[NumberedEvent]] = {}
+    for seq, event in sorted(turns.items(), key=lambda pair: pair[1].turn.shown if has_orders else ()):
+        groups.setdefault(_group_name(event.turn, has_orders=has_orders), []).append((seq, event))
+    stances = [((stance.judge, name), stance) for name, group in groups.items() for stance in list_stances(group)]
+    return sorted(stances, key=lambda pair: (turns[pair[1].seq].ask, pair[1].seq))
 
 
-def _is_turn_on(event: Event, criterion: str) -> bool:
-    return isinstance(event, TurnCompleted) and event.turn.criterion == criterion
+def _group_name(turn: Turn, *, has_orders: bool) -> str:
+    """Return the criterion of a turn, with the order of the responses if there are several."""
+    return " · ".join(filter(None, (turn.criterion, _order_name(turn) if has_orders else "")))
+
+
+def _order_name(turn: Turn) -> str:
+    return f"order {', '.join(map(str, turn.shown))}" if turn.shown else ""
 
 
 def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[NumberedEvent]) -> list[NumberedEvent]:
@@ -164,10 +178,13 @@ def _text(value: Value | None) -> str | None:
     return None if value is None else format_value(value)
 
 
-def _draw_event(trace_id: int, seq: int, event: Event, stance: Stance | None, preference: bool) -> None:
+def _draw_event(
+    trace_id: int, seq: int, event: Event, stance: Stance | None, preference: bool, *, has_orders: bool
+) -> None:
     match event:
         case TurnCompleted(turn=turn):
-            turns.draw_turn(trace_id, seq, turn, " · ".join(_heading(turn, stance, preference)))
+            order = [_order_name(turn)] if has_orders and turn.shown else []
+            turns.draw_turn(trace_id, seq, turn, " · ".join(_heading(turn, stance, preference) + order))
         case VerdictReached(verdict=verdict):
             _draw_verdict(verdict, preference)
         case _:

@@ -72,3 +72,13 @@ def test_several_criteria_have_a_turn_and_a_table_row_each() -> None:
 def test_an_unreadable_turn_has_a_reason() -> None:
     prepare_trace(completed_turn(0, "ann", None, problem="no choice"), verdict(None))
     assert "**ann** · first opinion · no verdict: no choice" in trace_text("i")
+
+
+def test_a_debate_in_both_orders_has_a_row_and_headings_for_each_order() -> None:
+    orders = ((1, 2), (2, 1))
+    turns = [completed_turn(ask, "ann", ask + 1, shown=shown) for ask, shown in enumerate(orders)]
+    prepare_trace(*turns, verdict(None, opinion("ann", "", None, "preference", problem="its choice changes")))
+    text = trace_text("i")
+    assert "There is one debate in each order of the responses" in text
+    assert "**ann** · first opinion · **1** · order 1, 2" in text
+    assert "**ann** · first opinion · **2** · order 2, 1" in text

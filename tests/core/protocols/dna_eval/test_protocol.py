@@ -1,6 +1,7 @@
 """Scoring by aspect with scripted judges, after Section 3 of the paper."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from pydantic import ValidationError
@@ -9,6 +10,7 @@ from core.aspects import aspect_set_id
 from core.errors import RunStopped
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
+from core.llm.costs import estimate_run
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
 from core.protocols.dna_eval.protocol import short_names
 from core.protocols.registry import PROTOCOLS
@@ -353,3 +355,55 @@ def test_a_settings_file_may_name_criteria_of_the_study_as_aspects() -> None:
         ("charm", "It smiles."),
         ("depth", ""),
     ]
+
+
+def position_script(scores: dict[tuple[int, ...], str]) -> Callable[[Ask], str]:
+    """Return a script with the scores of every aspect in each order, as the judge reads the responses."""
+    return lambda ask: "accuracy: 100" if ask.step == "weights" else scores[ask.shown]
+
+
+@pytest.mark.parametrize(
+    ("swapped", "outcome", "value", "apart"),
+    [("6 8", "agreed", 1, 0.0), ("8 6", "disputed", 0, 1.0), ("7 7", "agreed", 1, 0.0), ("9 8", "disputed", 1, 1.0)],
+)
+def test_in_both_orders_scores_are_means_and_an_opposite_preference_is_disputed(
+    swapped: str, outcome: str, value: int, apart: float
+) -> None:
+    settings = make_settings(aspects=("accuracy",), both_orders=True)
+    trace = run_scripted(position_script({(1, 2): "8 6", (2, 1): swapped}), settings)
+    assert [(ask.step, ask.shown) for ask in trace.asked] == [("weights", ()), ("score", (1, 2)), ("score", (2, 1))]
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == (outcome, value)
+    assert trace.verdict.contention == apart
+    assert ("the preference of a changes with the order" in trace.verdict.reason) is (outcome == "disputed")
+
+
+def test_both_orders_need_readable_scores_in_each() -> None:
+    settings = make_settings(aspects=("accuracy",), both_orders=True)
+    trace = run_scripted(position_script({(1, 2): "8 6", (2, 1): "?"}), settings)
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert "no score on accuracy" in trace.verdict.reason
+
+
+def test_three_responses_are_read_in_their_order_and_in_the_reverse_one() -> None:
+    settings = make_settings(aspects=("accuracy",), both_orders=True)
+    scores = {(1, 2, 3): "9 5 4", (3, 2, 1): "4 5 9"}
+    trace = run_scripted(position_script(scores), settings, make_item(3))
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.contention) == ("agreed", 0)
+    assert trace.verdict.value == {"1": 9, "2": 5, "3": 4}
+    flipped = run_scripted(position_script(scores | {(3, 2, 1): "5 4 9"}), settings, make_item(3)).verdict
+    assert flipped and (flipped.outcome, flipped.contention) == ("disputed", 1)
+
+
+def test_a_chain_of_aspects_asks_for_overall_scores_in_each_order_from_the_scores_of_that_order() -> None:
+    settings = make_settings(aspects=("accuracy",), both_orders=True, aggregation="chain of aspects")
+    trace = run_scripted(position_script({(1, 2): "8 6", (2, 1): "5 9"}), settings)
+    overall = [ask for ask in trace.asked if ask.step == "overall"]
+    assert [ask.shown for ask in overall] == [(1, 2), (2, 1)]
+    assert "Response 1: 8, Response 2: 6" in overall[0].prompt and "Response 1: 5, Response 2: 9" in overall[1].prompt
+    assert trace.verdict and trace.verdict.value == 1
+    assert estimate_run(PROTOCOLS["dna_eval"], [make_item()], settings).calls_at_most == 4
+
+
+def test_a_disputed_verdict_keeps_the_value_of_the_majority() -> None:
+    assert decided_alike(*"112", dispute_threshold=0.4).value == 1
+    assert decided_alike(*"12").value is None

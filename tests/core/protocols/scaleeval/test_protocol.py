@@ -1,11 +1,15 @@
 """Debates with scripted judges, after Section 4.1 of the paper."""
 
+import re
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from pydantic import ValidationError
 
 from core.llm.client import Reply
+from core.llm.costs import estimate_run
+from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import conclude
 from core.trace import Ask, TraceFailed, Turn
 from tests.core.protocols.debates import ScriptedTrace, choices_script, make_item, make_settings, run_scripted
@@ -198,3 +202,51 @@ def test_a_judge_without_a_turn_leaves_no_verdict() -> None:
     verdict = conclude([turn], ["a", "b"], "clarity")
     assert verdict.outcome == "no_verdict"
     assert {o.problem for o in verdict.opinions if o.judge == "b"} == {"has given no reply"}
+
+
+def by_order(**choices: str) -> Callable[[Ask], str]:
+    """Return a script of the submission that each judge chooses if response 1 is shown first, and if response 2 is."""
+    return lambda ask: choices[ask.speaker][0 if ask.shown == (1, 2) else 1]
+
+
+def test_both_orders_are_two_debates_that_end_independently() -> None:
+    def reply(ask: Ask) -> str:
+        """Agree on response 1, but for judge c, which at first chooses what it reads first."""
+        return "1" if ask.shown == (1, 2) or (ask.speaker, ask.round) == ("c", 0) else "2"
+
+    debate = run_scripted(reply, make_settings(both_orders=True, rounds=3))
+    assert [ask.shown for ask in debate.asked if not ask.round] == [(1, 2)] * 3 + [(2, 1)] * 3
+    assert [ask.shown for ask in debate.asked if ask.round] == [(2, 1)] * 3
+    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 1)
+    assert debate.verdict.contention == 0
+    assert debate.verdict.reason == (
+        "if response 1 is read first, all 3 judges chose response 1; "
+        "if response 2 is read first, all 3 judges chose response 1"
+    )
+
+
+@pytest.mark.parametrize("stopping", ["unanimity", "majority"])
+def test_a_choice_that_changes_with_the_order_is_disputed_with_a_contention_of_1(stopping: str) -> None:
+    settings = make_settings(both_orders=True, rounds=1, stopping=stopping)
+    debate = run_scripted(by_order(a="12", b="12", c="11"), settings)  # c prefers whichever it reads first
+    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("disputed", None)
+    assert debate.verdict.contention == 1
+    last = {o.judge: (o.value, o.problem) for o in debate.verdict.opinions if o.stage == "last"}
+    assert last["a"] == (1, "")
+    assert last["c"] == (None, "its choice changes with the order of the responses: response 1 and response 2")
+
+
+def test_an_unreadable_judge_in_one_order_leaves_no_verdict() -> None:
+    debate = run_scripted(by_order(a="12", b="12", c="1?"), make_settings(both_orders=True, rounds=1))
+    assert debate.verdict and debate.verdict.outcome == "no_verdict"
+    assert [o.value for o in debate.verdict.opinions if o.stage == "last"] == [1, 1, None]
+
+
+def test_both_orders_have_the_same_speakers_and_criterion_and_are_estimated() -> None:
+    settings = make_settings(both_orders=True, format="gibberish", shuffle_speakers=True, shuffle_responses=True)
+    prompts = [ask.prompt for ask in run_scripted(by_order(a="12", b="12", c="12"), settings).asked]
+    assert len(prompts) == 6
+    criteria = {re.search(r"<criteria>.*</criteria>", prompt, re.S)[0] for prompt in prompts}  # type: ignore[index]
+    assert len(criteria) == 1
+    estimate = estimate_run(PROTOCOLS["scaleeval"], [make_item()], settings)
+    assert (estimate.calls_at_least, estimate.calls_at_most) == (6, 18)
