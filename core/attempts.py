@@ -7,6 +7,7 @@ from core.answers import Format
 from core.answers.statements import spoken_text
 from core.errors import UnreadableReply
 from core.llm.client import Reply
+from core.templates import with_system_lines
 from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
 
 _INCOMPLETE = {
@@ -20,7 +21,8 @@ _EMPTY_REPLY = "(empty reply)"
 
 def first_request(ask: Ask, format: Format) -> Ask:
     """Return the ask as it is sent: with the complete prompt."""
-    return replace(ask, prompt=ask.request(format), format=format)
+    system, prompt = ask.messages(format)
+    return replace(ask, system=system, prompt=prompt, format=format)
 
 
 def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask:
@@ -32,8 +34,9 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
     if ask.answer is None:
         return first_request(ask, format)
     first = unreadable.turn
-    history = (first.prompt or ask.request(first.format), first.reply.strip() or _EMPTY_REPLY)
-    return replace(ask, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
+    system, prompt = ask.messages(first.format)
+    history = (prompt, first.reply.strip() or _EMPTY_REPLY)
+    return replace(ask, system=system, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
 
 
 def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
@@ -62,7 +65,7 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
         shown=sent.shown,
         usage=reply.usage,
         notes=reply.notes,
-        prompt=sent.prompt,
+        prompt=with_system_lines(sent.system, sent.prompt),
         criterion=sent.criterion,
         format=sent.format,
     )

@@ -11,6 +11,8 @@ Text that a prompt is about (`Material`) is fenced by tags that it does not cont
     The tide follows the moon.
     </submission_1>
 
+A template may begin with a system message, between the lines `=== system ===` and `=== prompt ===`. It is filled alike.
+
 One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
 `=== name ===` and separated from the next section by one blank line.
 """
@@ -31,7 +33,13 @@ ANSWER = "\ufdd0"
 """Stands in a prompt for the instruction that says how to answer: a code point that is no character, which is removed
 from everything that is inserted."""
 
-_SECTION = re.compile(r"^=== (\w+) ===\n", re.M)
+END_OF_SYSTEM = "\ufdd1"
+"""Stands between the system message and the prompt; it is refused in whatever is inserted."""
+SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
+
+_SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)
+_SYSTEM = re.compile(rf"{SYSTEM_LINE}\n(.*?)\n*^{PROMPT_LINE}\n", re.M | re.S)
+_SYSTEM_LINES = re.compile(rf"^(?:{SYSTEM_LINE}|{PROMPT_LINE})$", re.M)
 _BLANK_PARAGRAPH = re.compile(r"^\$(?:(\w+)|\{(\w+)\})\n\n", re.M)
 
 
@@ -113,10 +121,36 @@ def fence(material: Material, suffix: str = "") -> str:
     return f"<{material.tag}{suffix}>\n{material.text}\n</{material.tag}{suffix}>"
 
 
+def split_system(text: str) -> tuple[str, str]:
+    """Return the system message of a rendered template, empty if it has none, and its prompt."""
+    system, has_system, prompt = text.rpartition(END_OF_SYSTEM)
+    return (system, prompt) if has_system else ("", text)
+
+
+def with_system_lines(system: str, prompt: str) -> str:
+    """Return a prompt as it is stored and shown: below its system message, as in a template."""
+    return f"{SYSTEM_LINE}\n{system}\n\n{PROMPT_LINE}\n{prompt}" if system else prompt
+
+
+def _mark_system(name: str, text: str) -> str:
+    """Return a template's text with END_OF_SYSTEM after its system message; its lines may be nowhere else."""
+    text = text.replace(END_OF_SYSTEM, "")
+    found = _SYSTEM.match(text)
+    system, prompt = (found[1].strip(), text[found.end() :]) if found else ("", text)
+    if any(_SYSTEM_LINES.search(part) for part in (system, prompt)):
+        raise TiebreakError(
+            f'The prompt "{name}": a system message is at the beginning, after the line "{SYSTEM_LINE}", and ends with '
+            f'the line "{PROMPT_LINE}".'
+        )
+    return f"{system}{END_OF_SYSTEM}{prompt}" if system else prompt
+
+
 def _filled(value: object, suffix: str) -> str:
     materials = _materials(value)
     text = str(value) if materials is None else "\n\n".join(fence(material, suffix) for material in materials)
-    return text.replace(ANSWER, "")
+    if END_OF_SYSTEM in text and materials is None:
+        raise TiebreakError("Only a whole prompt can have a system message, not a part of one.")
+    return text.replace(ANSWER, "").replace(END_OF_SYSTEM, "")
 
 
 def _is_required(value: object) -> bool:
@@ -148,7 +182,7 @@ def _sections(first: str, text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _parsed(name: str, text: str) -> tuple[Template, frozenset[str]]:
-    template = Template(text)
+    template = Template(_mark_system(name, text))
     if not template.is_valid():
         raise TiebreakError(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
     return template, frozenset(template.get_identifiers())

@@ -16,7 +16,7 @@ from core.answers import Answer, Format
 from core.answers.statements import spoken_text
 from core.frozen import Frozen
 from core.labels import Opinion, Value
-from core.templates import ANSWER
+from core.templates import ANSWER, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
@@ -98,7 +98,18 @@ class Ask:
     history: tuple[str, ...] = ()
     """Earlier messages, the first the user's, then alternately the model's and the user's. The runner sets it."""
 
+    system: str = ""
+    """The system message of the template. The runner sets it: before, it is a part of the prompt."""
+
     def request(self, format: Format = "text") -> str:
+        """Return the prompt with the instruction for the answer, below the template's system message if it has one."""
+        return with_system_lines(*self.messages(format))
+
+    def messages(self, format: Format) -> tuple[str, str]:
+        """Return the template's system message and the prompt with the instruction for the answer."""
+        return split_system(self._with_instruction(format))
+
+    def _with_instruction(self, format: Format) -> str:
         """Return the prompt with the instruction for the answer: in place of the marker, or at the end."""
         if self.answer is None:
             return re.sub(f"{ANSWER}\n*", "", self.prompt).rstrip() if ANSWER in self.prompt else self.prompt

@@ -56,9 +56,10 @@ def optional_parameters(ask: Ask) -> dict[str, Any]:
 def messages(ask: Ask) -> list[dict[str, Any]]:
     """Return the system message, if there is one, the conversation so far, and the prompt.
 
-    Images belong to the first message of the user.
+    The system message is the template's, then that of the settings. Images belong to the first message of the user.
     """
-    system = [{"role": "system", "content": valid_text(ask.spec.system)}] if ask.spec.system else []
+    text = "\n\n".join(filter(None, (ask.system, ask.spec.system)))
+    system = [{"role": "system", "content": valid_text(text)}] if text else []
     first, *others = (*ask.history, ask.prompt)
     conversation = [_with_images(first, ask.images), *map(valid_text, others)]
     roles = ("user", "assistant")

@@ -3,12 +3,12 @@
 import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.attempts import second_request
+from core.attempts import first_request, second_request
 from core.extraction import extraction_ask
 from core.items import Item
 from core.labels import Value
@@ -114,7 +114,7 @@ def maximum_cost(ask: Ask) -> float | None:
 
 
 def _prompt_tokens(ask: Ask) -> int:
-    return sum(estimate_tokens(message) for message in (*ask.history, ask.prompt))
+    return sum(estimate_tokens(message) for message in (ask.spec.system, ask.system, *ask.history, ask.prompt))
 
 
 def estimate_tokens(text: str) -> int:
@@ -156,7 +156,8 @@ def estimate_run(
     further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     factor = traces / len(sampled) if sampled else 0.0
-    usage = _expected_usage(asks, reply_tokens, factor)
+    sent = [first_request(ask, "text") for ask in asks]
+    usage = _expected_usage(sent, reply_tokens, factor)
     return CostEstimate(
         items=count,
         traces=traces,
@@ -165,7 +166,7 @@ def estimate_run(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         dollars=usage.dollars,
-        upper_bound=_expected_usage([*asks, *further], reply_tokens, factor),
+        upper_bound=_expected_usage([*sent, *further], reply_tokens, factor),
     )
 
 
@@ -182,8 +183,8 @@ def _expected_usage(asks: Sequence[Ask], reply_tokens: float, factor: float) -> 
 
 
 def _further_requests(ask: Ask, reply: str, extractor: Spec | None) -> list[Ask]:
-    """Return the requests that follow if the reply to an ask, which has its complete prompt, cannot be read."""
-    turn = _simulated_turn(ask, None, reply).model_copy(update={"prompt": ask.prompt})
+    """Return the requests that follow if the reply to an ask cannot be read."""
+    turn = _simulated_turn(ask, None, reply)
     requests = [second_request(ask, "text", ReplyUnreadable(ask=0, turn=turn))]
     if extractor is not None and ask.answer is not None:
         requests.append(extraction_ask(ask, turn, extractor))
@@ -219,12 +220,12 @@ def _sample_evenly(values: Sequence[Sampled]) -> Sequence[Sampled]:
 
 
 def _simulated_asks(flow: Flow, reading: SimulatedReading, reply: str) -> list[Ask]:
-    """Return every ask of one trace, with its complete prompt, in which each reply has the text `reply`."""
+    """Return every ask of one trace in which each reply has the text `reply`."""
     sent: list[Ask] = []
     try:
         asks = next(flow)
         while True:
-            sent += [replace(ask, prompt=ask.request()) for ask in asks]
+            sent += asks
             asks = flow.send([_simulated_turn(ask, reading(ask, number), reply) for number, ask in enumerate(asks)])
     except StopIteration:
         return sent

@@ -15,7 +15,7 @@ from core.errors import UnreadableReply, UnsupportedSchema
 from core.llm.client import Answer, LiteLLM, Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.runner import run_flow
-from core.templates import ANSWER
+from core.templates import ANSWER, render
 from core.trace import (
     EVENT_ADAPTER,
     Ask,
@@ -262,3 +262,16 @@ def test_a_reply_from_a_server_in_both_formats() -> None:
         events, turn = asyncio.run(complete(server.address, "json"))
         assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user", "assistant", "user"]
         assert turn.reading == 2 and json.loads(turn.reply)["answer"] == "Submission 2"
+
+
+def test_a_system_message_of_the_template_is_sent_with_both_attempts_and_stored_with_the_prompt() -> None:
+    template = {"choice": "=== system ===\nYou are strict.\n=== prompt ===\nWhich?"}
+    ask = make_ask(prompt=render(template, "choice"))
+    events, sent = run(["hm", "Submission 2 is better.\n\n2"], ask)
+    assert [one.system for one in sent] == ["You are strict."] * 2
+    assert sent[0].prompt.startswith("Which?") and sent[1].history[0] == sent[0].prompt
+    stored = next(event.turn.prompt for event in events if isinstance(event, ReplyUnreadable))
+    assert stored == f"=== system ===\nYou are strict.\n\n=== prompt ===\n{sent[0].prompt}"
+    assert run(["2"], ask, stored=events[:1])[1][0].system == "You are strict."
+    other = make_ask(prompt=render({"choice": template["choice"].replace("strict", "mild")}, "choice"))
+    assert "prompt in round 0 differs" in str(run(["2"], other, stored=events[:1])[0][-1])

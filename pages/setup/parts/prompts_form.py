@@ -13,6 +13,11 @@ from pages.parts.text import escape_markdown
 from storage import database, studies
 from storage.studies import Study
 
+SYSTEM_HELP = (
+    "A prompt can begin with a system message: a first line `=== system ===`, the message, and a line "
+    "`=== prompt ===` before the rest."
+)
+
 
 def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
     """Draw the choice of a prompt template, and its text: the default, the study's replacement, or the run's own.
@@ -70,7 +75,7 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
     blanks = set(Template(default).get_identifiers())
     blanks |= set(optional) if "question" in blanks else set()
     listed = ", ".join(f"`${blank}`" for blank in sorted(blanks))
-    st.caption(f"Placeholders: {listed}. Each may be left out. Write `$$` for a dollar sign.")
+    st.caption(f"Placeholders: {listed}. Each may be left out. Write `$$` for a dollar sign. {SYSTEM_HELP}")
     with st.container(horizontal=True):
         if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
             _save_checked(study, protocol, name, text, blanks)

@@ -1,5 +1,7 @@
 """The settings of a judge reach the provider, or the reply says which one did not."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.errors import PermanentFailure
@@ -22,6 +24,14 @@ def test_settings_are_sent_and_the_system_message_comes_first() -> None:
     assert (body["top_p"], body["seed"], body["top_k"]) == (0.9, 7, 20)
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert body["messages"][0]["content"] == "You are strict."
+
+
+def test_the_system_message_of_a_template_precedes_that_of_the_settings() -> None:
+    with run_server() as server:
+        ask = make_ask(server.address, system="Reply in English.")
+        complete_ask(replace(ask, system="You judge texts."))
+    (body,) = server.bodies
+    assert body["messages"][0] == {"role": "system", "content": "You judge texts.\n\nReply in English."}
 
 
 def test_settings_without_a_value_are_not_sent() -> None:
