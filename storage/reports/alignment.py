@@ -13,11 +13,12 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.critiques import RECALL_SEPARATOR
+from core.items import Item
 from core.labels import Scale
 from core.pairs import pair_item
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items, runs
-from storage.reports import order_consistency, references
+from storage.reports import derived_preferences, order_consistency, references
 from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame, shown_orders
 from storage.reports.references import Reference
 from storage.studies import Study
@@ -77,10 +78,12 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
             own = {run.id for run in runs.of_study(session, study.id) if run.name == chosen.name}
             opinions = opinions[~opinions["run"].isin(own)]
         opinions = _with_judge_names(session, study.id, opinions)
-        opinions = _with_responses(session, study.id, opinions)
         gold = references.frame(session, study.id, chosen, scales)
+        items_by_id = {item.id: item for item in items.of_study(session, study.id)}
+        labels, opinions, gold = derived_preferences.add(panel.values, opinions, gold, items_by_id)
+        opinions = _with_responses(session, study.id, opinions, items_by_id)
         marks = _shared_model_marks(session, study.id, chosen, opinions)
-    return AlignmentData(panel.values, opinions, gold, scales, chosen, marks)
+    return AlignmentData(labels, opinions, gold, scales, chosen, marks)
 
 
 def _shared_model_marks(
@@ -189,13 +192,14 @@ def _model(settings: Any, name: str) -> str:
     return ""
 
 
-def _with_responses(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
+def _with_responses(
+    session: Session, study_id: int, opinions: "pd.DataFrame", items_by_id: Mapping[str, Item]
+) -> "pd.DataFrame":
     """Add the columns system, critique, shown_first and longer, if they apply to the kind of opinion."""
     import pandas as pd
 
     if opinions.empty:
         return opinions
-    items_by_id = {item.id: item for item in items.of_study(session, study_id)}
     orders = _first_shown(session, study_id)
     systems, critiques, first, longer = [], [], [], []
     columns = (opinions[name] for name in ("trace", "item", "kind", "part"))
