@@ -34,7 +34,7 @@ class ErrorFormattingGroup(TyperGroup):
         except Exception as error:
             exit_with_error(database_sentence(error))
         if code == INTERRUPTED:
-            exit_with_error("Interrupted. Everything that was stored is still there.")
+            exit_with_error("Interrupted. Stored events are kept.")
         sys.exit(code)
 
 

@@ -28,11 +28,11 @@ def judges(
     scenario: ScenarioName = None,
     reference: Reference = None,
     abstentions: Abstentions = AbstentionPolicy.error,
-    margin: Annotated[float, typer.Option(help="How far below the human ceiling a judge may be.")] = 0.05,
+    margin: Annotated[float, typer.Option(help="Margin: the accepted difference below the human ceiling.")] = 0.05,
     epsilon: Annotated[
         float, typer.Option(help="Epsilon of the alternative-annotator test: the advantage conceded to a judge.")
     ] = 0.15,
-    min_coverage: Annotated[float, typer.Option(help="The share of targets that need a verdict.")] = 0.95,
+    min_coverage: Annotated[float, typer.Option(help="Minimum coverage: the share of targets with a verdict.")] = 0.95,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -73,7 +73,7 @@ def systems(
     study: StudyName,
     kind: Kind = None,
     criterion: CriterionName = None,
-    judge: Annotated[str | None, typer.Option(help="Whose verdicts to use; '' for people alone.")] = None,
+    judge: Annotated[str | None, typer.Option(help="The judge whose verdicts are used; '' for people only.")] = None,
     reference: Reference = None,
     database: DatabaseUrl = None,
     as_json: Json = False,

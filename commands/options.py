@@ -21,7 +21,7 @@ Reference = Annotated[
     str | None,
     typer.Option(
         help="Reference of the judges: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
-        "decisions on its disputes. Without it gold, or the newest debate if people decided nothing."
+        "decisions on its disputes. Default: gold, or the newest debate if there are no decisions of people."
     ),
 ]
 Kind = Annotated[

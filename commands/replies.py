@@ -32,7 +32,7 @@ def unread(
     with reading(engine) as session:
         counts = [asdict(count) for count in replies.counts(session, conditions)]
         summaries = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
-    lines = [format_table(counts, "Every reply could be read."), *(f"\n{format_reply(reply)}" for reply in summaries)]
+    lines = [format_table(counts, "No unreadable replies."), *(f"\n{format_reply(reply)}" for reply in summaries)]
     print_result({"counts": counts, "replies": summaries}, "\n".join(lines), as_json)
 
 
@@ -47,9 +47,7 @@ def format_reply(reply: Mapping[str, Any]) -> str:
 def reread(
     study: StudyName,
     run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Store the new readings, and the verdicts they lead to.")
-    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Store the new readings and the resulting verdicts.")] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -71,8 +69,8 @@ def reread(
     ]
     columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
     applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
-    verb = "Stored" if apply else "Would change; add --apply to store"
-    parts = [format_table(applicable, "Every reply is read as before.")]
+    verb = "Stored" if apply else "Changes; add --apply to store them"
+    parts = [format_table(applicable, "No reading changes.")]
     parts += [f"{verb}: {len(applicable)} readings."] if applicable else []
-    parts += ["Left alone, since the verdict would need new calls:", format_table(skipped, "")] if skipped else []
+    parts += ["Not changed, because the verdict would need new calls:", format_table(skipped, "")] if skipped else []
     print_result({"applied": apply, "changes": changes, "left_alone": skipped}, "\n\n".join(parts), as_json)

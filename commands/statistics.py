@@ -107,7 +107,7 @@ def laboratory(
         rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in one.curve]
         note = f"No fitted weights: {one.unfitted}." if one.unfitted else ""
         parts.append("\n".join(filter(None, (one.judge, one.answer, one.details, note, format_table(rows, "")))))
-    empty = "No run of DnA-Eval has scored aspects of two responses that people prefer one of."
+    empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
     print_result([asdict(one) for one in reports], "\n\n".join(parts) or empty, as_json)
 
 

@@ -165,7 +165,7 @@ def _validate_undo(before: set[int], after: set[int], edits: Sequence[Edit], cha
     if change.edit not in before:
         raise TiebreakError("This edit is no longer in effect, so it cannot be undone.")
     if before - after != {change.edit}:
-        raise TiebreakError("A later edit builds on this one: undo that one first.")
+        raise TiebreakError("A later edit depends on this one: undo that one first.")
 
 
 def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:

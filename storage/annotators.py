@@ -33,7 +33,7 @@ def normalize_name(text: str) -> str:
 
 
 def find_id(session: Session, name: str) -> int | None:
-    """Return the id of the annotator called `name`; None for one who has not done anything yet."""
+    """Return the id of the annotator called `name`; None for one without any activity yet."""
     return session.scalars(select(col(AnnotatorRow.id)).where(col(AnnotatorRow.name) == normalize_name(name))).first()
 
 

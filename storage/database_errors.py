@@ -1,4 +1,4 @@
-"""Errors of the database that pass or that an operator can remove, as one sentence for the user."""
+"""Errors of the database that are transient or that an operator can fix, as one sentence for the user."""
 
 import sqlite3
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError
 from core.errors import TiebreakError
 
 CONFLICTS = ("40001", "40P01")
-"""SQLSTATE of a serialization failure and of a deadlock: the transaction would succeed the next time."""
+"""SQLSTATE of a serialization failure and of a deadlock: the transaction can be retried."""
 NOT_SAVED = "Changes that were not confirmed as saved are not stored."
 FULL = f"The disk of the database is full. {NOT_SAVED} Free some space; a restart is not necessary."
 BUSY = f"The database is busy: another process has been writing to it for a long time. {NOT_SAVED}"

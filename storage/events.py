@@ -38,7 +38,7 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
 
 
 def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:
-    """Return the columns of an event, with the prompt apart from the body; without a time it is of now."""
+    """Return the columns of an event, with the prompt separate from the body; the default time is now."""
     body = sanitize(event.model_dump(mode="json"))
     text, usage = "", {}
     if isinstance(event, EventWithTurn):

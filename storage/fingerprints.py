@@ -77,7 +77,7 @@ def to_utc(at: datetime | None) -> datetime | None:
 def fingerprint(row: Row, repeat: int = 0) -> str:
     """Return 32 hexadecimal digits for a row; `repeat` distinguishes identical lines of one file.
 
-    Stored fingerprints are compared with new ones: the values and their order must stay as they are.
+    Stored fingerprints are compared with new ones: the values and their order must not change.
     """
     own = [value for name, value in row.items() if name not in LATER_COLUMNS]
     values = [sorted(value.items()) if isinstance(value, dict) else value for value in own]

@@ -73,7 +73,7 @@ def read_version(session: Session, study_id: int, annotator_id: int) -> int:
 
 
 def mark_read(session: Session, study_id: int, annotator_id: int, version: int) -> None:
-    """Record that an annotator has read a version; an older one than before changes nothing."""
+    """Record that an annotator has read a version; an older version than the recorded one changes nothing."""
     newest = current(session, study_id).version
     read = max(min(version, newest), read_version(session, study_id, annotator_id))
     row = {"study_id": study_id, "annotator_id": annotator_id, "version": read, "at": now()}

@@ -1,7 +1,7 @@
 """JSON columns, and values that a database can store.
 
-PostgreSQL refuses text with NUL or with half of a surrogate pair. Models and people can send both; each is replaced by
-the Unicode replacement character.
+PostgreSQL refuses text with NUL or with half of a surrogate pair. Models and people can send both; each such character
+is replaced by the Unicode replacement character.
 """
 
 from typing import Any

@@ -142,7 +142,7 @@ def adjudicate(
     given = history(session, study_id, target)
     newest = {label.annotator: label.value for label in given}
     if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
-        raise TiebreakError("You labelled this item yourself: another person has to decide it.")
+        raise TiebreakError("You labelled this item: another person has to decide it.")
     if not reason.strip() and value not in newest.values():
         raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)

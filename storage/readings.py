@@ -60,12 +60,12 @@ class Change:
     rule: str
     """The rule that reads it now; empty if it is unreadable now."""
     problem: str
-    """Why it is unreadable now; empty if it is readable."""
+    """The reason why it is unreadable now; empty if it is readable."""
 
 
 @dataclass(frozen=True)
 class Reread:
-    """The changes in one trace, or the reason why it is left alone."""
+    """The changes in one trace, or the reason why it is not changed."""
 
     trace_id: int
     run: str
@@ -75,11 +75,11 @@ class Reread:
     outcome: str = ""
     """The outcome of the trace before, and after the changes: "no_verdict" or "no_verdict → agreed"."""
     needs_calls: str = ""
-    """Why the changes cannot be applied; empty if they can."""
+    """The reason why the changes cannot be applied; empty if they can."""
 
 
 def find_ask(session: Session, trace_id: int, ask: int) -> Ask:
-    """Return an ask of a finished trace, as the protocol asks it today.
+    """Return an ask of a finished trace, as the current protocol makes it.
 
     Raises NeedsCalls if the trace is not one of this version's flow, and TiebreakError if there is no such ask.
     """
@@ -108,14 +108,16 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
         raise TiebreakError(f"The trace has no ask {ask}.")
     replayed = replay(_flow_of(session, trace), stored, reread)
     if ask not in replayed.turns:
-        raise NeedsCalls("With the other readings, this reply would not have been asked for.")
+        raise NeedsCalls("With the other readings, this reply would not have been requested.")
     annotators.get_or_create_id(session, name)
     _append(session, trace_id, [_replacement(ask, replayed.turns[ask])], replayed)
 
 
 def _stated(ask: Ask, number: int, value: object, name: str) -> ReadingReplaced:
     if ask.answer is None:
-        raise TiebreakError("This protocol does not declare the answer type of its replies, so no value can be stated.")
+        raise TiebreakError(
+            "This protocol does not declare the answer type of its replies, so no value can be entered."
+        )
     try:
         checked = ask.answer.parse(ask.answer.render(value, "json", "-")).value
         if isinstance(value, int | float | str) and checked != value:
@@ -127,7 +129,7 @@ def _stated(ask: Ask, number: int, value: object, name: str) -> ReadingReplaced:
 
 
 def withdraw(session: Session, trace_id: int, ask: int, annotator: str) -> None:
-    """Withdraw the last later reading of a reply: the one before it counts again. The withdrawal is stored too."""
+    """Withdraw the latest reading of a reply; the previous one counts again. The withdrawal is also stored."""
     name = annotators.normalize_name(annotator)
     trace = _lock_finished(session, trace_id)
     events = traces.events_with_prompts(session, trace_id)

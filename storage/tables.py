@@ -369,7 +369,7 @@ class RunRow(Table, table=True):
     prompts: Any = Field(sa_column=Column(Json, nullable=False))
     seed: int = 0
     ceiling: float | None = None
-    """Dollars at which the run stops."""
+    """Cost limit in dollars."""
     parallel: int = 8
     """Concurrent calls to one model."""
     extractor: Any = Field(default=None, sa_column=_value_column())

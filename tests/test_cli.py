@@ -242,7 +242,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
 
     monkeypatch.setattr(statistics, "open_database", interrupt)
     result = run("agreement", "--study", "tour")
-    assert (result.exit_code, result.stderr) == (2, "Interrupted. Everything that was stored is still there.\n")
+    assert (result.exit_code, result.stderr) == (2, "Interrupted. Stored events are kept.\n")
 
 
 def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
@@ -389,7 +389,7 @@ def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):
     applied = run_with_unreadable("reread", "--study", "s", "--apply")
     assert applied.exit_code == 0 and "Stored: 1 readings" in applied.stdout
     assert json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)["counts"] == []
-    assert "read as before" in run_with_unreadable("reread", "--study", "s").stdout
+    assert "No reading changes" in run_with_unreadable("reread", "--study", "s").stdout
 
 
 def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):

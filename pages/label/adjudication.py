@@ -35,7 +35,7 @@ def draw_list(study: Study, cases: list[Case], state: State) -> None:
     shown = cases[(page - 1) * CASES_PER_PAGE : page * CASES_PER_PAGE]
     first = next((case for case in cases if can_decide(study, case)), None)
     if first is None and state == "open":
-        st.info("You labelled every item here yourself: another person has to decide them.")
+        st.info("You labelled all of these items: another person has to decide them.")
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case((first or cases[0]).id)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
@@ -48,10 +48,11 @@ def draw_list(study: Study, cases: list[Case], state: State) -> None:
         height=min(38 + 35 * len(shown), 740),
         column_config={
             "Split": st.column_config.NumberColumn(
-                format="%.2f", help="How far the annotators are apart, from 0 to 1; with Judges the order of the list"
+                format="%.2f",
+                help="Disagreement of the annotators, from 0 to 1; together with Judges it determines the order",
             ),
             "Judges": st.column_config.NumberColumn(
-                format="%.2f", help="How far the judges are apart from each other or from the annotators, from 0 to 1"
+                format="%.2f", help="Disagreement of the judges with each other or with the annotators, from 0 to 1"
             ),
         },
     )
@@ -77,9 +78,9 @@ def _row(study: Study, case: Case) -> dict[str, object]:
 def draw_empty(study: Study, state: State) -> None:
     """Draw the empty state if there is no case."""
     if state != "open":
-        st.info("None. A decision stays when labels are added later; its item is then listed here.")
+        st.info("None. Later labels do not change a decision; their items are listed here.")
         return
-    st.info("Nothing to decide: nowhere do two annotators disagree, or annotators and judges.")
+    st.info("No cases: annotators agree with each other and with the judges on all targets.")
     with st.container(horizontal=True):
         address = {"study": study.name}
         st.page_link(

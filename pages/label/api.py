@@ -117,7 +117,7 @@ def next_tasks(call: Call) -> Json:
     """Return the next tasks; nothing is claimed."""
     have, count = call.body.get("have", []), call.body.get("count", 30)
     if not isinstance(have, list) or len(have) > MOST_KNOWN or not all(isinstance(name, str) for name in have):
-        raise Failed(400, "invalid", "The list of known items cannot be read.")
+        raise Failed(400, "invalid", "The list of known items is invalid.")
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= tasks.MOST:
         raise Failed(400, "invalid", f"Between 1 and {tasks.MOST} items can be requested.")
     tab = next((tab for tab in TABS if tab == call.query.get("tab", "todo")), None)

@@ -12,7 +12,7 @@ from storage.studies import Study
 EMPTY: dict[QueueName, str] = {
     "critiques": "No item of this study has two critiques of the same response. Import critiques to compare them.",
     "critique_ratings": "This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.",
-    "refined_answers": "This study has no refined answers. A critique refinement run makes them.",
+    "refined_answers": "This study has no refined answers. Start a critique refinement run to generate them.",
 }
 
 

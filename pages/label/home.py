@@ -38,7 +38,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     columns[2].metric(
         "Labelled today",
         f"{today.labels:,}",
-        help="Pauses count 30 seconds at most.",
+        help="A pause counts as at most 30 seconds.",
         delta=None if pace is None else f"{pace:.0f} an hour",
         delta_color="off",
         delta_arrow="off",
@@ -47,7 +47,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         columns[3].metric(
             "Changed after the reveal",
             f"{changed.changed:,} of {changed.revealed:,}",
-            help="Labels that you changed after you saw the judges.",
+            help="Labels that you changed after seeing the judges.",
             delta=f"{changed.towards} towards the judges",
             delta_color="off",
             delta_arrow="off",
@@ -60,7 +60,7 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
         last = home.last_queue(session, study.id, annotator_id)
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
-        st.success("Nothing waits for you in this study.", icon=":material/check:")
+        st.success("You have no open targets in this study.", icon=":material/check:")
         return
     chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
     drafts = f", {numbers.format_count(chosen.drafts, 'draft')}" if chosen.drafts else ""
@@ -95,7 +95,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     draw_undo(queue)
     st.caption(" · ".join(f"{tab_name} {count:,}" for tab_name, count in counts.items()))
     if not listed:
-        st.info("No item has these words." if search.strip() else "This list is empty.")
+        st.info("No item contains these words." if search.strip() else "This list is empty.")
         return
     page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
     shown = list(paging.page_slice(listed, page, TASKS_PER_PAGE))
@@ -142,7 +142,7 @@ def draw_actions(
         if tab == "skipped":
             if st.button("Take back selected", disabled=not selected, key="unskip"):
                 skip(queue, selected, on=False)
-            if st.button(f"Take back all {len(listed):,} listed", key="unskip_all", type="tertiary"):
+            if st.button(f"Restore all {len(listed):,} listed", key="unskip_all", type="tertiary"):
                 skip(queue, listed, on=False)
 
 
@@ -172,7 +172,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 
 def draw_empty(study: Study) -> None:
     """Draw the empty state if no queue holds anything for the annotator."""
-    st.info("No labels are wanted from you in this study yet.")
+    st.info("This study has no targets for you yet.")
     with st.container(horizontal=True):
         address = {"study": study.name}
         st.page_link(

@@ -20,7 +20,7 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
     """Draw the threads of one list without their texts; a click opens one."""
     listed = [thread for thread in threads if thread.closed == closed]
     if not listed:
-        st.info("Nothing was closed yet." if closed else "No open flags or notes.")
+        st.info("No closed flags or notes yet." if closed else "No open flags or notes.")
         return
     page = paging.current_page("page", len(listed), THREADS_PER_PAGE)
     shown = paging.page_slice(listed, page, THREADS_PER_PAGE)

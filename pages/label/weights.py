@@ -14,8 +14,8 @@ def draw_empty(study: Study) -> None:
     """Draw the empty state if the study has no aspects."""
     st.title("Aspect weights", anchor=False)
     st.info(
-        "This study has no aspects yet. They come from a DnA-Eval run, which takes yours or proposes its own, or "
-        "from an imported file of weights."
+        "This study has no aspects yet. Start a DnA-Eval run, with your own aspects or proposed "
+        "ones, or import a file of weights."
     )
     shell.link_sample("label/weights.py", "dna_eval")
     links = {"setup/runs.py": "Start a run", "setup/studies.py": "Import"}

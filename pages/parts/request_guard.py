@@ -91,7 +91,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         return
-    body = json.dumps({"error": "forbidden", "message": "Requests from other sites are not answered."}).encode()
+    body = json.dumps({"error": "forbidden", "message": "Requests from other sites are refused."}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": body})

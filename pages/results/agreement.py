@@ -109,7 +109,7 @@ def empty_state(study: Study, group: str) -> None:
     """Draw the empty state if there is nothing to compare."""
     if group == "judges":
         st.info(
-            "This study has no targets with opinions of two or more judges. Runs whose judges only give a verdict are "
+            "This study has no targets with opinions of two or more judges. Runs with only one verdict are "
             "compared with people on the page Alignment. Start a run of several judges, or import recorded debates."
         )
         st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")

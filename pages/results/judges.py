@@ -145,15 +145,14 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
         numbers.format_count(ranking.annotators, "annotator"),
     )
     st.caption(
-        f"{targets} that every judge was asked about · {annotators} · targets without a verdict "
-        f"{ABSTENTIONS[query.abstentions]}"
+        f"{targets} common to all judges · {annotators} · targets without a verdict {ABSTENTIONS[query.abstentions]}"
     )
     for judge in ranking.judges:
         if mark := data.marks.get(judge.judge):
             st.caption(f":material/info: {escape_markdown(judge.judge)}: {escape_markdown(mark)}.")
     if report.left_out:
         names = ", ".join(map(escape_markdown, report.left_out))
-        st.caption(f":material/info: Not compared, because asked about fewer of the targets: {names}.")
+        st.caption(f":material/info: Not compared, because they judged fewer of the targets: {names}.")
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
     left, right = st.columns([3, 2], gap="large")

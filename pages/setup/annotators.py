@@ -71,16 +71,16 @@ def _columns() -> dict[str, ColumnConfig | str | None]:
         "With gold": "Share of labels that equal the adjudicated value.",
         "First attempt": "Right answers in the first attempt at the training: later ones were made after feedback.",
         "Hidden checks": "Blind labels that equal the adjudicated value, of the targets that were adjudicated before.",
-        "Changed": "Labels that were changed after the judges were shown, of those that were revealed.",
-        "Towards judges": "Changed to a value nearer to the judges' last opinions, of those that were revealed.",
+        "Changed": "Share of revealed labels that were changed after the reveal.",
+        "Towards judges": "Share of revealed labels that were changed to a value nearer to the judges' last opinions.",
     }
     counts = {
         "n others": "Targets that another annotator labelled too.",
         "n gold": "Adjudicated targets.",
         "n training": "Answers in the first attempt.",
         "n checks": "Targets that were adjudicated before the annotator's blind label.",
-        "Per hour": "Labels in an hour of active time: a pause counts 30 seconds at most.",
-        "Seconds, median": "Active time of a target; several labels of one target are added.",
+        "Per hour": "Labels per hour of active time; a pause counts as at most 30 seconds.",
+        "Seconds, median": "Active time per target, summed over the labels of a target.",
     }
     return {
         "Annotator": st.column_config.TextColumn(width=NAME_WIDTH),
@@ -122,7 +122,7 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
     """Draw the agreement with the others as points with intervals."""
     measured = {summary.name: _row(summary) for summary in summaries if summary.others.value is not None}
     if not measured:
-        st.caption("No target has labels of two annotators yet: there is no agreement to show.")
+        st.caption("No target has labels of two annotators yet.")
         return
     order = sorted(measured, key=lambda name: -(measured[name].value or 0.0))
     figure = charts.interval_figure(
@@ -175,7 +175,7 @@ with database.reading(resources.engine()) as session:
 if is_annotator and study.rules.check_share:
     all_summaries = [annotators.without_gold(summary) for summary in all_summaries]
 if not any(summary.labels for summary in all_summaries):
-    st.info("Nobody has labelled anything in this study yet.")
+    st.info("This study has no labels yet.")
     st.page_link(
         shell.page_path("label/home.py"), label="Label", icon=":material/home:", query_params={"study": study.name}
     )

@@ -18,7 +18,7 @@ def draw_overview(study: Study) -> None:
     if not study_runs:
         st.info("This study has no runs yet. A run executes one protocol on the items of the study.")
     if (problem := resources.worker_problem()) and any(run.state == "requested" for run in study_runs):
-        st.warning(f"Runs are not executed now. {escape_markdown(problem)}", icon=":material/error:")
+        st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
     if st.button("New run", type="primary", icon=":material/add:", key="new_run"):
         st.query_params["view"] = "new"
         st.rerun()

@@ -160,10 +160,10 @@ def draw_table(
         column_config={
             "Contention": st.column_config.NumberColumn(
                 format="%.2f",
-                help="How far the opinions are apart, from 0 (none) to 1. Empty if it is not known.",
+                help="Disagreement of the opinions, from 0 to 1. Empty if it is not known.",
             ),
             "Last opinions": st.column_config.TextColumn(
-                help="One a judge, in the order of the settings; the verdicts by criterion if there are none"
+                help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
             ),
         },
     )

@@ -80,11 +80,11 @@ def reset_page() -> None:
 def empty_state(filter: UnreadFilter) -> None:
     """Draw the empty state if no reply matches."""
     if filter.read:
-        st.info("No unreadable reply was read since by a person, an extractor or newer parsers.")
+        st.info("No unreadable reply has been read since by a person, an extractor or newer parsers.")
     elif filter != UnreadFilter(filter.study_id):
         st.info("No unreadable reply matches. Clear a filter to see more.")
     else:
-        st.success("Every reply of the judges could be read, or there are none yet.", icon=":material/check:")
+        st.success("No unreadable replies.", icon=":material/check:")
         st.page_link(shell.page_path("watch/traces.py"), label="Open the traces", icon=":material/forum:")
 
 
@@ -133,7 +133,7 @@ def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
             st.query_params["after"] = str(shown[-1].id)
             st.rerun()
         if after and not shown:
-            st.caption(f"There are no more: {numbers.format_count(total, 'reply', 'replies')} before this page.")
+            st.caption(f"No more replies: {numbers.format_count(total, 'reply', 'replies')} on earlier pages.")
 
 
 def record_views(study: Study, replies: list[UnreadReply]) -> None:
@@ -184,7 +184,7 @@ def draw_control(reply: UnreadReply) -> None:
         with database.reading(resources.engine()) as session:
             ask = stored_readings.find_ask(session, reply.trace_id, reply.ask)
     except TiebreakError as error:
-        st.caption(f":material/block: No value can be stated: {escape_markdown(str(error))}")
+        st.caption(f":material/block: No value can be entered: {escape_markdown(str(error))}")
         return
     if ask.answer is None:
         st.caption(":material/block: This protocol does not declare the answer type of its replies.")

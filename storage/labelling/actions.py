@@ -1,4 +1,4 @@
-"""Carries out the actions of a workbench: each in one transaction, once, and on the target it was meant for.
+"""Executes the actions of a workbench: each in one transaction, exactly once, and on its target.
 
 An action is identified by annotator, client and sequence number. Its result is stored with its changes, so a
 request that is sent again gets the same answer and changes nothing. See docs/workbench-api.md.
@@ -28,13 +28,13 @@ MOST = 50
 
 
 class OutOfSequence(Exception):
-    """The actions follow some that were never received."""
+    """Earlier actions were never received."""
 
 
 def perform(
     engine: Engine, work: Work, client: str, actions: Sequence[Mapping[str, Any]], *, after: int, first: bool = False
 ) -> list[Json]:
-    """Carry out the actions of a request in order, and return their results.
+    """Execute the actions of a request in order, and return their results.
 
     Raises OutOfSequence if the client has sent actions that are not stored here.
     """
@@ -47,13 +47,13 @@ def perform(
 
 @dataclass(frozen=True)
 class _Sequence:
-    """What the client of a request knows: the last action that was answered, and whether it is a new client."""
+    """The state of the client of a request: the last action that was answered, and whether it is a new client."""
 
     after: int
     first: bool
 
     def check(self, last: int | None) -> None:
-        """Raise OutOfSequence where `last`, the last action that is stored, is an earlier one."""
+        """Raise OutOfSequence if `last`, the last action that is stored, is an earlier one."""
         if self.after > (last or 0) and (last is not None or not self.first):
             raise OutOfSequence
 
@@ -61,9 +61,9 @@ class _Sequence:
 def _perform_once(
     engine: Engine, work: Work, client: str, fields: Mapping[str, Any], sequence: _Sequence | None
 ) -> Json:
-    """Return the stored result of an action, or carry it out and store its result in the same transaction.
+    """Return the stored result of an action, or execute it and store its result in the same transaction.
 
-    What a refused action has changed is rolled back, and its result is stored in a transaction of its own.
+    What a refused action has changed is rolled back, and its result is stored in a separate transaction.
     """
     try:
         return write(engine, partial(_store_result, work, client, fields, sequence, _carry_out))
@@ -84,7 +84,7 @@ def _store_result(
     perform: Perform,
     session: Session,
 ) -> Json:
-    """Return the stored result of an action, else store and return what `perform` returns."""
+    """Return the stored result of an action, or store and return the result of `perform`."""
     seq = int(fields["seq"])
     _lock_annotator(session, work)
     last, stored = action_log.last_and_stored(session, work, client, seq)
@@ -93,7 +93,7 @@ def _store_result(
     if stored is not None:
         return stored
     if seq <= (last or 0):
-        message = "This arrived after a later action and was not carried out."
+        message = "This action arrived after a later one and was not executed."
         return {"seq": seq, "status": "rejected", "message": message}
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
@@ -111,7 +111,7 @@ def _carry_out(session: Session, work: Work, client: str, action: Action) -> Jso
 
 
 def _refuse(error: Exception, session: Session, work: Work, client: str, action: Action) -> Json:
-    """Return the result of an action that was not carried out, with what stands."""
+    """Return the result of a refused action, with the current label."""
     status = error.status if isinstance(error, Refused) else "rejected"
     return {
         "status": status,
@@ -121,7 +121,7 @@ def _refuse(error: Exception, session: Session, work: Work, client: str, action:
 
 
 def _lock_annotator(session: Session, work: Work) -> None:
-    """Let the requests of one annotator wait for each other; SQLite has one writer at a time anyway."""
+    """Serialize the requests of one annotator; SQLite has one writer at a time anyway."""
     if session.get_bind().dialect.name == "postgresql":
         row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == work.annotator_id)
         session.execute(row.with_for_update(key_share=True))

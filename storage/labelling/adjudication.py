@@ -1,6 +1,6 @@
 """The targets to adjudicate: annotators disagree, or annotators and judges do, in the order of their value.
 
-Aspect weights are left out: people's weights are averaged, not decided between.
+Aspect weights are left out: people's weights are averaged, not adjudicated.
 """
 
 import json
@@ -65,19 +65,19 @@ class Case:
 
     @property
     def state(self) -> State:
-        """Open, decided, or decided with new labels since. A new label reopens nothing."""
+        """Open, decided, or decided with new labels since. A new label does not reopen a case."""
         if self.decision is None:
             return "open"
         return "new_labels" if self.new_labels else "decided"
 
     @cached_property
     def human_split(self) -> float:
-        """How far the labels are apart, 0 to 1."""
+        """The disagreement of the labels, 0 to 1."""
         return contention(self.values, self.scale) or 0.0
 
     @cached_property
     def judge_conflict(self) -> float:
-        """How far the verdicts are from the annotators' value, 0 to 1."""
+        """The distance of the verdicts from the annotators' value, 0 to 1."""
         people = self._people_value()
         if people is None:
             return 0.0
@@ -85,7 +85,7 @@ class Case:
 
     @cached_property
     def contention(self) -> float:
-        """How far the judges are apart from each other, or from the annotators."""
+        """The disagreement of the judges with each other, or with the annotators."""
         return max(contention(self.opinions, self.scale) or 0.0, self.judge_conflict)
 
     @property
@@ -95,7 +95,10 @@ class Case:
 
     @property
     def is_contested(self) -> bool:
-        """Whether the annotators disagree, or they and a verdict. Scores disagree from half of their scale on."""
+        """Whether the annotators disagree, or they and a verdict.
+
+        Scores disagree if they differ by at least half of their scale.
+        """
         least = DISPUTED_FROM if self._is_ordered else 0.0
         apart = max(self.human_split, self.judge_conflict)
         return apart > 0 and apart >= least
@@ -113,7 +116,7 @@ class Case:
 
 
 def cases(session: Session, study: Study, adjudicator: str) -> list[Case]:
-    """Return the targets that are contested or decided, first those of which a decision would teach most."""
+    """Return the targets that are contested or decided, highest priority first."""
     candidates = _read(session, study, adjudicator, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
     listed = [case for case in candidates if case.decision is not None or (len(case.values) and case.is_contested)]
     return sorted(listed, key=lambda case: (-case.priority, case.position, case.id))

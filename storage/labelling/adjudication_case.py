@@ -77,7 +77,7 @@ class JudgeRow:
 
 @dataclass(frozen=True)
 class CaseContent:
-    """Everything about a case that the list of cases does not have."""
+    """The details of a case that the list of cases does not have."""
 
     question: str
     criterion: Criterion | None

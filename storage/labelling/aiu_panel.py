@@ -1,6 +1,6 @@
 """A critique as a task: its AIUs and the reference's are targets, ratings of the texts follow; and edits of the AIUs.
 
-The ids of critiques and AIUs are derived from the author's name, so browsers know both by other ids.
+The ids of critiques and AIUs are derived from the author's name, so browsers receive other ids.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def created_target(session: Session, work: Work, task: Task, edit: int) -> Targe
 
 
 def _made_by(aiu: str, edit: int) -> bool:
-    """Return whether an AIU's id ends with the number of an edit, and perhaps a letter."""
+    """Return whether an AIU's id ends with the number of an edit, and optionally a letter."""
     return aiu.rpartition(".e")[2].rstrip(ascii_lowercase) == str(edit)
 
 

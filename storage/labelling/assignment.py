@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOT_ASSIGNED = "This item is assigned to other annotators."
 NO_LIMIT = 1 << 30
-"""More labels than any target has: which targets are complete is not decided here."""
+"""More labels than any target has: complete targets are not filtered here."""
 
 
 def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
@@ -43,7 +43,7 @@ def may_label(work: "Work", task: "Task") -> bool:
 
 
 def assigned_condition(work: "Work") -> ColumnElement[bool] | None:
-    """Return the condition on an item that `is_assigned` is; None where everybody labels everything."""
+    """Return the condition on an item that `is_assigned` is; None if all annotators label all items."""
     rules = work.study.rules
     if not rules.annotators and not rules.groups:
         return None
@@ -67,7 +67,7 @@ def order_ids(session: Session, work: "Work", places: Mapping[int, int]) -> list
 
 
 def shuffled_key(ids: OpaqueIds, annotator_id: int, target_id: int) -> bytes:
-    """Return a random number for a target that depends on the annotator and the study's key, and stays the same."""
+    """Return a reproducible random number for a target, from the annotator and the study's key."""
     return ids.digest("order", annotator_id, target_id)
 
 
@@ -126,7 +126,7 @@ def _opinion_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]
 
 
 def request_label(session: Session, study_id: int, target_id: int) -> int:
-    """Raise the overlap of one target to one label more than it has, and return it."""
+    """Set the overlap of one target to one more than its labels, and return it."""
     labelled = select(func.count(distinct(col(LabelRow.annotator_id)))).where(col(LabelRow.target_id) == target_id)
     wanted = session.scalars(labelled).one() + 1
     session.execute(

@@ -8,7 +8,7 @@ from core.labels import Target
 from storage.labelling.work import Json, Task, Work, target_name, task_name
 
 LONG = 400
-"""A context or a dialogue of more characters is folded to its end: the last turn is the one that is answered."""
+"""A longer context or dialogue is collapsed to its end, the turn that is answered."""
 SPEAKER = re.compile(r"^[^\s:][^:\n]{0,30}:\s", re.MULTILINE)
 """The beginning of a turn in a dialogue that is a plain text."""
 

@@ -47,7 +47,7 @@ def select_checks(work: "Work", available: int, states: Sequence[TargetState]) -
 
 
 def mix(work: "Work", target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
-    """Return targets in their order with the checks at random places, one in each stretch of equal length."""
+    """Return targets in their order with the checks at random positions, one in each block of equal length."""
     if not check_ids:
         return target_ids
     length = len(target_ids) / len(check_ids)
@@ -57,12 +57,12 @@ def mix(work: "Work", target_ids: Sequence[int], check_ids: Sequence[int]) -> Se
 
 
 def _uniform(work: "Work", target_id: int) -> float:
-    """Return a random number of 0 to 1 for a target that depends on the annotator and stays the same."""
+    """Return a reproducible random number from 0 to 1 for a target and an annotator."""
     return int.from_bytes(work.ids.digest("place", work.annotator_id, target_id)[:6]) / (1 << 48)
 
 
 def has_checks(work: "Work") -> bool:
-    """Return whether hidden checks are mixed into a queue, where there are adjudicated targets."""
+    """Return whether hidden checks are mixed into a queue with adjudicated targets."""
     return work.study.rules.check_share > 0 and work.name in QUEUES
 
 

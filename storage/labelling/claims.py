@@ -16,7 +16,7 @@ from storage.tables import LeaseRow, TargetRow
 def lock(session: Session, *target_ids: int) -> datetime:
     """Lock targets until the end of the transaction, and return the database's time.
 
-    Claims and labels of one task wait for each other. SQLite has one writer at a time anyway.
+    Claims and labels of one task are serialized. SQLite has one writer at a time anyway.
     """
     if session.get_bind().dialect.name != "postgresql":
         return clock(session)
@@ -65,7 +65,7 @@ def release(session: Session, work: Work, task: Task) -> None:
 
 
 def release_all(session: Session, work: Work) -> None:
-    """End every claim of the annotator in a queue. Labels need none, and drafts stay."""
+    """End every claim of the annotator in a queue. Labels need none, and drafts are unchanged."""
     of_kind = select(col(TargetRow.id)).where(
         col(TargetRow.study_id) == work.queue.study_id, col(TargetRow.kind) == work.queue.kind
     )

@@ -78,7 +78,7 @@ def _aiu_answers(item: Item, settings: object, events: list[Event]) -> Iterator[
 
 
 def _judgements(item: Item, settings: object, events: list[Event]) -> list[AiuJudgement]:
-    """Replay a trace; an imported one may have settings with which no run is possible here, and gives none."""
+    """Replay a trace; an imported one may have settings that are invalid here, and gives none."""
     try:
         valid = Settings.model_validate(settings)
         turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
@@ -94,7 +94,7 @@ def _verdict_opinions(events: list[Event]) -> Iterator[Opinion]:
 
 
 def _part(ask: CritiqueAsk) -> str:
-    """Return the part of the target that an ask is about: a critique, or a pair."""
+    """Return the part of the target of an ask: a critique, or a pair."""
     return ask.critiques[0].id if len(ask.critiques) == 1 else pair_name(*ask.critiques)
 
 

@@ -95,7 +95,7 @@ def refined_answers(session: Session, work: Work, task: Task, item: Item) -> dic
 
 
 def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
-    """Return the asks of a trace; an imported one may have settings with which no run is possible, and has none."""
+    """Return the asks of a trace; an imported one may have invalid settings, and has none."""
     turns = {event.ask: event.turn for _, event in traces.events(session, trace.id) if isinstance(event, TurnCompleted)}
     try:
         settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(runs.get(session, trace.run_id).settings)
@@ -144,7 +144,7 @@ def _rating(work: Work, task: Task, item: Item, critiques: Sequence[Critique]) -
 
 
 def _criticised(work: Work, task: Task, item: Item, critique: Critique) -> list[Json]:
-    """Return the question and the answer that a critique is about; the reference answer is folded."""
+    """Return the question and the answer of a critique; the reference answer is collapsed."""
     answer = item.responses[critique.of - 1].text if critique.of <= len(item.responses) else ""
     question, reference = above(work, task, item, reference=False), above(work, task, item)
     return [*question, block(f"response-{critique.of}", "Answer", answer), *reference[len(question) :]]

@@ -34,14 +34,14 @@ class _Ids:
     tasks: dict[tuple[str, str], int]
     """(item, critique) -> the target that names the task."""
     aius: dict[tuple[str, str, str], int]
-    """(item, kind, part) -> an AIU's target, where it has one."""
+    """(item, kind, part) -> an AIU's target, if it has one."""
     overlaps: dict[int, int]
-    """AIU's target -> the labels that are wanted of it, where this is not the study's overlap."""
+    """AIU's target -> the requested labels, if this is not the study's overlap."""
     items: dict[str, tuple[str | None, int]]
     """Item -> its scenario and position."""
 
     def overlap(self, aiu_id: int | None, default: int) -> int:
-        """Return how many labels of an AIU are wanted."""
+        """Return the number of requested labels of an AIU."""
         return self.overlaps.get(aiu_id, default) if aiu_id is not None else default
 
 
@@ -75,7 +75,7 @@ def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: 
 
 
 def critique_state(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Task) -> TargetState | None:
-    """Return one critique, whatever the scenario of the queue; None where it is not in the study any more."""
+    """Return one critique, regardless of the scenario of the queue; None if it is no longer in the study."""
     everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
     item = {task.target.item: aius.current_state(session, queue.study_id, task.target.item)}
     states = _evaluate(session, _Scope(everything, task.item_id), annotator_id, overlap, item)

@@ -96,7 +96,7 @@ class Transaction:
 
     @property
     def task(self) -> Task:
-        """The task that the action names; raises Unknown where there is none."""
+        """The task that the action names; raises Unknown if there is none."""
         if self.found is None:
             raise Unknown(NOT_IN_QUEUE)
         return self.found
@@ -151,7 +151,7 @@ def _label(transaction: Transaction) -> Json:
 
 
 def _training_answer(transaction: Transaction, place: Place, plan: Training, content: Json) -> Json:
-    """Store an answer to a training item, and return whether it is right. It is not undone."""
+    """Store an answer to a training item, and return whether it is correct. It cannot be undone."""
     session, work = transaction.session, transaction.work
     plan = training.save_answer(session, work, plan, place.target_id, content, transaction.action.seconds)
     _delete_draft(session, work, place.target_id)
@@ -182,7 +182,7 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
 def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
     """Add a label, or withdraw the current one; return whether it is surplus.
 
-    The overlap is checked in the same transaction, with task and target locked. A change takes no further place.
+    The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
     session, work, action = transaction.session, transaction.work, transaction.action
     at = claims.lock(session, place.task.id, place.target_id)

@@ -23,7 +23,7 @@ class Standing:
     """An annotator's labels of one target."""
 
     version: int = 0
-    """The number of labels, withdrawn ones included: it changes with every label and tells nothing about others."""
+    """The number of labels, withdrawn ones included: it changes with every label and reveals nothing about others."""
     value: Value | None = None
     """None without a current label."""
     reason: str = ""
@@ -41,7 +41,7 @@ class Standing:
 
     @property
     def json(self) -> Json | None:
-        """The content with its circumstances; None without a current label."""
+        """The content with its metadata; None without a current label."""
         content = self.content
         return None if content is None else {**content, "blind": self.blind, "at": self.at}
 

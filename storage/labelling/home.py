@@ -34,7 +34,7 @@ EXCERPT = 160
 
 @dataclass(frozen=True)
 class QueueSummary:
-    """The counts of one queue; a target that is drafted, skipped or flagged may be in several of them."""
+    """The counts of one queue; a drafted, skipped or flagged target may be in several of them."""
 
     name: QueueName
     todo: int
@@ -51,7 +51,7 @@ class QueueSummary:
 
 @dataclass(frozen=True)
 class ListedTask:
-    """One row of a list. It has no id of the item and nothing of a judge or of another annotator."""
+    """One row of a list. It contains no item id, and no data of judges or other annotators."""
 
     id: int
     name: str
@@ -130,7 +130,7 @@ def listed_tasks(session: Session, work: Work, tab: Tab, search: str = "") -> li
 
 
 def _matching(session: Session, listed: Sequence[Task], search: str) -> list[tuple[Task, Mapping[str, Any]]]:
-    """Return tasks with the bodies of their items. Only texts that the annotator reads are searched, no names."""
+    """Return tasks with the bodies of their items. Only texts that the annotator sees are searched, no names."""
     words = _fold(search).split()
     query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_({task.item_id for task in listed}))
     bodies: dict[int, Any] = dict(session.execute(query).all())

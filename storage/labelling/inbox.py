@@ -22,7 +22,7 @@ LONGEST_REPLY = 5_000
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply to a flag or note; without a text it only closes or opens it."""
+    """A reply to a flag or note; without a text it only closes or reopens it."""
 
     author: str
     text: str

@@ -12,21 +12,21 @@ REFERENCE = re.compile(
     r"\b(?:submission|response|assistant|answer|candidate|critique)\s+(?:#|no\.\s*)?([12AB])\b", re.IGNORECASE
 )
 QUOTATION = re.compile(r"“([^”]{8,300})”|\"([^\"]{8,300})\"|«([^»]{8,300})»")
-"""A shorter quotation occurs by chance."""
+"""Minimum length of a quotation; a shorter one may occur by chance."""
 SIMILAR = 90.0
-"""The least similarity, in percent, of a quotation and the passage that it quotes."""
+"""The minimum similarity, in percent, of a quotation and the quoted passage."""
 REASON_LENGTH = 200
 
 
 def first_sentence(text: str) -> str:
-    """Return the beginning of a text: its first line up to the end of the first sentence that says something."""
+    """Return the beginning of a text: its first line up to the end of the first sentence with content."""
     line = text.split("\n", 1)[0]
     end = next((match.end() for match in re.finditer(r"[.!?](?=\s|$)", line) if match.end() > 20), len(line))
     return line[: min(end, REASON_LENGTH)]
 
 
 def find_references(text: str, shown: Sequence[int], responses: int, block: str = "response") -> Iterator[Json]:
-    """Yield the places where a judge wrote "Submission 1" and the like, with the block of the text that it means.
+    """Yield the places where a judge wrote "Submission 1" and the like, with the block of the referenced text.
 
     `shown` has the number of the response at each place of the prompt.
     """
@@ -38,7 +38,7 @@ def find_references(text: str, shown: Sequence[int], responses: int, block: str 
 
 
 def find_quotations(text: str, item: Item) -> Iterator[Json]:
-    """Yield the passages of the responses that a judge quotes, with at most a few different characters."""
+    """Yield the passages of the responses that a judge quotes, allowing a few different characters."""
     for match in QUOTATION.finditer(text):
         quotation = next(group for group in match.groups() if group)
         passages = [_locate(quotation, number, response.text) for number, response in enumerate(item.responses, 1)]

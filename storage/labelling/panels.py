@@ -27,7 +27,7 @@ OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert":
 
 
 def task_content(session: Session, work: Work, task: Task, item: Item, criterion: Criterion | None) -> Json:
-    """Return panel, question, texts and targets of a task; nothing that a judge or another annotator said."""
+    """Return panel, question, texts and targets of a task; no opinions of judges or other annotators."""
     match work.name:
         case "aius":
             return aiu_panel.content(session, work, task, item)
@@ -128,7 +128,7 @@ def _score_question(target: Target, scale: Scale) -> str:
 
 
 def _is_typed(scale: Scale) -> bool:
-    """Whether the value is typed as a number: there is no key for each of more than ten values."""
+    """Whether the value is typed as a number: more than ten values have no keys."""
     return not scale.categories or len(scale.categories) > 10
 
 

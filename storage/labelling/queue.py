@@ -50,9 +50,9 @@ class Queue:
     every: bool = False
     """All targets of the kind; otherwise the disputed ones."""
     compared: bool = False
-    """Only targets on which a judge has a value: before that, there are no refined answers to compare."""
+    """Only targets on which a judge has a value: otherwise there are no refined answers to compare."""
     reserved: tuple[str, ...] = ()
-    """Criteria that are labelled in queues of their own; they are not in a queue of all criteria."""
+    """Criteria with separate queues; they are not in a queue of all criteria."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ def set_mark(
 
 
 def has_targets(session: Session, queue: Queue) -> bool:
-    """Return whether a queue has a target, whoever may label it."""
+    """Return whether a queue has a target for any annotator."""
     return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
 
 
 def target_query(*columns: Any, queue: Queue, with_items: bool = False) -> Select[*tuple[Any, ...]]:
-    """Select columns of the targets of a queue, and of their items where the queue or `with_items` needs them."""
+    """Select columns of the targets of a queue, and of their items if the queue or `with_items` needs them."""
     query = select(*columns).select_from(TargetRow)
     if with_items or queue.scenario is not None:
         query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -136,7 +136,7 @@ def _without_agreement() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-@lru_cache(maxsize=256)  # to build the query takes longer than to execute it
+@lru_cache(maxsize=256)  # building the query takes longer than executing it
 def state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
     """Select the fields of `TargetState` for the targets `:ids`."""
     columns = (col(TargetRow.id), col(ItemRow.key), _labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"))
@@ -177,7 +177,7 @@ def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> Col
 
 
 def wanted_labels() -> ColumnElement[int]:
-    """The labels that are wanted of the outer query's target; `:overlap` is the study's overlap."""
+    """The requested labels of the outer query's target; `:overlap` is the study's overlap."""
     return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
 
 
@@ -187,7 +187,7 @@ def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, a
     return bool(session.execute(_full_query(), parameters).scalar_one())
 
 
-@lru_cache(maxsize=1)  # to build the query takes longer than to execute it
+@lru_cache(maxsize=1)  # building the query takes longer than executing it
 def _full_query() -> Select[*tuple[Any, ...]]:
     condition = full_condition(bindparam("leased", type_=Integer))
     return select(condition).select_from(TargetRow).where(col(TargetRow.id) == bindparam("target", type_=Integer))

@@ -1,4 +1,4 @@
-"""Skips of many tasks at once: one entry of the undo stack, which takes all of them back."""
+"""Skips of many tasks at once: one entry of the undo stack, which undoes all of them."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ ENTRY = "skips"
 
 
 def skip_all(session: Session, work: Work, task_ids: Sequence[int], *, on: bool = True) -> int:
-    """Skip tasks, or take the skips back; returns how many. Tasks that are labelled or unknown are left out."""
+    """Skip tasks, or undo the skips; returns their number. Tasks that are labelled or unknown are left out."""
     changed = _set_skips(session, work, task_ids, on=on)
     if changed:
         ids = [task.id for task in changed]
@@ -41,7 +41,7 @@ def undo_latest(session: Session, work: Work, entry: str) -> None:
 
 
 def restore(session: Session, work: Work, row: UndoEntryRow, *, undoing: bool) -> None:
-    """Set the skips of an entry as they were before or after it; labels given since are left alone."""
+    """Set the skips of an entry as they were before or after it; later labels are not changed."""
     state = row.before if undoing else row.after
     _set_skips(session, work, state["tasks"], on=state["on"])
 

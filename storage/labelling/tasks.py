@@ -21,7 +21,7 @@ MOST = 60
 
 
 def progress(session: Session, work: Work, *, again: bool = False) -> Json:
-    """Return how far the annotator is in the queue; `again`: see `open_view`."""
+    """Return the annotator's progress in the queue; `again`: see `open_view`."""
     return queue_view.progress(open_view(session, work, again=again))
 
 
@@ -37,7 +37,7 @@ def next_tasks(
 ) -> Json:
     """Return the next tasks that are not in `have`; `first` is the task, or the key of its item, to begin with.
 
-    The list is walked until there is one task more than requested. `again`: see `open_view`.
+    The list is read until there is one task more than requested. `again`: see `open_view`.
     """
     view = open_view(session, work, again=again)
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}

@@ -1,6 +1,6 @@
 """The training of annotators: a set of targets with known answers that every annotator labels first.
 
-An answer to a training item is stored apart from the labels, so agreement, gold and alignment never contain it.
+An answer to a training item is stored separately from labels, so agreement, gold and alignment never contain it.
 Training and hidden checks exist in the queues whose tasks have one value: a critique's AIUs and aspect weights have
 several.
 """
@@ -49,7 +49,7 @@ class TrainingItem:
 
 @dataclass(frozen=True)
 class Training:
-    """The training of one queue, and how far an annotator is in it."""
+    """The training of one queue, and an annotator's progress."""
 
     items: Mapping[int, TrainingItem]
     """Target -> its known answer."""
@@ -67,21 +67,21 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """Whether the annotator gets no training items any more."""
+        """Whether the annotator gets no more training items."""
         return self.ever_passed or (self.passed is False and not self.required)
 
     @property
     def right(self) -> int:
-        """The number of right answers in the newest attempt."""
+        """The number of correct answers in the newest attempt."""
         return sum(row.correct for row in self.answers.values())
 
     @property
     def needed(self) -> int:
-        """How many right answers are needed to pass."""
+        """The number of correct answers needed to pass."""
         return next(n for n in range(len(self.items) + 1) if n >= self.pass_mark * len(self.items) - 1e-9)
 
     def again(self) -> "Training":
-        """Return the training as it is offered next: a new attempt after one that was not passed."""
+        """Return the next state of the training: a new attempt after a failed one."""
         failed = self.passed is False and not self.is_over
         return replace(self, answers={}, attempt=self.attempt + 1, passed=None) if failed else self
 
@@ -144,7 +144,7 @@ def load(session: Session, work: "Work") -> Training | None:
 
 
 def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
-    """Return the training items of a queue, whatever criterion or scenario the page shows."""
+    """Return the training items of a queue, regardless of the criterion or scenario of the page."""
     query = (
         select(KnownAnswerRow, TargetRow, col(ItemRow.scenario), col(ItemRow.position))
         .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))

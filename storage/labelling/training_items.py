@@ -63,7 +63,7 @@ def add(session: Session, study_id: int, target: Target, value: Value, reason: s
 
 
 def remove(session: Session, study_id: int, target_ids: list[int]) -> None:
-    """Remove training items; the answers to them stay stored."""
+    """Remove training items; their stored answers are kept."""
     of_study = col(KnownAnswerRow.study_id) == study_id
     session.execute(delete(KnownAnswerRow).where(of_study, col(KnownAnswerRow.target_id).in_(target_ids)))
 

@@ -81,7 +81,7 @@ def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
 
 
 def _shown(side: Json | None) -> Json | None:
-    """Return one side of an entry; of many tasks, only their number."""
+    """Return one side of an entry; for many tasks, only their number."""
     return side if side is None or "tasks" not in side else {"on": side["on"], "count": len(side["tasks"])}
 
 

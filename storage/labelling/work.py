@@ -46,7 +46,7 @@ NOT_IN_QUEUE = "This item is not in the queue."
 
 
 class Refused(Exception):
-    """An action that is not carried out: "stale" or "rejected", with a sentence for the annotator."""
+    """A refused action: "stale" or "rejected", with a sentence for the annotator."""
 
     def __init__(self, status: Literal["stale", "rejected"], message: str) -> None:
         super().__init__(message)
@@ -152,7 +152,7 @@ def find_task(session: Session, work: Work, text: str) -> Task:
 def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
     """Return a task of the study by its opaque id, with its queue, which need not be the one on the page.
 
-    An outbox belongs to a study: what was left unsent on one page is sent by the next one.
+    An outbox belongs to a study: unsent actions of one page are sent by the next one.
     """
     number = work.ids.decode("t", text)
     found = _tasks_in_study(session, work, [number]) if number is not None else []

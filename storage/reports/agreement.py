@@ -32,7 +32,7 @@ LOW_KAPPA = 0.4
 AC1_MARGIN = 0.3
 """A note explains prevalence if the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin."""
 NEARLY_ALL = 0.8
-"""From this share of a value on, a note says "nearly all" instead of "most"."""
+"""Minimum share of a value for "nearly all" instead of "most" in a note."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class AgreementReport:
     scales: Mapping[tuple[str, str], Scale]
     """By (kind, criterion); criterion "all" if criteria are pooled."""
     label_coverage: Mapping[tuple[str, str], float]
-    """The share of the wanted labels that exist, by (kind, criterion)."""
+    """The share of requested labels that exist, by (kind, criterion)."""
     unmeasured: tuple[str, ...]
     """Kinds that were labelled or judged, and have no scale for which a statistic is defined."""
 
@@ -128,8 +128,8 @@ def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 10
 def _statistics(panel: RaterPanel, by: By, scales: Scales, resamples: int) -> list[AgreementRow]:
     """Return the rows of a panel.
 
-    Speakers without a name count in the statistics that ignore who chose what, and are left out of those that match
-    raters by name: the same number is another judge in another debate.
+    Speakers without a name count in the statistics that ignore which rater chose which category, and are left out of
+    those that match raters by name: the same number is another judge in another debate.
     """
     values = panel.values
     unnamed = values["rater"].map(is_unknown).astype(bool)

@@ -1,4 +1,4 @@
-"""The items from which an agreement statistic is computed, with every rater's values, most divided first."""
+"""The items from which an agreement statistic is computed, with every rater's values, strongest disagreement first."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class TargetValues:
 
 
 def find_items(engine: Engine, study: Study, query: ItemQuery, viewer: str | None = None) -> list[TargetValues]:
-    """Return the items of a statistic, most divided first.
+    """Return the items of a statistic, strongest disagreement first.
 
     `viewer` is the annotator who is signed in: values of targets that the viewer has not labelled are hidden.
     """

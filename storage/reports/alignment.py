@@ -89,7 +89,7 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
 def _shared_model_marks(
     session: Session, study_id: int, reference: Reference, opinions: "pd.DataFrame"
 ) -> dict[str, str]:
-    """Return judge -> a remark that names the models which are also on the panel of the reference's debate."""
+    """Return judge -> a note on the models that are also on the panel of the reference's debate."""
     if opinions.empty:
         return {}
     models = {

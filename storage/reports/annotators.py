@@ -27,9 +27,9 @@ from storage.tables import (
 )
 
 CONTINUOUS_KINDS = ("aspect_weights",)
-"""Kinds whose values are hardly ever equal: they are not part of an agreement by equal values."""
+"""Kinds with rarely equal values: they are excluded from agreement by equal values."""
 NUMERIC_KINDS = ("score", "likert", "aspect_quality")
-"""Kinds whose values are nearer to a mean or farther from it."""
+"""Kinds with numeric values, compared by their distance to a mean."""
 RESAMPLES = 1000
 
 
@@ -84,7 +84,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Pace:
-    """How many targets were labelled in how much active time, on one day or in all."""
+    """The number of labelled targets and the active time, of one day or in total."""
 
     labels: int
     timed: int
@@ -271,7 +271,7 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
 
 
 def _closeness(kind: str, value: Value, opinions: Sequence[Value]) -> float:
-    """Return how near a value is to the judges' opinions; 0 without any."""
+    """Return the closeness of a value to the judges' opinions; 0 without opinions."""
     numbers = [float(opinion) for opinion in opinions if _is_number(opinion)]
     if kind in NUMERIC_KINDS and numbers and _is_number(value):
         return -abs(float(value) - fmean(numbers))

@@ -48,7 +48,7 @@ class Row:
 
     author: str
     source: str
-    """Who judged the AIUs: "people", or the name of a judge."""
+    """The source of the judgements: "people", or the name of a judge."""
     level: Level
     precision: float | None
     recall: float | None
@@ -64,7 +64,7 @@ class Row:
     coverage: float | None = None
     """The share of the judgements that have a value; None without a judgement."""
     precision_range: Range = None
-    """The least and the most that the value can be, every unread judgement false or true; None if it is certain."""
+    """The minimum and maximum of the value, with every unread judgement false or true; None if it is certain."""
     recall_range: Range = None
     f1_range: Range = None
     precision_interval: Range = None
@@ -223,7 +223,7 @@ def _author_rows(
 
 
 def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
-    """Return the least and the most of each score, with every unread judgement false, and with every one true."""
+    """Return the minimum and maximum of each score, with every unread judgement false, and with every one true."""
     from core.statistics.measures import critiques
     from core.statistics.measures.ranges import possible_range
 

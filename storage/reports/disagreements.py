@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_VERDICT, NO_MAJORITY = "no verdict", "no majority"
 MAX_CATEGORIES = 12
-"""A table with more categories cannot be read; numbers are then compared as points."""
+"""Maximum number of categories in a table; with more, numbers are compared as points."""
 Bias = Literal["shown_first", "longer"]
 BIASES: tuple[Bias, ...] = ("shown_first", "longer")
 Cell = tuple[str, str]

@@ -72,7 +72,7 @@ class ImportCounts:
         nouns = {"rulings": "adjudications", "edits": "AIU edits"}
         counts = [(count, nouns.get(name, name)) for name, count in asdict(self).items() if count]
         parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
-        return "added " + ", ".join(parts) if parts else "nothing new: everything in it was here already"
+        return "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"
 
 
 def import_records(

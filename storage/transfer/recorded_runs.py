@@ -156,7 +156,7 @@ def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord])
     for record in records:
         if record.times and len(record.times) != len(record.events):
             raise TiebreakError(
-                f"The trace of item {record.item!r} in run {record.run!r} has not one time for each event."
+                f"The trace of item {record.item!r} in run {record.run!r} needs one time for each event."
             )
         key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"), record.part)
         if len(record.events) > stored.get(key, len(record.events)):

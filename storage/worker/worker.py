@@ -218,7 +218,7 @@ def _describe(error: Exception) -> str:
     """Return a sentence about an error; the details of an unexpected one go to the log."""
     if isinstance(error, TiebreakError):
         return str(error)
-    log.error("A run met an unexpected error.", exc_info=error)
+    log.error("A run ended with an unexpected error.", exc_info=error)
     return f"An unexpected error occurred ({type(error).__name__}); its details are in the server's log."
 
 

@@ -260,7 +260,7 @@ def test_a_key_meant_for_an_aiu_never_rates(bench, server: Server) -> None:
     press(page, "1", "1")
     places = [*(("critique", place) for place in range(1, 9)), *(("reference", place) for place in range(1, 4))]
     assert server.labels() == [(f"g-a1-1-{block}-{place}", True) for block, place in places]
-    assert "not used" in page.locator(".said").inner_text()
+    assert "not used" in page.locator(".announcement").inner_text()
 
 
 def test_a_key_for_an_item_that_just_appeared_is_not_used(bench, server: Server) -> None:
@@ -280,7 +280,7 @@ def test_a_key_for_an_item_that_just_appeared_is_not_used(bench, server: Server)
     }""")
     server.post("test/faults", {"dry": False})
     page.locator(READY).wait_for()
-    assert "just appeared" in page.locator(".said").inner_text()
+    assert "just appeared" in page.locator(".announcement").inner_text()
     before = number(page)
     settle(page)
     press(page, "2")
@@ -424,7 +424,7 @@ def test_nothing_hidden_is_sent_before_the_label(bench, visit, server: Server) -
     assert len(replies) >= 3
     blind = [reply.text() for reply in replies]
     assert not any("judge" in text or "trio" in text for text in blind)
-    assert "after your answer" in page.locator(".said").inner_text()
+    assert "after your answer" in page.locator(".announcement").inner_text()
     press(page, "Enter")
     page.locator(".reveal table").wait_for()
     assert any("judge A" in reply.text() for reply in replies[len(blind) :])

@@ -51,7 +51,7 @@ class Settings(Frozen):
     steps: str = ""
     """Evaluation steps, one a line. Empty: general steps."""
     guidelines: str = ""
-    """Evaluation guidelines: when to give which score, the paper's addition to the schema. Write them, or have a model
+    """Evaluation guidelines: meaning of each score, the paper's addition to the schema. Write them, or have a model
     draft them from rated examples (auto prompt, Appendix E). Empty: none."""
     chair_task: str = ""
     """The task as the chair reads it: the paper words it differently for peers and chair (Appendix N). Empty: the

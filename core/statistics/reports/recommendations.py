@@ -46,7 +46,7 @@ class Rule:
     min_winning_rate: float = 0.5
     """Of the alternative-annotator test: omega."""
     margin: float = 0.05
-    """How far below the human ceiling a judge may be."""
+    """Margin: the accepted difference below the human ceiling."""
     epsilon: float = EPSILON
     """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
 
@@ -82,7 +82,7 @@ class Ranking:
     """Judges by accuracy, the most accurate first, with the baselines."""
 
     targets: int
-    """Targets with a reference that every judge was asked about."""
+    """Targets with a reference common to all judges."""
     annotators: int
     judges: tuple[JudgeEvaluation, ...]
     ceiling: Estimate
@@ -153,7 +153,7 @@ def accuracy_or_lowest(evaluation: JudgeEvaluation) -> float:
 
 
 def common_targets(dataset: Dataset) -> Bools:
-    """Return the targets with a reference that every judge was asked about, (N,)."""
+    """Return the targets with a reference common to all judges, (N,)."""
     mask = ~np.isnan(dataset.gold)
     for opinions in dataset.judges.values():
         mask &= opinions.asked

@@ -22,13 +22,13 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     """Draw the panel; returns whether the adjudicator goes to the next case."""
     _draw_decision(case, content)
     if not allowed:
-        st.info("You labelled this item yourself: another person has to decide it.")
+        st.info("You labelled this item: another person has to decide it.")
         return st.button("Next", key="skip", shortcut="S", width="stretch")
     value = _draw_choices(case, content)
     rule, reason = _draw_reason(study, case)
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
-        st.caption(":material/priority_high: No annotator chose this value. Say why in your own words.")
+        st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         if value is None:
             raise TiebreakError("Choose a value first.")
@@ -45,7 +45,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     ):
         with database.writing(resources.engine()) as session:
             wanted = assignment.request_label(session, study.id, case.id)
-        st.toast(f"{wanted} labels are wanted of this item now.", icon=":material/check:")
+        st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
 
 
@@ -59,7 +59,7 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
     said = ": ".join(filter(None, (decision.rule, decision.reason)))
     st.success(f"**{escape_markdown(name)}** · {escape_markdown(decision.adjudicator)}\n\n{escape_markdown(said)}")
     if case.new_labels:
-        st.warning(f"New labels since: {case.new_labels}. The decision stays unless you change it.")
+        st.warning(f"New labels since: {case.new_labels}. The decision is unchanged until you change it.")
 
 
 def _choice_key(case: Case) -> str:

@@ -41,7 +41,7 @@ def signed_in(request: Request) -> str:
     try:
         return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
     except TiebreakError:
-        raise Failed(401, "signed_out", "You are signed out; sign in to go on.") from None
+        raise Failed(401, "signed_out", "You are signed out; sign in to continue.") from None
 
 
 def check_token(request: Request, work: Work, body: Json) -> None:

@@ -1,6 +1,6 @@
 // Requests to the label API. Everything that goes wrong is an ApiError with a code; no reply at all is "offline".
 
-const PATIENCE = 15_000; // milliseconds until a request counts as lost
+const REQUEST_TIMEOUT = 15_000; // milliseconds until a request counts as lost
 
 export class ApiError extends Error {
   constructor(code, message, status = 0) {
@@ -51,7 +51,7 @@ export class Api {
       response = await this.fetch(`${this.base}/${path}?${query}`, {
         credentials: "same-origin",
         cache: "no-store",
-        signal: AbortSignal.timeout(PATIENCE),
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT),
         ...options,
       });
       if (response.ok) return await response.json();

@@ -1,7 +1,7 @@
 // The words in which two texts differ: Myers' O(ND) difference algorithm over words.
 
 const TOKEN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}_]+|[^\s]/gu;
-const MOST = 1500; // edits; texts further apart are marked as wholly different
+const MAX_EDITS = 1500; // edits; texts further apart are marked as wholly different
 
 /** The words of a text: [{word, start, end}]. */
 export function words(text) {
@@ -12,7 +12,7 @@ export function words(text) {
   }));
 }
 
-/** The stretches that only one of the texts has: {a: [[start, end]], b: [[start, end]]}. */
+/** The spans that only one of the texts has: {a: [[start, end]], b: [[start, end]]}. */
 export function differences(a, b) {
   const [left, right] = [words(a), words(b)];
   const common = commonWords(
@@ -20,12 +20,12 @@ export function differences(a, b) {
     right.map((one) => one.word),
   );
   return {
-    a: stretches(left, new Set(common.map(([place]) => place))),
-    b: stretches(right, new Set(common.map(([, place]) => place))),
+    a: unmatchedSpans(left, new Set(common.map(([place]) => place))),
+    b: unmatchedSpans(right, new Set(common.map(([, place]) => place))),
   };
 }
 
-function stretches(tokens, matched) {
+function unmatchedSpans(tokens, matched) {
   const found = [];
   tokens.forEach(({ start, end }, place) => {
     if (matched.has(place)) return;
@@ -52,7 +52,7 @@ function commonWords(a, b) {
 function shortestEdit(a, b) {
   const trace = [];
   let reach = new Int32Array(3);
-  for (let edits = 0; edits <= Math.min(a.length + b.length, MOST); edits += 1) {
+  for (let edits = 0; edits <= Math.min(a.length + b.length, MAX_EDITS); edits += 1) {
     trace.push(reach);
     const next = new Int32Array(2 * edits + 5);
     for (let line = -edits; line <= edits; line += 2) {
@@ -60,7 +60,7 @@ function shortestEdit(a, b) {
       let x = goesDown(reach, line, edits) ? reach[at + 1] : reach[at - 1] + 1;
       while (x < a.length && x - line < b.length && a[x] === b[x - line]) x += 1;
       next[at + 1] = x;
-      if (x >= a.length && x - line >= b.length) return walkBack(trace, a.length, b.length);
+      if (x >= a.length && x - line >= b.length) return backtrack(trace, a.length, b.length);
     }
     reach = next;
   }
@@ -70,7 +70,7 @@ function shortestEdit(a, b) {
 const goesDown = (reach, line, edits) =>
   line === -edits || (line !== edits && reach[line + edits] < reach[line + edits + 2]);
 
-function walkBack(trace, x, y) {
+function backtrack(trace, x, y) {
   const pairs = [];
   for (let edits = trace.length - 1; edits >= 0; edits -= 1) {
     const reach = trace[edits];

@@ -56,7 +56,7 @@ export class Frame {
       { class: "lower", tabindex: "0", role: "group", "aria-label": "Judges, guidelines, keys" },
       bench.reveal.node,
     );
-    this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
+    this.announcement = h("p", { class: "announcement", role: "status", "aria-live": "polite" });
     this.connection = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     this.tools = Object.fromEntries(
       TOOLS.map(([name, key, words]) => [
@@ -79,7 +79,7 @@ export class Frame {
       { class: "side", "aria-label": "Your answer" },
       this.answer,
       this.lower,
-      this.said,
+      this.announcement,
       h("div", { class: "tools", role: "group", "aria-label": "Item" }, Object.values(this.tools)),
     );
     this.center = h("div", { class: "center", tabindex: "-1" });
@@ -255,25 +255,25 @@ export class Frame {
     this.center.replaceChildren(...SCREENS[screen.name](this.bench, screen, state));
   }
 
-  // ---- announcements for screen readers ----------------------------------------------------------------------------------
+  // ---- announcements for screen readers ----------------------------------------------------------------------
 
   #announce(state) {
     const { words, state: connection } = this.#saving();
-    const heard = connection === "trouble" ? words : this.troubled ? "Everything is saved again." : "";
+    const message = connection === "trouble" ? words : this.troubled ? "All changes are saved again." : "";
     if (connection !== "saving") {
-      text(this.connection, heard);
+      text(this.connection, message);
       this.troubled = connection === "trouble";
     }
-    if (this.heard === state.said.count) {
-      if (this.heardAt !== hereId(state)) this.said.replaceChildren();
-      this.heardAt = hereId(state);
+    if (this.announced === state.announcement.count) {
+      if (this.announcedAt !== hereId(state)) this.announcement.replaceChildren();
+      this.announcedAt = hereId(state);
       return;
     }
-    [this.heard, this.heardAt] = [state.said.count, hereId(state)];
+    [this.announced, this.announcedAt] = [state.announcement.count, hereId(state)];
     // The same sentence twice is announced twice.
-    this.said.replaceChildren(h("span", {}, state.said.text));
+    this.announcement.replaceChildren(h("span", {}, state.announcement.text));
     clearTimeout(this.fading);
-    this.fading = setTimeout(() => this.said.replaceChildren(), 6000);
+    this.fading = setTimeout(() => this.announcement.replaceChildren(), 6000);
   }
 }
 

@@ -39,7 +39,7 @@ export function initial(next = 1) {
     next,
     pending: {},
     notices: [],
-    said: { text: "", count: 0 },
+    announcement: { text: "", count: 0 },
     arrived: 0,
   };
 }
@@ -143,7 +143,7 @@ export function send(state, action, delta) {
 const REPLACES_DRAFT = new Set(["draft", "label"]);
 
 export function say(state, text) {
-  return { ...state, said: { text, count: state.said.count + 1 } };
+  return { ...state, announcement: { text, count: state.announcement.count + 1 } };
 }
 
 export function noticed(state, action, text) {

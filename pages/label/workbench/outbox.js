@@ -2,7 +2,7 @@
 // one request is in flight; a request without an answer is sent again.
 
 const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the next try
-const QUIET = 400; // milliseconds before a draft is sent: during typing, only the last one matters
+const DRAFT_DELAY = 400; // milliseconds before a draft is sent: during typing, only the last one matters
 const AT_ONCE = 50;
 
 /** The storage key of an annotator's outbox in a study; `part` if a window has a separate outbox. */
@@ -40,7 +40,7 @@ export class Outbox {
     for (const action of actions) this.#place(action);
     this.#write();
     this.changed();
-    this.#schedule(actions.every((action) => action.type === "draft") ? QUIET : 0);
+    this.#schedule(actions.every((action) => action.type === "draft") ? DRAFT_DELAY : 0);
   }
 
   /** Send waiting actions now. */

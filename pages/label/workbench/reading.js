@@ -227,23 +227,23 @@ export class Reading {
       const { claim } = target;
       if (!claim?.spans?.length) continue;
       const value = answerOf(state, target.id).standing?.value ?? null;
-      const tone = value === true ? "true" : value === false ? "false" : "open";
+      const valueClass = value === true ? "true" : value === false ? "false" : "open";
       const now = state.focus[task.id] === target.id;
       claim.spans.forEach(([start, end], place) => {
         const after = () =>
-          h("sup", { class: `claimnumber ${tone}${now ? " here" : ""}` }, `${claim.number}${SIGNS.get(value) ?? ""}`);
+          h("sup", { class: `claimnumber ${valueClass}${now ? " here" : ""}` }, `${claim.number}${SIGNS.get(value) ?? ""}`);
         add(claim.block, {
           ...units(blocks, { block: claim.block, start, end }),
-          class: `aiu ${tone}${now ? " here" : ""}`,
+          class: `aiu ${valueClass}${now ? " here" : ""}`,
           title: `${claim.number} ${claim.text}`,
           after: place === claim.spans.length - 1 ? after : null,
-          onclick: () => this.bench.dispatch({ type: "look", target: target.id }),
+          onclick: () => this.bench.dispatch({ type: "goto", target: target.id }),
         });
       });
     }
   }
 
-  // ---- keyboard and mouse ---------------------------------------------------------------------------------------
+  // ---- keyboard and mouse -----------------------------------------------------------------------------------
 
   show(id) {
     this.view.tab = id;

@@ -133,7 +133,7 @@ export class Reveal {
     const label = `${judge.name}: ${words}${turn.changed ? ", changed its mind" : ""}`;
     return button(
       {
-        class: `stance ${tone(turn)}${turn.changed ? " changed" : ""}`,
+        class: `stance ${valueClass(turn)}${turn.changed ? " changed" : ""}`,
         "aria-label": label,
         "aria-pressed": here,
         title: label,
@@ -170,7 +170,7 @@ export class Reveal {
           class: "reasonline",
           onclick: () => this.open(JSON.stringify(this.cell) === JSON.stringify(cell) ? null : cell),
         },
-        h("span", { class: `chip small ${tone(turn)}` }, turn.value === null ? "–" : turn.short),
+        h("span", { class: `chip small ${valueClass(turn)}` }, turn.value === null ? "–" : turn.short),
         h(
           "span",
           { class: "words", dir: "auto" },
@@ -222,7 +222,7 @@ function within(turn, words) {
   return (turn.text ?? "").startsWith(words) ? (turn.references ?? []).filter((one) => one.end <= length) : [];
 }
 
-function tone({ value, colour }) {
+function valueClass({ value, colour }) {
   if (value === null) return "undecided";
   return colour ?? { 0: "tie", 1: "response-1", 2: "response-2" }[value] ?? "level";
 }

@@ -47,7 +47,7 @@ const EVENTS = {
   advance,
   back,
   visit,
-  look,
+  goto,
   step,
   skip,
   flag,
@@ -211,7 +211,7 @@ function visit(state, { task, target }) {
 }
 
 /** To another target of the same task. */
-function look(state, { target }) {
+function goto(state, { target }) {
   const task = here(state);
   return [task ? withFocus(state, task.id, target) : state];
 }

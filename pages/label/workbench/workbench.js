@@ -15,7 +15,7 @@ import { reduce } from "./state.js";
 import { Stopwatch } from "./timing.js";
 
 const QUEUE = ["study", "kind", "criterion", "scenario", "run", "item", "tab"];
-const APPEARED = 250; // milliseconds in which a key cannot be meant for an item that appeared by itself
+const ARRIVAL_GUARD = 250; // milliseconds in which a key cannot be meant for an item that appeared by itself
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
@@ -187,7 +187,7 @@ export class LabelWorkbench extends HTMLElement {
 
   /** An answer by key or click. A key cannot be meant for an item that has only just appeared by itself. */
   answer(target, value) {
-    if (performance.now() - this.state.arrived < APPEARED)
+    if (performance.now() - this.state.arrived < ARRIVAL_GUARD)
       return this.say("The item had only just appeared; the key was not used.");
     this.dispatch({ type: "answer", target, value, ...this.#when() });
   }

@@ -29,7 +29,7 @@ OTHER_PAGES = {
     "aiu": (
         "critiques",
         "Critiques",
-        "These scores are computed from AIUs. Choose AIU precision or AIU recall above, or see the ranking of authors.",
+        "These scores are computed from AIUs. Choose AIU precision or recall above, or open the ranking of authors.",
     ),
     "aspect_weights": ("weights", "Weights", "The items behind weight distances are on the page Weights."),
 }

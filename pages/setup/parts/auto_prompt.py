@@ -35,7 +35,7 @@ def draw_draft_button(field: str, criterion: Draft, task: str, steps: str) -> No
         _draw_dialog(field, Criterion.model_validate(criterion), task, steps)
     source = st.session_state.get(f"{field}_from")
     if source:
-        st.caption(f"Drafted by {source}. Review it: the run uses the text as shown here.")
+        st.caption(f"Drafted by {source}. Review it: the run uses this text.")
 
 
 def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> None:
@@ -47,8 +47,8 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
         st.caption(f"Items with different ratings of {escape_markdown(criterion.name)} by people are needed.")
         return
     st.caption(
-        f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts when to give which "
-        "score. Exclude these examples when you compare judges with people."
+        f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts the meaning of "
+        "each score. Exclude these examples when you compare judges with people."
     )
     models = [offer.model for offer in available_models()]
     model = st.selectbox("Model", models, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")

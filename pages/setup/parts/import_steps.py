@@ -198,7 +198,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()
-        st.error(f"The import failed, nothing was changed: {escape_markdown(str(error))}", icon=":material/error:")
+        st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
         return
     st.session_state["imported"] = (study, added.summary(), files)
     st.query_params.clear()

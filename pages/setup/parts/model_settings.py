@@ -28,7 +28,7 @@ LABELS = {
 HELP = {
     "answer_format": "JSON: the answer is requested with a schema. Text: as a final line, as in the papers. auto: JSON "
     "if the provider accepts a schema. A provider that refuses the schema is asked for text.",
-    "temperature": "0 gives the most likely reply. Dropped for models that do not accept one. A judge can override it.",
+    "temperature": "0: the most likely reply. Omitted for models that do not accept it. A judge can override it.",
     "top_p": "Nucleus sampling. Empty: the provider's default.",
     "max_tokens": "A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
     "max_tokens_ceiling": "A reply that was cut off is requested once more with twice the tokens, up to this many.",
@@ -36,7 +36,7 @@ HELP = {
     "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
     "timeout": "A call that takes longer is retried.",
     "system": "A message before the prompt, in the role of the system. Empty: none.",
-    "extra": "Fields under the server's own names, such as `top_k: 20`. They are stored with the run: never a key.",
+    "extra": "Fields by the server's names, such as `top_k: 20`. They are stored with the run: do not enter a key.",
 }
 LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "temperature": (0.0, None, 0.1),

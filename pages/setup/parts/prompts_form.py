@@ -31,9 +31,7 @@ def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
     replaced |= dict.fromkeys(own, "this run")
     title = f"Prompts ({len(replaced)} of {len(default_templates)} replaced)" if replaced else "Prompts"
     with st.expander(title, key=f"prompts_{protocol}"):
-        st.caption(
-            "A study can replace any prompt, and so can a single run. The text that was used is stored with each run."
-        )
+        st.caption("Any prompt can be replaced for a study or for a single run. The prompts are stored with each run.")
         names = sorted(default_templates, key=lambda name: (name == "again", name))
         name = st.segmented_control(
             "Prompt",

@@ -70,7 +70,7 @@ def _draw_schema(form: SettingsForm, draft: Draft) -> Draft:
         with right:
             auto_prompt.draw_draft_button(form.key("guidelines"), criterion, texts["task"], texts["steps"])
     with right:
-        texts["guidelines"] = _draw_text(form, "guidelines", "Evaluation guidelines: when to give which score", 260)
+        texts["guidelines"] = _draw_text(form, "guidelines", "Evaluation guidelines: meaning of each score", 260)
     return texts
 
 
@@ -98,5 +98,5 @@ def _draw_text(form: SettingsForm, name: str, label: str, height: int) -> str:
 def _placeholder(name: str) -> str:
     """Return the default text of a part."""
     if name.startswith("chair_"):
-        return "as for the peers"
+        return "same as for the peers"
     return "none" if name == "guidelines" else PROTOCOLS[refer.NAME].prompts[f"{name}_score"].replace("$criterion", "…")

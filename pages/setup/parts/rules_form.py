@@ -10,7 +10,7 @@ from core.formats.records import StudyRules
 from storage import annotators
 
 ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
-    "shuffled": "Another random order for each annotator",
+    "shuffled": "A different random order for each annotator",
     "fixed": "The order of the items",
     "informative": "Most informative first",
 }
@@ -51,7 +51,7 @@ def draw_fields(rules: StudyRules) -> RuleFields:
             "Annotators by scenario",
             "\n".join(f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()),
             height=110,
-            help="One scenario a line, such as: math: annotator 1, annotator 2. Everybody labels the other scenarios.",
+            help="One scenario a line, such as: math: annotator 1, annotator 2. All annotators label the others.",
         )
     with right:
         reasons = st.text_area(
@@ -63,7 +63,7 @@ def draw_fields(rules: StudyRules) -> RuleFields:
         own = st.toggle(
             "Adjudicate own labels",
             rules.adjudicate_own,
-            help="Otherwise an adjudicator cannot decide on an item that the adjudicator has labelled.",
+            help="Otherwise adjudicators cannot decide on items that they have labelled.",
         )
         statistics = st.toggle(
             "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."

@@ -138,7 +138,7 @@ def _draw_pairs(request: RunRequest, several: Item | None, form: SettingsForm) -
         format_func=_describe_pairs,
         key=form.key("pairs"),
         width=420,
-        help="Each pair is judged on its own: it has its own trace and is labelled by itself.",
+        help="Each pair is judged separately: it has its own trace and its own labels.",
     )
 
 
@@ -258,7 +258,7 @@ def _draw_estimate(request: RunRequest) -> bool:
     tokens = numbers.format_count(round(estimate.prompt_tokens + estimate.completion_tokens, -2), "token")
     st.markdown(
         f"**{item_count}: at most {calls}, about {tokens}, {escape_markdown(cost)}**",
-        help=f"At least {estimate.calls_at_least:,} calls, if the judges agree from the start. Second requests after "
+        help=f"At least {estimate.calls_at_least:,} calls, if the judges agree at first. Second requests after "
         "unreadable replies and retries of failed calls are not included.",
     )
     st.caption(f"With unreadable replies: {escape_markdown(estimate.upper_bound_summary())}.")

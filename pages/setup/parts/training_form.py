@@ -49,8 +49,8 @@ def _draw_rules(study: Study) -> None:
         required = right.toggle(
             "Training has to be passed",
             rules.training_required,
-            help="Annotators get the queue after they have passed, and repeat the training until then. Otherwise the "
-            "training is done once.",
+            help="The queue opens after the training is passed; until then the training is repeated. Otherwise it "
+            "is done once.",
         )
         share = left.number_input(
             "Hidden checks, percent",
@@ -58,14 +58,14 @@ def _draw_rules(study: Study) -> None:
             50,
             round(100 * rules.check_share),
             help="The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All "
-            "annotators get them, whatever the overlap; the results are on the page Annotators.",
+            "annotators get them, regardless of the overlap; the results are on the page Annotators.",
         )
         tolerance = right.number_input(
             "Tolerance of scores",
             0.0,
             value=float(rules.tolerance),
             step=0.5,
-            help="How far a score may be from the known answer and count as right.",
+            help="The maximum distance of a correct score from the known answer.",
         )
         if not st.form_submit_button("Save", type="primary"):
             return
@@ -115,9 +115,7 @@ def _value_name(queue: str, value: Value) -> str:
 def _draw_candidates(study: Study, count: int) -> None:
     """Draw the button that takes adjudicated targets at random."""
     if not count:
-        st.caption(
-            "Every target that is adjudicated or was imported with gold can be a training item; there is none left."
-        )
+        st.caption("All adjudicated targets and targets imported with gold are training items already.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.number_input(
@@ -126,7 +124,7 @@ def _draw_candidates(study: Study, count: int) -> None:
             count,
             min(10, count),
             width=160,
-            help="Chosen at random of the targets with an adjudicated or imported gold value, unlabelled ones first.",
+            help="Chosen at random from the targets with an adjudicated or imported gold value, unlabelled ones first.",
         )
         if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
             with database.writing(resources.engine()) as session:
@@ -139,7 +137,7 @@ def _draw_new_item(study: Study) -> None:
         possible = training_items.possible_targets(session, study.id)
         scales = studies.scales(session, study.id)
     if not possible:
-        st.caption("This study has no targets with a known kind of answer yet: run or import judges first.")
+        st.caption("This study has no targets yet: run or import judges first.")
         return
     pairs = sorted({(target.kind, target.criterion) for target in possible})
     kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")

@@ -55,7 +55,7 @@ def _draw_uploader(key: str) -> FileSource | None:
     upload = st.file_uploader(
         "CSV, TSV, JSON, JSON lines or Parquet",
         key=f"{key}_file",
-        help="The file stays in memory until you leave this page.",
+        help="The file is held in memory until you leave this page.",
     )
     if upload is None or isinstance(upload, list):
         return None

@@ -54,7 +54,7 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
             lines = _draw_lines("One aspect a line: name, or name: definition", key)
             pairs = (line.partition(":") for line in lines)
             return {name.strip(): definition.strip() for name, _, definition in pairs} or None
-    st.caption("This type of answer cannot be stated here.")
+    st.caption("This type of answer cannot be entered here.")
     return None
 
 

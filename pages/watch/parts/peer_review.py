@@ -129,7 +129,7 @@ def draw_histogram(
     if hidden:
         st.caption(":material/visibility_off: People's scores are shown after you have labelled this item.")
     elif not people:
-        st.caption("Nobody has labelled this item yet.")
+        st.caption("This item has no labels yet.")
 
 
 def _load_labels(trace: Trace, settings: dict[str, Any]) -> tuple[list[Label], bool]:

@@ -83,7 +83,7 @@ function scrollToTurn(trace, seq) {
 // Several runs of one item are drawn on one page. The key D then belongs to the grid that is being read: the last one
 // above the middle of the window, among those with a disagreement.
 const grids = (window.tiebreakGrids ??= new Set());
-function isBeingRead(root) {
+function isCurrent(root) {
   const byTop = [...grids]
     .filter((grid) => grid.isConnected)
     .map((grid) => [grid.getBoundingClientRect().top, grid])
@@ -175,7 +175,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   // The listener of the previous call has the previous data.
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {
-    if (isTyping(event) || event.key.toLowerCase() !== "d" || !isBeingRead(root)) return;
+    if (isTyping(event) || event.key.toLowerCase() !== "d" || !isCurrent(root)) return;
     event.preventDefault();
     goToDisagreement(event.shiftKey ? -1 : 1);
   };

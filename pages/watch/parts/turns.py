@@ -74,7 +74,7 @@ def draw_problem(event: Event, name: str) -> None:
             outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
             st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
         case ReplyExtracted(turn=turn):
-            result = "the extractor states no value" if turn.reading is None else "read by the extractor"
+            result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
                 st.markdown(sanitize_markdown(turn.reply))
                 st.caption(format_usage(turn.usage))

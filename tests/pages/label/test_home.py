@@ -49,9 +49,9 @@ def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
 
 
 def test_a_search_without_results_says_so(waiting):
-    assert "No item has these words." in page_text(visit("label/home", "ann", search="zebra"))
+    assert "No item contains these words." in page_text(visit("label/home", "ann", search="zebra"))
 
 
 def test_an_empty_study_says_what_to_do():
     prepare_study([ItemRecord(item=make_item())])
-    assert "No labels are wanted" in page_text(visit("label/home", "ann"))
+    assert "no targets for you yet" in page_text(visit("label/home", "ann"))

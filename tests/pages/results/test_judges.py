@@ -44,7 +44,7 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     assert not app.exception
     text = page_text(app)
     assert "Use good. Do not use silent." in text
-    assert "60 targets that every judge was asked about · 3 annotators" in text
+    assert "60 targets common to all judges · 3 annotators" in text
     good, silent = table(app)[:2]
     assert good["Judge"] == "good" and good["Decision"] == "use" and good["Accuracy"].startswith("1.00")
     assert silent["Decision"] == "do not use" and silent["Coverage"].startswith("0.33")
@@ -62,7 +62,7 @@ def test_abstentions_can_be_left_out() -> None:
 
 def test_a_scenario_has_its_own_ranking() -> None:
     prepare_study(planted_records())
-    assert "30 targets that every judge was asked about" in page_text(visit(PAGE, among="math"))
+    assert "30 targets common to all judges" in page_text(visit(PAGE, among="math"))
 
 
 def test_a_cell_lists_the_targets_on_which_two_judges_differ() -> None:

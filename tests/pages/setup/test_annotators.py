@@ -50,7 +50,7 @@ def test_a_study_can_hide_the_statistics_from_its_annotators(viewer):
 
 def test_a_study_without_labels_says_so():
     prepare_study([ItemRecord(item=make_item())])
-    assert "Nobody has labelled" in page_text(visit("setup/annotators", "eve"))
+    assert "has no labels yet" in page_text(visit("setup/annotators", "eve"))
 
 
 def with_gold(**rules):

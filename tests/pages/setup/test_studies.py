@@ -121,7 +121,7 @@ def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
     app.run()
     app.button(key="import").click().run()
     assert [error.value for error in app.error] == [
-        r"The import failed, nothing was changed: line 3, field 'ann'\: expected one of 1, 2, 0, model\_a, not 'tie'"
+        r"The import failed and changed nothing: line 3, field 'ann'\: expected one of 1, 2, 0, model\_a, not 'tie'"
     ]
     assert study_names() == []
 

@@ -159,7 +159,7 @@ def test_a_wrong_key_in_the_address_is_one_sentence(after):
 
 def test_where_every_reply_was_read_the_page_says_so():
     prepare(0)
-    assert "could be read" in page_text(visit("watch/unread", "zoe"))
+    assert "No unreadable replies." in page_text(visit("watch/unread", "zoe"))
 
 
 def test_a_trace_page_marks_the_passage_and_shows_the_notes():

@@ -240,7 +240,7 @@ def test_an_edit_that_somebody_built_on_is_not_undone_and_does_not_block_the_sta
     refused = ann.do("undo", task, entry=split["entry"])
     assert (refused["status"], refused["message"]) == (
         "rejected",
-        "A later edit builds on this one: undo that one first.",
+        "A later edit depends on this one: undo that one first.",
     )
     assert [entry["id"] for entry in ann.history()["undo"]] == [first]
 

@@ -78,7 +78,7 @@ def test_the_same_records_again_add_nothing(engine):
     before = export(engine, "s")
     again = imports.import_records(engine, "s", one_of_each_type())
     assert again == ImportCounts()
-    assert again.summary() == "nothing new: everything in it was here already"
+    assert again.summary() == "nothing new: all records were already imported"
     assert export(engine, "s") == before
 
 

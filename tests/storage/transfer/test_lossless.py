@@ -262,5 +262,5 @@ def test_guidelines_of_the_same_version_with_another_text_are_refused(engine):
 
 def test_a_trace_without_a_time_for_each_event_is_refused(engine, a_study):
     trace = a_trace("item 0", a_turn(), a_verdict()).model_copy(update={"times": (AT,)})
-    with pytest.raises(TiebreakError, match="has not one time for each event"):
+    with pytest.raises(TiebreakError, match="needs one time for each event"):
         imports.import_records(engine, "s", [RUN, trace])

@@ -198,11 +198,11 @@ export function aiusPanel(bench, task) {
     if (!standing || !reveal?.opinions?.length) return last.replaceChildren();
     const name = shown.claim ? `AIU ${shown.claim.number}` : shown.question;
     last.replaceChildren(
-      h("h3", {}, `${name} · you: ${said(shown, standing.value)}`),
+      h("h3", {}, `${name} · you: ${valueName(shown, standing.value)}`),
       opinionList(
         reveal.opinions,
-        (value) => said(shown, value),
-        (value) => tone(value),
+        (value) => valueName(shown, value),
+        (value) => valueClass(value),
       ),
     );
   }
@@ -284,7 +284,7 @@ export function aiusPanel(bench, task) {
       const order = [...task.targets.slice(at + 1), ...task.targets.slice(0, at + 1)];
       const differs = order.find((one) => disputed(answerOf(state, one.id)));
       if (!differs) return bench.say("No judge disagrees with your answers here.");
-      bench.dispatch({ type: "look", target: differs.id });
+      bench.dispatch({ type: "goto", target: differs.id });
     },
     target: () => focused(bench.state),
     /** The same critique with other targets: unsaved text remains. */
@@ -296,8 +296,8 @@ export function aiusPanel(bench, task) {
 
 const disputed = ({ standing, reveal }) =>
   Boolean(standing) && (reveal?.opinions ?? []).some((one) => one.value !== null && one.value !== standing.value);
-const tone = (value) => (value === true ? "true" : value === false ? "false" : value === null ? "undecided" : "level");
-const said = (target, value) =>
+const valueClass = (value) => (value === true ? "true" : value === false ? "false" : value === null ? "undecided" : "level");
+const valueName = (target, value) =>
   value === null
     ? "no judgement"
     : (target.options.find((one) => one.value === value)?.label ?? String(value)).toLowerCase();
@@ -316,7 +316,7 @@ function line(bench, state, target, chosen) {
     {
       class: "claimline",
       "aria-current": here ? "true" : null,
-      onclick: () => bench.dispatch({ type: "look", target: target.id }),
+      onclick: () => bench.dispatch({ type: "goto", target: target.id }),
     },
     h("span", { class: "place" }, target.claim ? String(target.claim.number) : ""),
     h("span", { class: "words", dir: "auto" }, target.claim?.text ?? target.question),
@@ -326,9 +326,9 @@ function line(bench, state, target, chosen) {
       h(
         "span",
         {
-          class: `chip small judge ${tone(one.value)}`,
-          title: `${one.judge}: ${said(target, one.value)}`,
-          "aria-label": `${one.judge}: ${said(target, one.value)}`,
+          class: `chip small judge ${valueClass(one.value)}`,
+          title: `${one.judge}: ${valueName(target, one.value)}`,
+          "aria-label": `${one.judge}: ${valueName(target, one.value)}`,
           role: "img",
         },
         SIGNS.get(one.value) ?? (one.value === null ? "–" : String(one.value)),
@@ -337,9 +337,9 @@ function line(bench, state, target, chosen) {
     h(
       "span",
       {
-        class: `chip small ${standing ? tone(standing.value) : "open"}`,
+        class: `chip small ${standing ? valueClass(standing.value) : "open"}`,
         role: "img",
-        "aria-label": standing ? `you: ${said(target, standing.value)}` : "not answered yet",
+        "aria-label": standing ? `you: ${valueName(target, standing.value)}` : "not answered yet",
       },
       own,
     ),

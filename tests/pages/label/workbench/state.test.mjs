@@ -160,7 +160,7 @@ test("an answer to a target that is not on the screen is not applied", () => {
   const bench = new Bench();
   bench.do({ type: "answer", target: "g-b", value: 1, seconds: 1, at: 1 });
   assert.deepEqual(bench.sent, []);
-  assert.match(bench.state.said.text, /another item/);
+  assert.match(bench.state.announcement.text, /another item/);
 });
 
 test("without a reveal one key labels and goes on where the study says so", () => {
@@ -233,7 +233,7 @@ test("undo goes back any number and restores choice and reason; redo does it aga
   );
   assert.deepEqual(bench.state.redo, []);
   bench.do({ type: "undo" }).do({ type: "undo" }).do({ type: "undo" }).do({ type: "undo" });
-  assert.match(bench.state.said.text, /Nothing to undo/);
+  assert.match(bench.state.announcement.text, /Nothing to undo/);
 });
 
 test("undo of a change restores the label before it", () => {
@@ -403,7 +403,7 @@ test("a critique without AIUs stays to be done until it is skipped", () => {
 
 test("going back to a claim and pressing another digit changes that claim", () => {
   const bench = new Bench({ tasks: [critique("k")] }).press(true).press(true);
-  bench.do({ type: "look", target: "k-p1" }).press(false);
+  bench.do({ type: "goto", target: "k-p1" }).press(false);
   assert.deepEqual(
     bench.labels().map(([id, value]) => [id, value]),
     [
@@ -435,7 +435,7 @@ test("weights and their ratings are labelled together, each with a version of it
   });
   const bench = new Bench({ tasks: [weights, task("b")] });
   bench.enter();
-  assert.match(bench.state.said.text, /slider/);
+  assert.match(bench.state.announcement.text, /slider/);
   bench
     .do({ type: "choose", target: "w-w", value: { a: 40, b: 60 } })
     .do({ type: "choose", target: "w-q", value: 4 })
@@ -567,7 +567,7 @@ test("the first answer to a training item counts, is not undone, and stays for i
   const { length } = bench.sent;
   bench.press(2);
   assert.equal(bench.sent.length, length);
-  assert.match(bench.state.said.text, /first answer counts/);
+  assert.match(bench.state.announcement.text, /first answer counts/);
   bench.enter();
   assert.equal(hereId(bench.state), "b");
 });
@@ -589,7 +589,7 @@ test("a bulk skip is undone at once, and the queue is loaded again", () => {
   const history = { undo: [entry], redo: [], tasks: [task("z", { skipped: true })], more: false };
   bench.do({ type: "history", history }).do({ type: "undo" });
   assert.equal(hereId(bench.state), "z");
-  assert.match(bench.state.said.text, /12 items back/);
+  assert.match(bench.state.announcement.text, /12 items back/);
   assert.deepEqual(
     bench.sent.map((one) => [one.type, one.entry]),
     [["undo", "e-9"]],
