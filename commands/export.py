@@ -38,6 +38,12 @@ def export(
     turns: Annotated[
         Path | None, typer.Option(help="Write every reply with its reading to this CSV file, or .jsonl file.")
     ] = None,
+    label_studio: Annotated[
+        Path | None,
+        typer.Option(help="Write tasks of Label Studio, with a labeling configuration in .xml."),
+    ] = None,
+    argilla: Annotated[Path | None, typer.Option(help="Write the study as records of Argilla.")] = None,
+    inspect: Annotated[Path | None, typer.Option(help="Write the study as a log of Inspect AI.")] = None,
     every_sample: Annotated[
         bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
     ] = False,
@@ -45,9 +51,14 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
-    written = [str(path) for path in (gold, everything, instructions, turns) if path is not None]
+    others = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
+    paths = (gold, everything, instructions, turns, *others.values())
+    written = [str(path) for path in paths if path is not None]
     if not written:
-        raise TiebreakError("Name an output file: --gold, --turns FILE.csv, --everything or --instructions FILE.jsonl.")
+        raise TiebreakError(
+            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
+            "--label-studio, --argilla or --inspect FILE.json."
+        )
     engine = open_database(database)
     source = find_study(engine, study)
     if gold is not None:
@@ -58,6 +69,9 @@ def export(
         write_instructions(engine, source, instructions, every_sample=every_sample)
     if turns is not None:
         write_turns(engine, source, turns)
+    for format, path in others.items():
+        if path is not None:
+            write_other_format(engine, source, path, format)
     print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
 
 
@@ -126,3 +140,21 @@ def write_turns(engine: "Engine", study: "Study", path: Path) -> None:
     write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
     with open_output(path) as stream:
         write(turn_rows(engine, study), stream)
+
+
+def write_other_format(engine: "Engine", study: "Study", path: Path, format: str) -> None:
+    """Write a study in the format of another tool, and for Label Studio a labeling configuration."""
+    from core.formats.output import open_output
+    from core.formats.registry import write_records
+    from core.formats.tools.label_studio import labeling_config
+    from storage.transfer import export_records
+
+    with open_output(path) as stream:
+        left_out = write_records(export_records(engine, study), format, stream)
+    if format == "label-studio":
+        with open_output(path.with_suffix(".xml")) as stream:
+            stream.write(labeling_config(export_records(engine, study)))
+    if left_out:
+        typer.echo(
+            f"{left_out:,} labels and verdicts of AIUs or weights have no form in this tool: left out.", err=True
+        )

@@ -8,17 +8,17 @@ A format is one module with two functions, registered below in one line:
 Modules are imported on first use: reading one format does not load the libraries of the others.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from core.errors import FileFormatError, TiebreakError
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
-    from core.formats.records import Records
+    from core.formats.records import Record, Records
 
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
@@ -26,9 +26,22 @@ READERS: dict[str, str] = {
     "chateval": "core.formats.published.chateval",
     "metacritique": "core.formats.published.metacritique",
     "dna-weights": "core.formats.published.dna_weights",
+    "label-studio": "core.formats.tools.label_studio",
+    "argilla": "core.formats.tools.argilla",
+    "inspect": "core.formats.tools.inspect_log",
+    "llm-comparator": "core.formats.tools.llm_comparator",
+    "potato": "core.formats.tools.potato",
+    "meta-evaluator": "core.formats.tools.meta_evaluator",
     "table": "core.formats.mapping.table",
 }
 """Format name -> module. The first that recognises a path reads it; the table recognises most files, so it is last."""
+
+WRITERS: dict[str, str] = {
+    "label-studio": "core.formats.tools.label_studio",
+    "argilla": "core.formats.tools.argilla",
+    "inspect": "core.formats.tools.inspect_log",
+}
+"""Format of another tool -> module with `write(records, stream)`, which returns the number of labels left out."""
 
 DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 FORMAT_NAMES = ", ".join(READERS)
@@ -60,6 +73,15 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
     records: Records = _module(name).read(path)
     return records
+
+
+def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> int:
+    """Write the records of a study in another tool's format.
+
+    Returns the number of labels and verdicts of kinds that the tool has no control for: they are left out.
+    """
+    left_out: int = import_module(WRITERS[format]).write(records, stream)
+    return left_out
 
 
 @dataclass(frozen=True)

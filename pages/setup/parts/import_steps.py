@@ -27,6 +27,12 @@ FORMAT_NAMES = {
     "chateval": "ChatEval's released debates",
     "metacritique": "MetaCritique's critiques with their AIUs",
     "dna-weights": "DnA-Eval's human weights",
+    "label-studio": "Label Studio's JSON export",
+    "argilla": "Argilla's records",
+    "inspect": "Inspect AI's log",
+    "llm-comparator": "LLM Comparator's JSON",
+    "potato": "Potato's project folder",
+    "meta-evaluator": "MetaEvaluator's project folder",
     "table": "Table",
 }
 REQUIRED_FIELDS = {"id": "the item's name"}

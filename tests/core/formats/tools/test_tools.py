@@ -1,0 +1,248 @@
+"""Files that other tools wrote are read, and files for other tools are read back equal."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import FileFormatError
+from core.formats.records import (
+    AdjudicationRecord,
+    ItemRecord,
+    LabelRecord,
+    Record,
+    RunRecord,
+    ScaleRecord,
+    TraceRecord,
+)
+from core.formats.registry import WRITERS, detect_format, read_records, write_records
+from core.formats.tools import label_studio
+from core.items import Item, Response
+from core.labels import Adjudication, Label, Opinion, Scale, Target
+from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from tests.paths import ROOT
+
+FOLDER = ROOT / "tests" / "fixtures" / "tools"
+FILES = {
+    "label-studio": ("label_studio.json", {"preference": 4, "score": 4, "answer": 4}, {"gpt-4": 2}),
+    "argilla": ("argilla.json", {"preference": 4, "score": 2}, {"gpt-4": 2}),
+    "inspect": ("inspect.json", {}, {"match": 2, "helpful": 2}),
+    "llm-comparator": ("llm_comparator.json", {}, {"LLM Comparator": 2}),
+    "potato": ("potato", {"answer": 4, "score": 4}, {}),
+    "meta-evaluator": ("meta_evaluator", {"answer": 4}, {"strict": 2}),
+}
+"""Format -> the fixture, its labels by kind, and its traces by run."""
+
+
+def of(records: list[Record], record_type: type[Any]) -> list[Any]:
+    return [record for record in records if isinstance(record, record_type)]
+
+
+@pytest.mark.parametrize("format", FILES)
+def test_a_file_that_the_tool_wrote_is_read(format: str) -> None:
+    name, labels, traces = FILES[format]
+    assert detect_format(FOLDER / name) == format
+    records = list(read_records(FOLDER / name))
+    assert len(of(records, ItemRecord)) == 2
+    assert Counter(record.label.target.kind for record in of(records, LabelRecord)) == labels
+    assert Counter(record.run for record in of(records, TraceRecord)) == traces
+    assert {record.name for record in of(records, RunRecord)} == set(traces)
+
+
+def test_the_values_of_label_studio_are_read() -> None:
+    records = list(read_records(FOLDER / "label_studio.json"))
+    values = {
+        (one.label.target.item, one.label.target.criterion, one.label.annotator): one.label.value
+        for one in of(records, LabelRecord)
+    }
+    assert values["1", "better", "annotator 1"] == 1 and values["2", "better", "annotator 2"] == 2
+    assert values["2", "clarity", "annotator 2"] == 1 and values["1", "safe", "annotator 2"] == "no"
+    assert {one.label.reason for one in of(records, LabelRecord)} == {"because"}
+    first = of(records, ItemRecord)[0].item
+    assert (first.prompt, [response.text for response in first.responses]) == (
+        "Which is round?", ["The ball.", "The cube."],
+    )  # fmt: skip
+
+
+def test_an_archive_of_inspect_is_read_like_its_json() -> None:
+    assert detect_format(FOLDER / "inspect.eval") == "inspect"
+    assert list(read_records(FOLDER / "inspect.eval")) == list(read_records(FOLDER / "inspect.json"))
+
+
+def test_ratings_that_cancel_each_other_out_are_no_verdict() -> None:
+    (trace, _) = of(list(read_records(FOLDER / "llm_comparator.json")), TraceRecord)
+    assert (trace.events[-1].verdict.value, trace.events[-1].verdict.outcome) == (None, "disputed")
+
+
+def test_potatos_answers_are_numbers_or_words_and_text_boxes_are_reasons() -> None:
+    labels = [one.label for one in of(list(read_records(FOLDER / "potato")), LabelRecord)]
+    values = {(label.target.item, label.target.criterion, label.annotator): label.value for label in labels}
+    assert (values["i1", "quality", "ann"], values["i2", "correct", "ann"]) == (5, "false")
+    assert {label.reason for label in labels} == {"because"}
+
+
+def test_free_text_of_meta_evaluator_is_the_reason() -> None:
+    labels = [one.label for one in of(list(read_records(FOLDER / "meta_evaluator")), LabelRecord)]
+    assert {(label.annotator, label.target.item, label.value) for label in labels} == {
+        ("ann", "q1", "yes"), ("ann", "q2", "no"), ("ben", "q1", "yes"), ("ben", "q2", "yes"),
+    }  # fmt: skip
+    assert {label.reason for label in labels} == {"fine"}
+
+
+def study() -> Iterator[Record]:
+    """Yield a pair and a single response with labels, gold and a verdict."""
+    pair = Item(
+        id="q1", prompt="Which?", responses=(Response(text="", system="a"), Response(text="this", system="b")),
+        context="c", scenario="toys",
+    )  # fmt: skip
+    yield ScaleRecord(kind="score", criterion="tone", scale=Scale(level="ordinal", categories=(1, 2, 3)))
+    yield ItemRecord(item=pair)
+    yield ItemRecord(item=Item(id="q2", prompt="Say it.", responses=(Response(text="it"),), reference="It."))
+    better = Target(item="q1", kind="preference", criterion="better")
+    for annotator, value in (("Ann", 1), ("Ben", 0), ("Ann", 2)):
+        yield LabelRecord(label=Label(target=better, annotator=annotator, value=value, reason="so"))
+    yield LabelRecord(label=Label(target=Target(item="q2", kind="score", criterion="tone"), annotator="Ann", value=3))
+    weights = Target(item="q1", kind="aspect_weights", part="x")
+    yield LabelRecord(label=Label(target=weights, annotator="Ann", value={"a": 40.0, "b": 60.0}))
+    ruling = Adjudication(target=better, value=2, rule="expert", reason="clear", adjudicator="Eve")
+    yield AdjudicationRecord(ruling=ruling)
+    yield RunRecord(name="judge run", protocol="single-judge")
+    opinion = Opinion(kind="preference", judge="j", stage="verdict", value=1, criterion="better")
+    turn = Turn(speaker="j", step="choice", round=0, model="m", reply="1", reading=1)
+    verdict = Verdict(outcome="agreed", value=1, opinions=(opinion,))
+    events = (TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict))
+    yield TraceRecord(run="judge run", item="q1", events=events)
+
+
+def write(folder: Path, format: str) -> Path:
+    stream = io.StringIO()
+    assert write_records(study(), format, stream) == 1  # the weights
+    path = folder / f"{format}.json"
+    path.write_text(stream.getvalue(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
+    path = write(tmp_path, format)
+    assert detect_format(path) == format
+    records = list(read_records(path))
+    items = {one.item.id: one.item for one in of(records, ItemRecord)}
+    assert [response.text for response in items["q1"].responses] == ["", "this"]
+    assert (items["q1"].scenario, items["q2"].reference, items["q2"].prompt) == ("toys", "It.", "Say it.")
+    labels = [one.label for one in of(records, LabelRecord)]
+    assert sorted((label.target.kind, label.target.criterion, label.value) for label in labels) == [
+        ("preference", "better", 0), ("preference", "better", 2), ("score", "tone", 3),
+    ]  # fmt: skip
+    assert len({label.annotator for label in labels}) == 2
+    (trace,) = of(records, TraceRecord)
+    assert (trace.run, trace.events[-1].verdict.value) == ("judge run", 1)
+    if format != "argilla":  # it has no gold, and users have ids
+        (gold,) = of(records, AdjudicationRecord)
+        assert (gold.ruling.value, gold.ruling.adjudicator) == (2, "Eve")
+        assert {label.annotator for label in labels} == {"Ann", "Ben"}
+
+
+def test_the_labeling_configuration_has_a_control_for_each_question() -> None:
+    config = label_studio.labeling_config(study())
+    assert '<Rating name="tone" toName="prompt" maxRating="3"/>' in config
+    assert '<Choice value="response_2"/>' in config and '<Text name="context" value="$context"/>' in config
+
+
+def test_argilla_reads_what_is_written_for_it(tmp_path: Path) -> None:
+    argilla = pytest.importorskip("argilla.records._io", reason="argilla is not installed")
+    first, _ = argilla.JsonIO._records_from_json(write(tmp_path, "argilla"))
+    assert first.fields["prompt"] == "Which?"
+
+
+def test_inspect_reads_what_is_written_for_it(tmp_path: Path) -> None:
+    log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
+    read = log.read_eval_log(str(write(tmp_path, "inspect")))
+    assert len(read.samples) == 2
+
+
+def test_label_studio_accepts_what_is_written_for_it(tmp_path: Path) -> None:
+    interface = pytest.importorskip("label_studio_sdk.label_interface", reason="label-studio-sdk is not installed")
+    tasks = json.loads(write(tmp_path, "label-studio").read_text())
+    form = interface.LabelInterface(label_studio.labeling_config(study()))
+    assert form.validate_annotation(tasks[0]["annotations"][0])
+
+
+def refusal(folder: Path, format: str, content: object) -> str:
+    path = folder / "file.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(FileFormatError) as caught:
+        list(read_records(path, format))
+    return str(caught.value)
+
+
+def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    span = {"from_name": "tag", "to_name": "t", "type": "labels", "value": {"start": 0}}
+    task = [{"data": {"text": "a"}, "annotations": [{"completed_by": 1, "result": [span]}]}]
+    assert "the control 'tag' holds labels; readable are choices" in refusal(tmp_path, "label-studio", task)
+    spans = [{"fields": {"text": "a"}, "responses": {"tag": [{"value": [{"start": 0, "end": 1, "label": "x"}]}]}}]
+    assert "the question 'tag' has spans or a ranking" in refusal(tmp_path, "argilla", spans)
+    assert refusal(tmp_path, "llm-comparator", '{"examples": [NaN]}') == "expected JSON: NaN is not a number in JSON"
+    assert refusal(tmp_path, "inspect", "[" * 100_000) == "expected JSON that is not nested so deep"
+    assert refusal(tmp_path, "argilla", "[" + "9" * 5_000 + "]") == "expected JSON with numbers of at most 15 digits"
+    broken = json.dumps([{"data": {"text": "a\x00"}}])
+    assert refusal(tmp_path, "label-studio", broken) == "expected text without NUL characters"
+
+
+def test_an_answer_about_an_unknown_instance_is_refused(tmp_path: Path) -> None:
+    state = {"user_id": "ann", "instance_id_to_label_to_value": {"i9": [[{"schema": "ok", "name": "yes"}, "yes"]]}}
+    folder = tmp_path / "annotation_output" / "ann"
+    folder.mkdir(parents=True)
+    (folder / "user_state.json").write_text(json.dumps(state))
+    with pytest.raises(FileFormatError, match=r"no data file in .* has the instance 'i9'"):
+        list(read_records(tmp_path, "potato"))
+
+
+def test_annotated_instances_of_older_potatoes_are_read(tmp_path: Path) -> None:
+    line = {
+        "user": "ann",
+        "instance_id": "i1",
+        "displayed_text": "A ball.",
+        "label_annotations": {"q": {"scale_4": "4"}},
+    }
+    path = tmp_path / "annotated_instances.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    assert detect_format(path) == "potato"
+    (label,) = of(list(read_records(path)), LabelRecord)
+    assert (label.label.target.criterion, label.label.value) == ("q", 4)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "left", "tie", "x"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["choices", "text", "a"]), inner),
+    max_leaves=4,
+)
+RESULT = {"from_name": "q", "to_name": "t", "type": "choices"}
+SHAPES: dict[str, Callable[[Any], Any]] = {
+    "label-studio": lambda v: [{"data": {"text": v, "id": v}, "annotations": [{"result": [RESULT | {"value": v}]}]}],
+    "argilla": lambda v: [{"fields": {"text": v}, "responses": {"q": [{"value": v}]}, "metadata": v}],
+    "inspect": lambda v: {
+        "eval": {}, "samples": [{"id": 1, "input": v, "output": {"choices": v}, "scores": {"s": {"value": v}}}],
+    },
+    "llm-comparator": lambda v: {
+        "examples": [{"input_text": "a", "output_text_a": "b", "output_text_b": "c", "score": v, "tags": v}]
+    },
+}  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(format=st.sampled_from(sorted(SHAPES)), value=values)
+def test_any_value_is_read_or_refused(tmp_path: Path, format: str, value: object) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(SHAPES[format](value)))
+    try:
+        records = list(read_records(path, format))
+    except FileFormatError:
+        return
+    assert of(records, ItemRecord)
