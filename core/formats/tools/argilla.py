@@ -19,7 +19,7 @@ from core.formats.records import Record, Records
 from core.formats.text import read_head
 from core.formats.tools.answers import Answer, item_from_fields, load_json, records
 from core.formats.tools.study import LabelledItem, choice_text, collect, item_fields, item_names
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.labels import Kind
 
 COMMENTS = (*REASONS, "comments", "notes", "note", "feedback")
@@ -66,7 +66,7 @@ def read(path: Path) -> Records:
     try:
         found = RECORDS.validate_python(load_json(path))
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
     ids = [str(one.id or number) for number, one in enumerate(found, 1)]
     fields = [{**_usual_metadata(one), **one.fields} for one in found]
     items = [item_from_fields(id, named) for id, named in zip(ids, fields, strict=True)]

@@ -19,7 +19,7 @@ from core.formats.records import Record, Records
 from core.formats.text import read_head, record_read, refuse_read_errors
 from core.formats.tools.answers import Answer, load_json, parse_json, records
 from core.formats.tools.study import LabelledItem, choice_text, collect
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 from core.labels import Kind, Value
 
@@ -98,7 +98,7 @@ def read(path: Path) -> Records:
         evaluation = Evaluation.model_validate(header.get("eval") or {})
         found = [Sample.model_validate(sample) for sample in samples]
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
     has_epochs = any(sample.epoch > 1 for sample in found)
     ids = [f"{sample.id} epoch {sample.epoch}" if has_epochs else str(sample.id) for sample in found]
     items = [_item(id, sample, evaluation) for id, sample in zip(ids, found, strict=True)]
@@ -180,7 +180,7 @@ def _stored_responses(sample: Sample) -> tuple[Response, ...]:
     try:
         return tuple(Response.model_validate(response) for response in stored)
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
 
 
 def _prompt(sample: Sample) -> str:

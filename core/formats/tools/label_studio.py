@@ -27,7 +27,7 @@ from core.formats.tools.study import (
     item_names,
     response_name,
 )
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.labels import Kind, Scale, Value
 
 READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text areas"
@@ -89,7 +89,7 @@ def read(path: Path) -> Records:
     try:
         tasks = TASKS.validate_python(load_json(path))
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
     ids = [str(task.data.get("id") or task.id or number) for number, task in enumerate(tasks, 1)]
     items = [item_from_fields(id, _without_id(task.data)) for id, task in zip(ids, tasks, strict=True)]
     answers = [answer for id, task in zip(ids, tasks, strict=True) for answer in _answers(id, task)]

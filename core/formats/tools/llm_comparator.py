@@ -16,7 +16,7 @@ from core.formats.mapping.judges import CHANGED_WITH_ORDER, JudgeReader
 from core.formats.records import ItemRecord, Records
 from core.formats.text import read_head
 from core.formats.tools.answers import load_json
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import Turn
@@ -71,7 +71,7 @@ def read(path: Path) -> Records:
     try:
         comparison = Comparison.model_validate(load_json(path))
     except ValidationError as error:
-        raise to_file_refused(error) from None
+        raise to_file_format_error(error) from None
     names = [system.name for system in comparison.models] or ["A", "B"]
     if len(names) != 2:
         raise FileFormatError(f"expected two models, not {len(names)}", field="models")

@@ -22,7 +22,7 @@ from core.formats.mapping.rows import read_rows
 from core.formats.records import Records
 from core.formats.text import read_head
 from core.formats.tools.answers import Answer, item_from_fields, load_json, records
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 from core.labels import Scale
 
@@ -97,7 +97,7 @@ def _parse(model: type[Any], value: Any, name: str) -> Any:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise FileFormatError(f"{name}: {to_file_refused(error)}") from None
+        raise FileFormatError(f"{name}: {to_file_format_error(error)}") from None
 
 
 def _rows(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:

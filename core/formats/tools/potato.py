@@ -19,7 +19,7 @@ from core.formats.mapping.rows import read_rows
 from core.formats.records import Records
 from core.formats.text import read_head, read_lines
 from core.formats.tools.answers import Answer, item_from_fields, load_json, parse_json, records
-from core.formats.validation_errors import to_file_refused
+from core.formats.validation_errors import to_file_format_error
 from core.items import Item
 
 STATE = "user_state.json"
@@ -119,7 +119,7 @@ def _parse(model: type[Any], value: Any, line: int | None = None) -> Any:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise to_file_refused(error, line=line) from None
+        raise to_file_format_error(error, line=line) from None
 
 
 def _state_answers(state: UserState) -> Iterator[Answer]:
