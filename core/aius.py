@@ -62,6 +62,13 @@ class Reword(Frozen):
     piece: Piece
 
 
+class Remove(Frozen):
+    """Remove an AIU, such as one that the critique does not state."""
+
+    type: Literal["remove"] = "remove"
+    aiu: str
+
+
 class NotAtomic(Frozen):
     """Mark an AIU that states more than one thing or depends on its context, until it is split; `on=False` unmarks."""
 
@@ -86,7 +93,7 @@ class Undo(Frozen):
     edit: int
 
 
-Change = Annotated[Split | Merge | Add | Reword | NotAtomic | Adopt | Undo, Field(discriminator="type")]
+Change = Annotated[Split | Merge | Add | Reword | Remove | NotAtomic | Adopt | Undo, Field(discriminator="type")]
 
 
 class Edit(Frozen):
@@ -181,6 +188,8 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
             return _replace_aius(edited, (aiu,), (piece,), [f".e{edit.number}"])
         case Add(critique=critique, piece=piece):
             return _add_aiu(edited, critique, piece, f"{critique}.e{edit.number}")
+        case Remove(aiu=aiu):
+            return _replace_aius(edited, (aiu,), (), ())
         case NotAtomic(aiu=aiu, on=on):
             state.critique_of(aiu)  # raises TiebreakError when the AIU was replaced
             return replace(edited, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from core import aiu_spans, critique_ratings
-from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Reword, Split
+from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Remove, Reword, Split
 from core.critiques import Aiu, Critique, hypothesis_critiques, precision_target, recall_target, reference_critique
 from core.errors import TiebreakError
 from core.items import Criterion, Item
@@ -196,6 +196,8 @@ def _change(body: Mapping[str, Any], aiu_ids: Mapping[str, str], critiques: Mapp
             return Add(critique=critiques[body["block"]], piece=Piece(text=body["text"], at=body.get("at")))
         case "edit":
             return Reword(aiu=aiu_ids[body["aiu"]], piece=Piece(text=body["text"]))
+        case "remove":
+            return Remove(aiu=aiu_ids[body["aiu"]])
         case "not_atomic":
             return NotAtomic(aiu=aiu_ids[body["aiu"]], on=body.get("on") is not False)
     raise Refused("rejected", "This is not an edit of AIUs.")

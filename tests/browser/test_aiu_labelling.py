@@ -247,6 +247,17 @@ def test_on_a_phone_an_answer_needs_no_scrolling_and_shows_the_text_of_the_next_
     mark = page.locator("mark.aiu.here").first.bounding_box()
     side = page.locator(".side").bounding_box()
     assert mark and side and 44 <= mark["y"] < side["y"]
+    before = page.locator(".claimline").count()
+    page.get_by_role("button", name="Edit AIU").tap()
+    buttons = page.locator(".edits .tool:visible")
+    assert buttons.count() >= 7
+    assert all(box["height"] >= 44 and box["width"] >= 44 for box in (one.bounding_box() for one in buttons.all()))
+    page.get_by_role("button", name="remove").tap()
+    saved(page)
+    assert page.locator(".claimline").count() == before - 1
+    page.get_by_role("button", name="undo").tap()
+    saved(page)
+    assert page.locator(".claimline").count() == before
 
 
 def test_a_live_run_shows_each_aiu(served, visit, store) -> None:

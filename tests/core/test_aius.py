@@ -13,6 +13,7 @@ from core.aius import (
     Merge,
     NotAtomic,
     Piece,
+    Remove,
     Reword,
     Split,
     Undo,
@@ -51,6 +52,17 @@ def texts_after(*changes: Change, item: Item = ITEM) -> dict[str, list[tuple[str
 
 
 SPLIT = Split(aiu="c.1", into=pieces("One.", "Two."))
+
+
+def test_a_removed_aiu_is_restored_by_undo_and_others_keep_their_ids() -> None:
+    removed = Remove(aiu="c.1")
+    assert texts_after(removed)["c"] == [("c.2", "Three.")]
+    assert texts_after(removed, Undo(edit=1)) == texts_after()
+    assert texts_after(SPLIT, Remove(aiu="c.e1a"))["c"] == [("c.e1b", "Two."), ("c.2", "Three.")]
+    with pytest.raises(TiebreakError, match="changed in the meantime"):
+        validate_change(ITEM, edits(removed), SPLIT)
+    with pytest.raises(TiebreakError, match="builds on this one"):
+        validate_change(ITEM, edits(SPLIT, Remove(aiu="c.e1a")), Undo(edit=1))
 
 
 def test_the_parts_of_a_split_aiu_take_its_position() -> None:

@@ -36,7 +36,15 @@ export function aiusPanel(bench, task) {
     kbd("Ctrl+Enter"),
   );
   const edits = h("div", { class: "edits", role: "group", "aria-label": "Edit the AIU" });
-  const node = h("div", { class: "panel aius" }, now, editorBox, edits, onward);
+  // On a phone the edits are folded: the text and the answer need the room.
+  const menu = button({ class: "tool editmenu", "aria-expanded": false, onclick: () => openMenu(!isOpen()) }, "Edit AIU");
+  const row = h("div", { class: "onward" }, menu, onward);
+  const node = h("div", { class: "panel aius" }, now, editorBox, edits, row);
+  const isOpen = () => menu.getAttribute("aria-expanded") === "true";
+  const openMenu = (open) => {
+    attribute(menu, "aria-expanded", open);
+    attribute(edits, "data-open", open);
+  };
   let [drawn, answered, editing, group] = [null, null, null, null];
   const chosen = new Set(); // ids of AIUs to merge; without any, an AIU is merged with the next one
 
@@ -52,6 +60,7 @@ export function aiusPanel(bench, task) {
     ["m", "merge", () => edit("merge")],
     ["a", "add", () => edit("add")],
     ["e", "edit", () => edit("edit")],
+    ["r", "remove", () => remove()],
     ["c", "choose to merge", () => choose()],
     [
       "x",
@@ -72,6 +81,17 @@ export function aiusPanel(bench, task) {
     bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } });
   }
 
+  function remove() {
+    if (!aiu()) return bench.say("Choose an AIU first.");
+    bench.dispatch({
+      type: "edit",
+      task: task.id,
+      target: focused(bench.state).id,
+      change: { type: "remove", aiu: aiu().aiu },
+    });
+    bench.say("Removed; U takes it back.");
+  }
+
   function choose() {
     if (!aiu()) return bench.say("Choose an AIU first.");
     if (!chosen.delete(aiu().aiu)) chosen.add(aiu().aiu);
@@ -83,7 +103,14 @@ export function aiusPanel(bench, task) {
   edits.append(
     ...COMMANDS.map(([key, label, run]) =>
       button(
-        { class: "tool", "aria-keyshortcuts": key.toUpperCase(), onclick: run },
+        {
+          class: "tool",
+          "aria-keyshortcuts": key.toUpperCase(),
+          onclick: () => {
+            if (key !== "c") openMenu(false);
+            run();
+          },
+        },
         kbd(key.toUpperCase()),
         ` ${label}`,
       ),
@@ -251,7 +278,7 @@ export function aiusPanel(bench, task) {
       const open = task.targets.filter((one) => one.required && answerOf(state, one.id).standing === null).length;
       attribute(onward, "data-open", open > 0);
       text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
-      edits.hidden = focused(state)?.group === "rating";
+      edits.hidden = menu.hidden = focused(state)?.group === "rating";
       edits.lastChild.hidden = !task.adopts;
       drawNow(state);
       drawLast(state);
