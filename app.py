@@ -13,6 +13,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import config
+from streamlit.navigation.page import Page
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import TiebreakError
@@ -23,6 +24,41 @@ from pages.parts.text import escape_markdown
 from storage.database_errors import DBAPIError
 
 PAGES = Path(__file__).parent / "pages"
+# Section of the sidebar -> its pages: script, title, icon, and the name in the address if it is not the script's.
+# This is a comment because Streamlit draws a string that stands alone in the main script.
+SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
+    "": (("results/overview.py", "Overview", "home", None),),
+    "Watch": (
+        ("watch/traces.py", "Traces", "forum", None),
+        ("watch/unread.py", "Unreadable replies", "help", None),
+    ),
+    "Label": (
+        ("label/home.py", "Home", "checklist", None),
+        ("label/disagreements.py", "Disagreements", "balance", None),
+        ("label/aius.py", "AIUs", "rule", None),
+        ("label/critiques.py", "Critiques", "rate_review", "critique_labels"),
+        ("label/scores.py", "Scores", "star_half", None),
+        ("label/weights.py", "Aspect weights", "tune", "aspect_weights"),
+        ("label/adjudication.py", "Adjudication", "gavel", None),
+        ("label/inbox.py", "Inbox", "inbox", None),
+    ),
+    "Results": (
+        ("results/judges.py", "Judges", "verified", None),
+        ("results/systems.py", "Systems", "leaderboard", None),
+        ("results/agreement.py", "Inter-annotator agreement", "monitoring", None),
+        ("results/alignment.py", "Alignment", "compare_arrows", None),
+        ("results/critiques.py", "Critiques", "rate_review", None),
+        ("results/peer_errors.py", "Peer errors", "rule", None),
+        ("results/weights.py", "Weights", "scale", None),
+        ("results/laboratory.py", "Weights laboratory", "science", None),
+        ("results/published.py", "Published tables", "table_chart", None),
+    ),
+    "Setup": (
+        ("setup/studies.py", "Studies", "folder_open", None),
+        ("setup/annotators.py", "Annotators", "group", None),
+        ("setup/runs.py", "Runs", "play_circle", None),
+    ),
+}
 
 
 def check_address() -> None:
@@ -69,57 +105,19 @@ def import_slow_modules() -> None:
     from pages.watch.parts import debate  # noqa: F401
 
 
+def make_page(script: str, title: str, icon: str, url_path: str | None) -> Page:
+    """Return the page of a script in `pages`; the one without a section is the first that a visitor sees."""
+    default = script == SECTIONS[""][0][0]
+    return Page(PAGES / script, title=title, icon=f":material/{icon}:", url_path=url_path, default=default)
+
+
 def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     from pages.parts import shell
 
     page = st.navigation(
-        {
-            "Watch": [
-                st.Page(PAGES / "watch" / "traces.py", title="Traces", icon=":material/forum:", default=True),
-                st.Page(PAGES / "watch" / "unread.py", title="Unreadable replies", icon=":material/help:"),
-            ],
-            "Label": [
-                st.Page(PAGES / "label" / "home.py", title="Home", icon=":material/home:"),
-                st.Page(PAGES / "label" / "disagreements.py", title="Disagreements", icon=":material/balance:"),
-                st.Page(PAGES / "label" / "aius.py", title="AIUs", icon=":material/rule:"),
-                st.Page(
-                    PAGES / "label" / "critiques.py",
-                    title="Critiques",
-                    icon=":material/rate_review:",
-                    url_path="critique_labels",
-                ),
-                st.Page(PAGES / "label" / "scores.py", title="Scores", icon=":material/star_half:"),
-                st.Page(
-                    PAGES / "label" / "weights.py",
-                    title="Aspect weights",
-                    icon=":material/tune:",
-                    url_path="aspect_weights",
-                ),
-                st.Page(PAGES / "label" / "adjudication.py", title="Adjudication", icon=":material/gavel:"),
-                st.Page(PAGES / "label" / "inbox.py", title="Inbox", icon=":material/inbox:"),
-            ],
-            "Results": [
-                st.Page(PAGES / "results" / "judges.py", title="Judges", icon=":material/verified:"),
-                st.Page(PAGES / "results" / "systems.py", title="Systems", icon=":material/leaderboard:"),
-                st.Page(
-                    PAGES / "results" / "agreement.py", title="Inter-annotator agreement", icon=":material/monitoring:"
-                ),
-                st.Page(PAGES / "results" / "alignment.py", title="Alignment", icon=":material/compare_arrows:"),
-                st.Page(PAGES / "results" / "critiques.py", title="Critiques", icon=":material/rate_review:"),
-                st.Page(PAGES / "results" / "peer_errors.py", title="Peer errors", icon=":material/rule:"),
-                st.Page(PAGES / "results" / "weights.py", title="Weights", icon=":material/scale:"),
-                st.Page(PAGES / "results" / "laboratory.py", title="Weights laboratory", icon=":material/science:"),
-                st.Page(PAGES / "results" / "published.py", title="Published tables", icon=":material/table_chart:"),
-            ],
-            "Setup": [
-                st.Page(PAGES / "setup" / "studies.py", title="Studies", icon=":material/folder_open:"),
-                st.Page(PAGES / "setup" / "annotators.py", title="Annotators", icon=":material/group:"),
-                st.Page(PAGES / "setup" / "runs.py", title="Runs", icon=":material/play_circle:"),
-            ],
-        },
-        expanded=True,
+        {section: [make_page(*entry) for entry in entries] for section, entries in SECTIONS.items()}, expanded=True
     )
     shell.draw_frame()
     try:

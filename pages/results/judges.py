@@ -153,6 +153,12 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
     if report.left_out:
         names = ", ".join(map(escape_markdown, report.left_out))
         st.caption(f":material/info: Not compared, because they judged fewer of the targets: {names}.")
+    if report.averaging:
+        names = ", ".join(map(escape_markdown, report.averaging))
+        st.caption(
+            ":material/info: Not compared, because a mean score is not right or wrong; the page Alignment has its "
+            f"correlations: {names}."
+        )
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
     left, right = st.columns([3, 2], gap="large")

@@ -115,7 +115,7 @@ class Case:
         return next((value for value in self.values if 2 * self.values.count(value) > len(self.values)), None)
 
 
-def cases(session: Session, study: Study, adjudicator: str) -> list[Case]:
+def cases(session: Session, study: Study, adjudicator: str | None) -> list[Case]:
     """Return the targets that are contested or decided, highest priority first."""
     candidates = _read(session, study, adjudicator, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
     listed = [case for case in candidates if case.decision is not None or (len(case.values) and case.is_contested)]
@@ -133,13 +133,13 @@ def select_state(cases: Sequence[Case], state: State) -> list[Case]:
     return [case for case in cases if case.state == state]
 
 
-def _read(session: Session, study: Study, adjudicator: str, condition: ColumnElement[bool]) -> list[Case]:
+def _read(session: Session, study: Study, adjudicator: str | None, condition: ColumnElement[bool]) -> list[Case]:
     scales = studies.scales(session, study.id)
     conditions = [col(TargetRow.study_id) == study.id, condition]
     decisions = _decisions(session, conditions)
     labels = _labels(session, conditions)
     cases_by_target = _cases(session, scales, conditions, labels.keys() | decisions.keys())
-    own = annotators.find_id(session, adjudicator)
+    own = None if adjudicator is None else annotators.find_id(session, adjudicator)
     for target_id, case in cases_by_target.items():
         newest = labels.get(target_id, {})
         case.values = [_parse(text) for text, _ in newest.values() if text is not None]

@@ -61,7 +61,7 @@ def _grid(session: Session, work: Work, target: Target, item: Item, trace: Trace
     return {
         "run": trace.run,
         "protocol": trace.protocol,
-        "href": f"/?{query}",
+        "href": f"/traces?{query}",
         "outcome": _outcome(trace, numbered, target),
         "stages": ["first" if number == 0 else f"round {number}" for number in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],

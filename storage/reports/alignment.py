@@ -58,7 +58,7 @@ def rows(
     Raises TiebreakError for a reference that the study does not have.
     """
     data = load_data(engine, study, reference)
-    statistics = [row for part in _split_averages(data) for row in _rows(part, by, resamples)]
+    statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
     with database.reading(engine) as session:
         consistency = order_consistency.rows(session, study.id, data.opinions, by)
     return [_mark(row, data) for row in [*statistics, *_rows_with_ties(data, by, resamples), *consistency]]
@@ -126,7 +126,7 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
     ]
 
 
-def _split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
+def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
     """Separate the judges whose scores are means: 2.5 is not a category of 1, 2, 3, and not a missing value."""
     opinions = data.opinions
     between = _is_between_categories(opinions, data.scales)

@@ -18,7 +18,7 @@ from core.statistics.reports.recommendations import (
     compare_judges,
     rank_judges,
 )
-from storage.reports.alignment import FIRST_OPINION, AlignmentData, load_data
+from storage.reports.alignment import AlignmentData, load_data, split_averages
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
 from storage.studies import Study
 
@@ -56,6 +56,8 @@ class JudgeReport:
     comparisons: tuple[Comparison, ...]
     left_out: tuple[str, ...]
     """Judges that were asked about too few of the targets."""
+    averaging: tuple[str, ...] = ()
+    """Judges whose scores are means between two categories: they have correlations, and no accuracy."""
 
 
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:
@@ -88,7 +90,7 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
     comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
     left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
-    return JudgeReport(ranking, tuple(comparisons), left_out)
+    return JudgeReport(ranking, tuple(comparisons), left_out, _averaging_judges(data, query))
 
 
 def of_study(
@@ -101,6 +103,8 @@ def of_study(
         raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
     query = RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
     ranked = report(data, query, resamples=resamples)
+    if ranked is not None and not ranked.ranking.targets:
+        raise TiebreakError("No judge can be ranked: no target has both a reference and an opinion of every judge.")
     if ranked is None:
         raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
     return ranked
@@ -172,11 +176,26 @@ def _find(data: AlignmentData, query: RankingQuery) -> Dataset | None:
     return None
 
 
+def _categorical(data: AlignmentData) -> AlignmentData:
+    """Return the data without the judges whose scores are means: a mean is not right or wrong, only near or far."""
+    return next(split_averages(data))
+
+
+def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ...]:
+    opinions = data.opinions[data.opinions["kind"] == query.kind]
+    if query.criterion != ALL:
+        opinions = opinions[opinions["criterion"] == query.criterion]
+    opinions = opinions[opinions["stage"] != "first"]
+    kept = _categorical(data).opinions["judge"]
+    return tuple(sorted(set(opinions["judge"]) - set(kept)))
+
+
 def _datasets(data: AlignmentData, *, by_scenario: bool) -> Sequence[Dataset]:
     """Return the datasets whose scale has categories, of verdicts and last opinions."""
     if data.opinions.empty:
         return []
-    opinions = data.opinions[~data.opinions["judge"].str.endswith(FIRST_OPINION)]
+    opinions = _categorical(data).opinions
+    opinions = opinions[opinions["stage"] != "first"]
     scales: dict[tuple[str, str], Scale] = {key: scale for key, scale in data.scales.items() if scale.categories}
     opinions = opinions[[key in scales for key in zip(opinions["kind"], opinions["criterion"], strict=True)]]
     by: By = "scenario" if by_scenario else "all"

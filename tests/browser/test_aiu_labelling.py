@@ -283,7 +283,7 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
         launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
         with database.reading(engine) as session:
             (trace,) = traces.find(session, Filter(study.id))
-        page = visit(f"{served.address}/?study=live&trace={trace.id}")
+        page = visit(f"{served.address}/traces?study=live&trace={trace.id}")
         page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)
         page.locator(".entry .chip.true, .entry .chip.false").nth(1).wait_for(timeout=120_000)
     page.locator(".entry .line").first.click()

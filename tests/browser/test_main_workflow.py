@@ -154,7 +154,7 @@ def trace_ids(served, status=None) -> list[int]:
 
 
 def test_a_key_scrolls_to_the_next_disagreement(served, visit):
-    page = visit(f"{served.address}/?trace={trace_ids(served, 'disputed')[0]}")
+    page = visit(f"{served.address}/traces?trace={trace_ids(served, 'disputed')[0]}")
     page.locator(".stance").first.wait_for()
     assert page.locator("[data-reached]").count() == 0
     page.keyboard.press("d")
@@ -167,7 +167,7 @@ def test_text_of_an_item_is_inert(served, visit):
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
     for trace in trace_ids(served)[::4]:
-        page.goto(f"{served.address}/?trace={trace}")
+        page.goto(f"{served.address}/traces?trace={trace}")
         page.locator(".st-key-card-question-item").wait_for()
         assert page.evaluate("document.querySelectorAll('[class*=st-key-card-] script').length") == 0
     assert all(url.startswith((served.address, "data:", "blob:")) for url in urls)

@@ -64,7 +64,7 @@ def test_buttons_step_through_comments(served, visit):
         (trace,) = store.execute(
             "select trace.id from trace join item on item.id = trace.item_id where item.key = 'bees'"
         ).fetchone()
-    page = visit(f"{served.address}/?trace={trace}")
+    page = visit(f"{served.address}/traces?trace={trace}")
     page.get_by_text("Comment 1 of 10").wait_for()
     page.get_by_role("button", name="›").click()
     page.get_by_text("Comment 2 of 10").wait_for()

@@ -24,8 +24,8 @@ ONE_LINE = " ".join(HOSTILE.split())
 STUDY = "hostile"
 PAGES = [
     "/",
-    "/?trace=1",
-    "/?trace=2",
+    "/traces?trace=1",
+    "/traces?trace=2",
     "/disagreements",
     "/scores",
     "/agreement",

@@ -114,7 +114,7 @@ def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
         launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", limit=1))
         with database.reading(engine) as session:
             (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
-        page = visit(f"{served.address}/?trace={trace.id}")
+        page = visit(f"{served.address}/traces?trace={trace.id}")
         page.get_by_text("Overall score, given by the judge").wait_for(timeout=90_000)
         page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
     with database.reading(engine) as session:

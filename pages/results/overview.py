@@ -1,0 +1,184 @@
+"""The first page of a study: what waits for the annotator, its judges, its people, and the next step."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.recommendations import JudgeEvaluation
+from pages.parts import numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, alignment_data
+from pages.results.parts.alignment_data import Version
+from storage import annotators, database, studies
+from storage.labelling import critique_queue, home
+from storage.labelling.home import QueueSummary
+from storage.reports import overview, references
+from storage.reports.overview import StudyCounts
+from storage.studies import Study
+
+# Script, label and icon of a link to a page. A comment, because Streamlit draws a string that stands alone in a page.
+Link = tuple[str, str, str]
+IMPORT: Link = ("setup/studies.py", "Import items", ":material/upload_file:")
+RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
+LABEL: Link = ("label/home.py", "Label", ":material/edit:")
+ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
+TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
+JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
+AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
+
+
+@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
+def load_best_judge(url: str, study_id: int, version: Version, reference: str) -> JudgeEvaluation | None:
+    """Return the most accurate judge at a version; the cache is shared by all visitors."""
+    return overview.best_judge(alignment_data.load_data(url, study_id, version, reference))
+
+
+@st.cache_data(max_entries=64, show_spinner="Measuring agreement …")
+def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow | None, int]:
+    """Return the agreement and the number of open adjudications at a version; shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+        cases = overview.open_cases(session, study)
+    return overview.agreement(resources.engine(), study), cases
+
+
+def draw_page(study: Study) -> None:
+    """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
+    drawn = page_version(study)
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if page_version(study) != drawn:
+            st.rerun()
+
+    watch_version()
+    with database.reading(resources.engine()) as session:
+        counts = overview.counts(session, study.id)
+    if not counts.items:
+        return draw_steps(study)
+    version, url = alignment_data.label_version(study), str(resources.engine().url)
+    waiting = draw_waiting(study)
+    judge = load_best_judge(url, study.id, version, default_reference(study))
+    agreement, cases = load_people(url, study.id, version)
+    draw_row(study, "Judges", judge_sentences(counts, judge), [TRACES, JUDGES] if counts.traces else [JUDGES])
+    links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
+    draw_row(study, "People", people_sentences(counts, agreement, cases), links)
+    sentence, link = next_step(counts, waiting, cases, judge)
+    draw_row(study, "Next", [sentence], [link])
+
+
+def page_version(study: Study) -> object:
+    """Return a value that changes with everything that the page shows."""
+    with database.reading(resources.engine()) as session:
+        return overview.counts(session, study.id), alignment_data.label_version(study)
+
+
+def default_reference(study: Study) -> str:
+    """Return the reference that the page Judges starts with."""
+    with database.reading(resources.engine()) as session:
+        return str(references.choices(session, study.id)[0])
+
+
+def draw_waiting(study: Study) -> int:
+    """Draw the row of the annotator who is signed in; returns the number of targets that wait."""
+    annotator = shell.current_annotator()
+    if annotator is None:
+        draw_row(study, "For you", ["Sign in on a label page to see what waits for you."], [LABEL])
+        return 0
+    with database.writing(resources.engine()) as session:
+        annotators.get_or_create_id(session, annotator)
+        critique_queue.create_targets(session, study.id)
+        summaries = home.summaries(session, study, annotator)
+    waiting = sum(summary.todo for summary in summaries)
+    draw_row(study, "For you", [waiting_sentence(summaries)], [LABEL] if waiting else [])
+    return waiting
+
+
+def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
+    """Return `12 targets to label, 3 drafts, 2 flagged`."""
+    waiting, drafts, flagged = (
+        sum(getattr(summary, name) for summary in summaries) for name in ("todo", "drafts", "flagged")
+    )
+    if not waiting and not flagged:
+        return "Nothing waits for you."
+    parts = [f"**{numbers.format_count(waiting, 'target')}** to label"]
+    parts += [numbers.format_count(drafts, "draft")] if drafts else []
+    parts += [f"{flagged:,} flagged"] if flagged else []
+    return " · ".join(parts)
+
+
+def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | None) -> list[str]:
+    """Return the size of the runs, and the most accurate judge."""
+    if not counts.runs:
+        return ["No run and no imported judge."]
+    size = [f"**{numbers.format_count(counts.runs, 'run')}**", numbers.format_count(counts.traces, "trace")]
+    size += [f"{counts.disputed:,} disputed"] if counts.disputed else []
+    size += [f"{counts.without_verdict:,} without a verdict"] if counts.without_verdict else []
+    if judge is None:
+        return [" · ".join(size), "No judge can be ranked yet: that needs labels of the same targets."]
+    accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
+    name = escape_markdown(judge.judge)
+    best = f"Most accurate: **{name}** · {accuracy} · n {judge.accuracy.items:,} · {judge.decision}"
+    return [" · ".join(size), best]
+
+
+def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases: int) -> list[str]:
+    """Return the number of labels, their agreement, and the open adjudications."""
+    if not counts.labels:
+        return ["No labels yet."]
+    size = (
+        f"**{numbers.format_count(counts.annotators, 'annotator')}** · {numbers.format_count(counts.labels, 'label')}"
+    )
+    sentences = [size]
+    if agreement is None:
+        sentences.append("Agreement needs two labels of the same target.")
+    else:
+        name = agreement_rows.NAMES[agreement.statistic]
+        value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
+        sentences.append(
+            f"{name} {value} · n {agreement.items:,} · {agreement_rows.criterion_name(agreement.criterion)}"
+        )
+    if cases:
+        sentences.append(f"{numbers.format_count(cases, 'target')} to adjudicate")
+    return sentences
+
+
+def next_step(counts: StudyCounts, waiting: int, cases: int, judge: JudgeEvaluation | None) -> tuple[str, Link]:
+    """Return what to do next, and the page on which to do it."""
+    if not counts.runs:
+        return "Run judges over the items, or import their verdicts.", RUN
+    if waiting:
+        return f"Label the {numbers.format_count(waiting, 'target')} that wait for you.", LABEL
+    if cases:
+        return f"Decide the {numbers.format_count(cases, 'target')} on which people or judges disagree.", ADJUDICATE
+    if judge is None:
+        return "Label some targets, so judges can be compared with people.", LABEL
+    return "See which judge can be used, and how sure that is.", JUDGES
+
+
+def draw_row(study: Study, title: str, sentences: Sequence[str], links: Sequence[Link]) -> None:
+    """Draw a title, its sentences, and links to pages of the study."""
+    with st.container(border=True):
+        left, middle, right = st.columns([1, 5, 2], vertical_alignment="center")
+        left.markdown(f"**{title}**")
+        middle.markdown("  \n".join(sentences))
+        with right:
+            for script, label, icon in links:
+                st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def draw_steps(study: Study) -> None:
+    """Draw the steps of a study without items."""
+    steps = (
+        ("1. Import", "A table or the files of a published data set: items, labels, judges' verdicts.", IMPORT),
+        ("2. Judge", "Run a protocol over the items, or import judges with the items.", RUN),
+        ("3. Label", "Label what the judges could not agree on.", LABEL),
+    )
+    for title, sentence, link in steps:
+        draw_row(study, title, [sentence], [link])
+
+
+if "trace" in st.query_params:  # the address of a trace before this page was the first one
+    st.switch_page(shell.page_path("watch/traces.py"), query_params=st.query_params.to_dict())
+draw_page(shell.draw_header("Overview", "What waits for you, the judges, the people, and the next step."))

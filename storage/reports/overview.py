@@ -1,0 +1,83 @@
+"""A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.recommendations import JudgeEvaluation
+from storage import database
+from storage.labelling import adjudication
+from storage.reports import judge_ranking
+from storage.reports.agreement import measure_panel
+from storage.reports.alignment import AlignmentData
+from storage.reports.opinions import annotator_panel, find_scales
+from storage.studies import Study
+from storage.tables import ItemRow, LabelRow, RunRow, TraceRow
+
+HEADLINES = ("fleiss_kappa", "krippendorff_alpha_interval", "krippendorff_alpha_ordinal", "krippendorff_alpha_nominal")
+"""The statistic of agreement that represents a study: the first of these that is defined."""
+
+
+@dataclass(frozen=True)
+class StudyCounts:
+    """The size of a study."""
+
+    items: int
+    runs: int
+    traces: int
+    disputed: int
+    without_verdict: int
+    """Traces that ended without a verdict, or failed."""
+    labels: int
+    annotators: int
+
+
+def counts(session: Session, study_id: int) -> StudyCounts:
+    """Count the contents of a study in the database; a changed label counts once more, like every stored label."""
+    items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)
+    runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
+    outcomes = (
+        select(col(TraceRow.outcome), func.count())
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .where(col(RunRow.study_id) == study_id)
+        .group_by(col(TraceRow.outcome))
+    )
+    labels = select(func.count(), func.count(col(LabelRow.annotator_id).distinct())).where(
+        col(LabelRow.study_id) == study_id
+    )
+    by_outcome: dict[str, int] = {outcome: count for outcome, count in session.execute(outcomes)}
+    given, annotators = session.execute(labels).one()
+    return StudyCounts(
+        items=session.scalar(items) or 0,
+        runs=session.scalar(runs) or 0,
+        traces=sum(by_outcome.values()),
+        disputed=by_outcome.get("disputed", 0),
+        without_verdict=by_outcome.get("no_verdict", 0) + by_outcome.get("failed", 0),
+        labels=given,
+        annotators=annotators,
+    )
+
+
+def agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> AgreementRow | None:
+    """Return the agreement on the kind and criterion with the most items; None if it is not defined for any."""
+    with database.reading(engine) as session:
+        panel = annotator_panel(session, study)
+        scales = find_scales(session, study, [panel])
+    rows = [row for row in measure_panel(panel, "all", scales, resamples) if row.value is not None]
+    candidates = [row for row in rows if row.statistic in HEADLINES]
+    return min(candidates, key=lambda row: (-row.items, HEADLINES.index(row.statistic)), default=None)
+
+
+def best_judge(data: AlignmentData, *, resamples: int = 1000) -> JudgeEvaluation | None:
+    """Return the most accurate judge on the kind and criterion with the most targets; None if none can be ranked."""
+    keys = judge_ranking.rankable(data)
+    report = judge_ranking.report(data, judge_ranking.RankingQuery(*keys[0]), resamples=resamples) if keys else None
+    return report.ranking.judges[0] if report is not None and report.ranking.targets else None
+
+
+def open_cases(session: Session, study: Study) -> int:
+    """Return the number of targets that are to be adjudicated."""
+    return sum(case.state != "decided" for case in adjudication.cases(session, study, None))

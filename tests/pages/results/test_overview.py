@@ -1,0 +1,69 @@
+"""The first page of a study: its rows, the next step, and the steps of an empty study."""
+
+import pytest
+
+from core.formats import tiebreak
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database, studies
+from storage.transfer import samples
+from tests.conftest import make_item, make_label
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+
+ITEMS = [ItemRecord(item=make_item(f"item {number}")) for number in range(4)]
+DISPUTED = [RUN, *(a_trace(f"item {number}") for number in range(4))]
+AGREED = [RUN, *(a_trace(f"item {number}", a_turn(), a_verdict("agreed", (1, 1, 1))) for number in range(4))]
+
+
+def test_a_study_without_items_shows_its_steps():
+    prepare_study()
+    with database.writing(resources.engine()) as session:
+        studies.create(session, "s")
+    text = page_text(visit("results/overview", "ann"))
+    assert "1. Import" in text and "3. Label" in text
+
+
+def test_a_study_without_runs_names_the_next_step():
+    prepare_study(ITEMS)
+    text = page_text(visit("results/overview"))
+    assert "No run and no imported judge." in text and "No labels yet." in text
+    assert "Run judges over the items, or import their verdicts." in text
+
+
+def test_waiting_targets_are_counted_for_the_annotator():
+    prepare_study([*ITEMS, *DISPUTED])
+    text = page_text(visit("results/overview", "ann"))
+    assert "**4 targets** to label" in text and "4 traces · 4 disputed" in text
+    assert "Label the 4 targets that wait for you." in text
+
+
+def test_agreement_and_the_best_judge_have_their_n():
+    labels = [make_label(1, name, f"item {number}") for name in ("ann", "bob") for number in range(4)]
+    prepare_study([*ITEMS, *AGREED, *labels, make_label(2, "cyd", "item 0")])
+    text = page_text(visit("results/overview", "ann"))
+    assert "**3 annotators** · 9 labels" in text
+    assert "Fleiss' kappa" in text and "· n 4 ·" in text
+    assert "Most accurate: **scaleeval**" in text or "Most accurate" in text
+
+
+def test_contested_targets_are_the_next_step():
+    prepare_study([*ITEMS, *AGREED, make_label(1, "ann", "item 0"), make_label(2, "bob", "item 0")])
+    text = page_text(visit("results/overview"))
+    assert "1 target to adjudicate" in text
+    assert "Decide the 1 target on which people or judges disagree." in text
+
+
+def test_the_former_address_of_a_trace_opens_it():
+    prepare_study([*ITEMS, *DISPUTED])
+    page = visit("results/overview", "ann", trace="1")
+    assert not page.exception
+
+
+@pytest.mark.parametrize("protocol", sorted(samples.studies().values()))
+def test_every_sample_has_an_overview_and_a_ranking_or_a_sentence(protocol):
+    prepare_study(tiebreak.read(samples.path(protocol)))
+    for name in ("results/overview", "results/judges"):
+        page = visit(name, "ann")
+        assert not page.exception and not page.error, name
+        assert "first opinion" not in page_text(page)
