@@ -8,8 +8,6 @@ from core.trace import Verdict
 
 UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "aiu_recall"})
 """Kinds of opinions whose contention needs no scale."""
-DISPUTED_FROM = 0.5
-"""The default from which a verdict counts as disputed: half of the scale, or two of three judges against one."""
 DISPUTE_THRESHOLD = 0.5
 """The default above which a verdict counts as disputed: scores that differ by more than half of the scale, or votes of
 which none has a majority. An odd number of votes with a bare majority, such as two against one, has exactly 0.5."""

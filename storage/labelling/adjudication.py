@@ -17,7 +17,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.contention import DISPUTED_FROM, contention
+from core.contention import DISPUTE_THRESHOLD, contention, is_disputed
 from core.labels import Scale, Target, Value
 from storage import annotators, studies, targets
 from storage.studies import Scales, Study
@@ -95,13 +95,8 @@ class Case:
 
     @property
     def is_contested(self) -> bool:
-        """Whether the annotators disagree, or they and a verdict.
-
-        Scores disagree if they differ by at least half of their scale.
-        """
-        least = DISPUTED_FROM if self._is_ordered else 0.0
-        apart = max(self.human_split, self.judge_conflict)
-        return apart > 0 and apart >= least
+        """Whether the annotators disagree, or they and a verdict; scores by more than half of their scale."""
+        return is_disputed(max(self.human_split, self.judge_conflict), DISPUTE_THRESHOLD if self._is_ordered else 0.0)
 
     @property
     def _is_ordered(self) -> bool:

@@ -52,8 +52,8 @@ def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None
     """Return the contention of the last turns; None if none is readable.
 
     Ratings: their range, as a share of the scale. Votes: how they are divided. Scores: the larger of how the personas'
-    preferences are divided and the range of a response's mean scores by persona, as a share of the scale. 1 for a
-    persona that votes for, or prefers by its scores, another response when the order changes.
+    preferences are divided, without those of equal scores, and the range of a response's mean scores by persona, as a
+    share of the scale. 1 for a persona whose vote, or preferred response, changes with the order of the responses.
     """
     readings = [turn.reading for turn in last.values()]
     match settings.outcome:
@@ -69,7 +69,9 @@ def _contention_of_scores(last: TurnsByPersona, settings: Settings) -> float | N
     scale = Scale(level="interval", low=settings.lowest, high=settings.highest)
     flipped = any(_flips(last, persona.name) for persona in settings.personas)
     means = [mean for persona in settings.personas if (mean := _mean_of_persona(last, persona.name))]
-    preferences = contention([preferred_response(*mean) for mean in means], flipped=flipped)
+    # A persona with equal scores prefers neither response: it does not contradict one that prefers either.
+    preferred = [preferred_response(*mean) for mean in means]
+    preferences = contention([response for response in preferred if response != 0], flipped=flipped)
     ranges = [contention([mean[side] for mean in means], scale) for side in (0, 1)]
     return max((one for one in (preferences, *ranges) if one is not None), default=None)
 

@@ -70,15 +70,15 @@ def test_what_splits_annotators_and_judges_comes_before_what_splits_one_of_them(
     assert ordered[1].priority == pytest.approx(0.1 * 1.1)
 
 
-def test_scores_are_a_case_from_half_of_their_scale_on(engine):
+def test_scores_are_a_case_if_they_are_more_than_half_of_their_scale_apart(engine):
     scale = Scale(level="interval", categories=(1, 2, 3, 4, 5))
     with writing(engine) as session:
         study = studies.get(session, "s")
         studies.declare_scale(session, study.id, ScaleRecord(kind="score", criterion="helpfulness", scale=scale))
-        for item, values in {"item 0": (3, 4), "item 1": (2, 4)}.items():
+        for item, values in {"item 0": (2, 4), "item 1": (1, 4)}.items():
             for annotator, value in zip(("ann", "bob"), values, strict=True):
                 labels.save(session, study.id, make_target(item, kind="score"), annotator, value)
-    assert [(case.target.item, case.human_split) for case in cases(engine)] == [("item 1", 0.5)]
+    assert [(case.target.item, case.human_split) for case in cases(engine)] == [("item 1", 0.75)]
 
 
 def test_a_withdrawn_label_does_not_count(engine):

@@ -169,8 +169,10 @@ def test_a_pure_position_bias_is_disputed() -> None:
     [
         ([(9, 2), (9, 3)], 1 / 9, "agreed"),
         ([(10, 9), (2, 1)], 8 / 9, "disputed"),
-        ([(9, 7), (8, 7), (7, 7)], 0.5, "agreed"),
-        ([(8, 7), (7, 7)], 1, "disputed"),
+        ([(9, 7), (8, 7), (7, 7)], 2 / 9, "agreed"),
+        ([(8, 7), (7, 7)], 1 / 9, "agreed"),  # equal scores do not contradict a preference
+        ([(8, 7), (7, 7), (7, 8)], 1, "disputed"),
+        ([(8, 7), (9, 7), (7, 8)], 0.5, "agreed"),
         ([(6, 5), (5, 6)], 1, "disputed"),
     ],
 )
