@@ -87,7 +87,7 @@ class Adopt(Frozen):
 
 
 class Undo(Frozen):
-    """Undo an edit. An undo can be undone too."""
+    """Undo an edit. An undo can itself be undone."""
 
     type: Literal["undo"] = "undo"
     edit: int

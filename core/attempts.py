@@ -14,9 +14,9 @@ _INCOMPLETE = {
     "cut off": "the reply was cut off at the limit of {limit} tokens",
     "refused": "the model refused to answer",
 }
-"""Why a reply with this `finish` is not parsed: a cut-off reply can end in something that looks like an answer."""
+"""The reason why a reply with this `finish` is not parsed: a cut-off reply can end like an answer."""
 _EMPTY_REPLY = "(empty reply)"
-"""Stands for an empty reply in a conversation: providers refuse empty messages."""
+"""Replaces an empty reply in a conversation: providers refuse empty messages."""
 
 
 def first_request(ask: Ask, format: Format) -> Ask:
@@ -42,7 +42,7 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
 def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
     """Return the event that announces a second attempt; None if there is none.
 
-    A refusal would only be repeated. A cut-off reply needs more tokens, as far as the settings allow.
+    Refusals are not retried. A cut-off reply needs more tokens, up to the limit in the settings.
     """
     if not turn.problem or reply.finish == "refused":
         return None
@@ -55,7 +55,7 @@ def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> Repl
 
 
 def make_turn(sent: Ask, reply: Reply) -> Turn:
-    """Return the reply as a turn, with its reading or with the reason why it has none."""
+    """Return the reply as a turn, with its reading or with the reason why there is none."""
     turn = Turn(
         speaker=sent.speaker,
         step=sent.step,

@@ -172,7 +172,7 @@ class Turn(Frozen):
 
     @property
     def statement(self) -> str:
-        """The reply as other judges hear it: without thinking between tags; structured output as text."""
+        """The reply as other judges receive it: without reasoning between tags; structured output as text."""
         return spoken_text(self.reply)
 
 

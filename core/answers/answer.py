@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from core.answers.words import WORDS, Words
 
 Format = Literal["text", "json"]
-"""How a model is asked to write its answer; `parse` reads both, whatever was asked."""
+"""The requested format of an answer; `parse` accepts both."""
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from core.answers.text import Text
 
 Numbers = dict[str, float]
 _TAGS = 40
-"""Tags that are looked at, from the end."""
+"""Maximum number of tags that are searched, from the end."""
 _TAGGED = re.compile(r"<([^\W\d][\w -]{0,60})>\s*([^<>\n]{1,60}?)\s*</\1>", re.I)
 
 
@@ -34,15 +34,15 @@ class ByName(Answer[Numbers]):
 
     @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        """What lines, sentences and rows state."""
+        """The values in lines, sentences and rows."""
 
     @abstractmethod
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
-        """The values, or why they are none."""
+        """The values, or the reason why there are none."""
 
     @abstractmethod
     def _place(self, key: str) -> int | None:
-        """Which of the names a key stands for."""
+        """The name that a key refers to."""
 
     @abstractmethod
     def _one(self) -> Mapping[str, Any]:
@@ -105,5 +105,5 @@ class ByName(Answer[Numbers]):
 
 
 def place_of(match: re.Match[str] | None) -> int | None:
-    """Which name a match of `mentions` stands for."""
+    """The name that a match of `mentions` refers to."""
     return int((match.lastgroup or "n0")[1:]) if match else None

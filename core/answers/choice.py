@@ -22,7 +22,7 @@ _ORDINALS = (
     r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
 )
 _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
-"""Ordinals that stand behind the noun."""
+"""Ordinals that follow the noun."""
 _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
 """Ordinals without a noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
@@ -40,14 +40,14 @@ _QUOTED_END = re.compile(
     re.I,
 )
 _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?(?:the |a |an )?more \w+", re.I)
-"""`Overall, Response 1 is more helpful.` concludes; without "overall" it is a remark."""
+"""`Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark."""
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
 _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
-"""`My answer is the same.` keeps an earlier choice in a discussion; it is no tie."""
+"""`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 
@@ -138,7 +138,7 @@ class Choice(Single[int]):
         return Parsed(stated, len(line)) if stated is not None else None
 
     def _bare(self, mark: str) -> int:
-        """The number that a mark alone stands for; in a pair called A and B, C is a tie."""
+        """The number of a single mark; in a pair called A and B, C is a tie."""
         if mark.isdigit():
             return int(mark)
         return 0 if mark == "C" and self.letters and self.count == 2 else ord(mark.upper()) - 64
@@ -164,7 +164,7 @@ class Choice(Single[int]):
         return self._agreeing(value, after, end)
 
     def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
-        """The value, unless the words behind it say another one."""
+        """The value, unless the following words state another one."""
         stated = self._stated(after)
         if stated is not None and stated != value:
             return Parsed(None, end, f"it names both {value} and {stated}")
@@ -194,7 +194,7 @@ class Choice(Single[int]):
         )
 
     def _without_neither(self, text: str) -> str:
-        """The text without the words that say that none is better: these are no negation."""
+        """The text without phrases for "none is better": these are not negations."""
         return self.words.without("neither", self.words.without("tie", text))
 
     def _compared(self, text: str) -> int | None:
@@ -304,7 +304,7 @@ def _ends(words: Words, concept: str, text: str) -> bool:
 
 
 def _number(match: re.Match[str]) -> int:
-    """Which response a mention names."""
+    """The response that a mention refers to."""
     if match["number"]:
         number = match["number"].lower()
         if number.isdigit():

@@ -92,7 +92,7 @@ class Claims(Answer[tuple[str, ...]]):
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
 
     def _plain(self, lines: list[Item], text: Text) -> list[Item]:
-        """Lines without numbers or bullets, one claim each; a paragraph is none."""
+        """Lines without numbers or bullets, one claim each; a paragraph is not a claim."""
         if len(lines) == 1:
             sentences = [unit for unit in text.units if lines[0].start <= unit.start < lines[0].end]
             if lines[0].text.rstrip().endswith(("?", "？")):

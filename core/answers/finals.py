@@ -1,4 +1,4 @@
-"""Which of the answers in a reply counts: the last one, unless two finals differ or the reply takes it back."""
+"""Which of the answers in a reply counts: the last one, unless two finals differ or the reply retracts it."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = ["FINAL", "MARKED", "PLAIN", "SENTENCE", "Candidate", "decided", "refu
 
 @dataclass(frozen=True)
 class Candidate(Generic[T]):
-    """An answer that a reply seems to state. One that cannot be used has a problem instead of a value."""
+    """A possible answer in a reply. An unusable one has a problem instead of a value."""
 
     value: T | None
     rule: str
@@ -62,7 +62,7 @@ def refused(text: Text, missing: str) -> NoReturn:
 
 
 def trailing(text: Text) -> int:
-    """Where the courtesies, notes and confidence lines at the end of the reply begin."""
+    """The position at which courtesies, notes and confidence lines at the end of the reply begin."""
     end = len(text.spoken)
     for unit in reversed(text.units):
         if not (text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
@@ -72,7 +72,7 @@ def trailing(text: Text) -> int:
 
 
 def is_confidence(text: Text, line: str) -> bool:
-    """Whether a line says how sure the model is."""
+    """Whether a line states the model's confidence."""
     phrase = text.words.find("confidence", line[:40])
     after = line[phrase.end() :] if phrase else ""
     return phrase is not None and bool(_STATED.match(after) or re.match(r"\W*I(?:'m| am)\b", line))

@@ -1,4 +1,4 @@
-"""Where a reply labels its answer: "Final answer: 2", "**Rating** – 4", "So the correct option is (B)"."""
+"""Labels of answers in a reply: "Final answer: 2", "**Rating** – 4", "So the correct option is (B)"."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from core.answers.text import Text, Unit
 from core.answers.words import Words
 
 LABELS = 25
-"""Labels that are looked at, from the end of the reply."""
+"""Maximum number of labels that are parsed, from the end of the reply."""
 HEAD = 240
-"""Characters before a label that are looked at."""
+"""Number of characters before a label that are parsed."""
 REST = 160
-"""Characters behind a label that are looked at."""
+"""Number of characters after a label that are parsed."""
 FINAL, PLAIN = 3, 2
 """Ranks: an answer that calls itself final outranks one that does not."""
 
@@ -46,7 +46,7 @@ def labelled(
 ) -> Iterator[Labelled]:
     """Every label of these concepts, or with these names, in the order of the text; preliminary ones are left out.
 
-    Some words are a label and the name of a response ("回答1"): with `nouns`, they need a sign or a verb behind them.
+    Some words are a label and the name of a response ("回答1"): with `nouns`, they need a sign or a verb after them.
     """
     units = text.units
     label = _label(text.words, concepts, names)
@@ -99,7 +99,7 @@ def _line(text: Text, unit: Unit) -> tuple[str, int]:
 def _rank(before: str, words: Words) -> tuple[int, int] | None:
     """The rank that the words before a label give it, and how many characters of them belong to it.
 
-    None if they make it another label, or a doubtful one.
+    None if they make it another label, or an uncertain one.
     """
     rank, head, beside = PLAIN, before, False
     adjective = _adjective(words)

@@ -12,7 +12,7 @@ from core.answers.words import Words
 from core.errors import UnreadableReply
 
 ITEMS = 300
-"""Items that are read: a reply that lists more is out of hand."""
+"""Maximum number of items: a longer list is degenerate output."""
 Kind = Literal["numbered", "bulleted", "heading", "cell", "plain"]
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -89,7 +89,7 @@ def plain(text: str) -> str:
 
 
 def declines(text: Text, lines: list[Item]) -> bool:
-    """Whether the reply begins by declining, and marks no item."""
+    """Whether the reply begins with a refusal, and marks no item."""
     first = next((unit.text for unit in text.units), "")
     match = text.words.find("refusal", first[:120])
     return match is not None and not marked(lines)

@@ -1,4 +1,4 @@
-"""Values by name: which number belongs to which name, in lines, sentences and tables; and rows of numbers alone."""
+"""Values by name: the number of each name in lines, sentences and tables; and rows of numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from core.answers.text import Text, Unit
 from core.answers.words import Words
 
 MARKS = 30
-"""Names in a line that are looked at; a line with more is no list of scores."""
+"""Maximum number of names in a line; a line with more is not a list of scores."""
 SECTION_LINES = 120
-"""Lines with headings that are looked at, from the end."""
+"""Maximum number of lines with headings, from the end."""
 _HEADING = " .:*#()|-–—=>"
 LINES = 40
-"""Lines with a name that are looked at, from the end."""
+"""Maximum number of lines with a name, from the end."""
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
@@ -100,7 +100,7 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
-    """The entries in groups: a name that comes again, or a heading between, begins the next."""
+    """The entries in groups: a repeated name, or a heading, begins the next group."""
     groups: list[list[Entry]] = []
     for entry in collected:
         fresh = (
@@ -115,7 +115,7 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
 
 
 def repeated(before: Block | None, block: Block, text: Text) -> str:
-    """The name that the lines right before a block give another number."""
+    """A name with another number in the lines directly before a block."""
     if before is None or len(before.entries) == len(block.entries) or before.rank < block.rank:
         return ""
     if any(line.start >= before.end and line.end <= block.start for line in text.lines):
@@ -136,7 +136,7 @@ def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
-    """How a name may be written: another noun before the number of "Response 1", fewer words of an aspect's name."""
+    """The accepted forms of a name: another noun before the number of "Response 1", fewer words of an aspect's name."""
     name = names[place].lower()
     if numbered := _NUMBERED.match(name):
         number = numbered[2]
@@ -150,7 +150,7 @@ def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
 
 
 def _shorter(names: tuple[str, ...], place: int) -> list[str]:
-    """The name, and each part of it that no other name has."""
+    """The name, and each part of it that is unique among the names."""
     plain = [squash(name).split() for name in names]
     own = plain[place]
     parts = [own] + [
@@ -178,7 +178,7 @@ def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
 
 
 def _ends_there(after: str, amount: Measure) -> bool:
-    """Whether a number is a value and not the beginning of something else: `2 errors`, `80% of users`."""
+    """Whether a number is a value and not part of a phrase: `2 errors`, `80% of users`."""
     if amount.value == 1 and re.match(r"[.)]\s+[^\W\d]", after):
         return False  # "1. It greets the user." begins a list
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))

@@ -36,7 +36,7 @@ _MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)|\s?([½¼¾])")
 _IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
 _HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tanto|portanto|quindi)\b", re.I)
 _COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
-"""Words that say what is counted: "who take neither class"."""
+"""Words that introduce the counted objects: "who take neither class"."""
 _NOT = re.compile(r",\s+(?:and\s+)?not\s+\d.*$", re.I | re.S)
 _EQUATION = re.compile(r"(?:\d[a-z](?![a-z])|(?<![a-z])[a-z]\s*[+*/^-]|[+*/-]\s*[a-z](?![a-z]))[^=]*=", re.I)
 _BOLD = re.compile(r"\*\*[^*\d\n]{0,12}\d[^*\n]{0,30}\*\*|__[^_\d\n]{0,12}\d[^_\n]{0,30}__")
@@ -196,7 +196,7 @@ class Number(Single[float]):
             yield Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem)
 
     def _predicate(self, sentence: str) -> str:
-        """What `The sum is 5 cents.` says of its subject; "" if the sentence has another number."""
+        """The predicate of `The sum is 5 cents.`; "" if the sentence has another number."""
         text = _NOT.sub(" ", sentence).rstrip(" .")
         if re.search(r"\bthere (?:is|are|was|were)\b", text, re.I):
             return ""
@@ -222,7 +222,7 @@ class Number(Single[float]):
 
 
 def _thousands(digits: str, clause: str, end: int) -> Parsed[float]:
-    """`15.000 €` is 15000 and `3.142` a decimal; `15.000` alone may be either."""
+    """`15.000 €` is 15000 and `3.142` a decimal; `15.000` without a unit is ambiguous."""
     if _CURRENCY.match(clause, end):
         return Parsed(value(digits.replace(".", "")), end)
     ambiguous = digits.endswith("00")

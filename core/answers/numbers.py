@@ -1,4 +1,4 @@
-"""Numbers as replies write them: decimal commas, thousands, fractions, words, and the top of a scale."""
+"""Number formats in replies: decimal commas, thousands, fractions, words, and the top of a scale."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ UNSIGNED = (
     r"(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d{1,3}(?:[, ']\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}|"
     r"\d{1,15}(?:[.,]\d{1,20})?|\.\d{1,20})"
 )
-"""Bounded: no number of a reply is longer."""
+"""Bounded, because replies are untrusted."""
 AMOUNT = rf"[-+]?{UNSIGNED}"
 
 _NUMERALS: dict[str, int] = {
@@ -50,7 +50,7 @@ def whole(number: float) -> float:
 
 
 def fraction(top: float, bottom: float) -> float | None:
-    """A quotient without the noise of floating point, or None if there is none."""
+    """A quotient without floating-point noise, or None if there is none."""
     return whole(float(Fraction(str(top)) / Fraction(str(bottom)))) if bottom else None
 
 
@@ -67,7 +67,7 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Measure:
-    """A value on a scale, as it is written: `8/10`, `4 out of 5 stars`, `70 %`."""
+    """A value on a scale, as written: `8/10`, `4 out of 5 stars`, `70 %`."""
 
     value: float
     top: float | None

@@ -11,7 +11,7 @@ from core.answers.text import Text, without_reasoning
 from core.errors import UnreadableReply
 
 LONGEST_REFUSAL = 400
-"""Characters: a longer text that begins with "I cannot help" says something nevertheless."""
+"""Characters: a longer text that begins with "I cannot help" has content nevertheless."""
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
 _REFUSAL = re.compile(
     r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"

@@ -129,7 +129,7 @@ class Rating(Single[Level]):
         return Parsed(parsed.value, match.end() + parsed.end, parsed.problem)
 
     def _between(self, rest: str) -> Parsed[Level] | None:
-        """A range that begins with a word has no value, but it is an answer."""
+        """A range that begins with a word is an answer without a value."""
         either = self.words.starts("either", rest)
         if either and re.match(r"\s*\d", rest[either.end() :]):
             return Parsed(None, len(rest), f"“{shorten(rest)}” is not one value")
@@ -169,7 +169,7 @@ class Rating(Single[Level]):
         return Parsed(value, amount.end)
 
     def _sentences(self, text: Text) -> Iterator[Candidate[Level]]:
-        """Plain sentences; ratings of several other criteria, one a line, are none of the whole."""
+        """Plain sentences; ratings of several other criteria, one a line, are not an overall rating."""
         sentences = list(super()._sentences(text))
         criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
         if len(criteria) > 1:
@@ -219,5 +219,5 @@ _DIGITS = re.compile(
 
 @lru_cache(maxsize=16)
 def _gives(words: Words) -> re.Pattern[str]:
-    """A verb that gives a rating, before it; "to deserve a 4" does not give it."""
+    """A verb of rating before it; "to deserve a 4" is not one."""
     return re.compile(rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|^\W*(?:so\s+)?(?:it|this|that)(?:'s| is) an?\s+$")

@@ -36,7 +36,7 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
 
 
 def _is_no_answer(text: Text, label: str) -> bool:
-    """Whether the words before a row make it an earlier, doubtful or conditional one."""
+    """Whether the words before a row make it an earlier, uncertain or conditional one."""
     return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
 
 
@@ -53,7 +53,7 @@ def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -
 
 def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
     """The label and the numbers of a line that holds nothing else; no numbers if it does."""
-    line = re.sub(r"\s{2,}", "  ", line)  # a long run of spaces takes the expressions below quadratic time
+    line = re.sub(r"\s{2,}", "  ", line)  # the expressions below take quadratic time on a long run of spaces
     label = re.match(
         r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",
         line,

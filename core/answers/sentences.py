@@ -7,7 +7,7 @@ from functools import lru_cache
 from core.answers.words import Words
 
 CLAUSES = 12
-"""A sentence with more asserts nothing that can be read."""
+"""Maximum length: longer sentences are not parsed."""
 
 _ASIDE = re.compile(r"\((?!\w\))[^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
 _RANKS = (
@@ -74,7 +74,7 @@ def by_others(before: str, verb: str, words: Words) -> bool:
 
 
 def announcement(sentence: str, words: Words) -> int:
-    """Where the words end with which a sentence announces a correction; 0 if it begins otherwise."""
+    """The end of the words that announce a correction; 0 if the sentence begins otherwise."""
     lead = _LEAD.match(sentence)
     for start in (lead.end() if lead else 0, 0):
         if match := words.starts("correction", sentence[start:]):

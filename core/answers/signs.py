@@ -1,4 +1,4 @@
-"""Signs and digits of any script as plain ones, a character for a character."""
+"""Signs and digits of any script as ASCII, character by character."""
 
 import re
 
@@ -41,5 +41,5 @@ def readable(text: str) -> str:
 
 
 def squash(text: str) -> str:
-    """Words alone, in lower case, for comparing names."""
+    """Only the words, in lower case, for comparing names."""
     return " ".join(re.findall(r"\w+", readable(text).replace("_", " ").lower()))

@@ -17,7 +17,7 @@ from core.answers.text import LONGEST, Text, Unit
 T = TypeVar("T")
 
 MARKS = 12
-"""Marks of a kind that are looked at, from the end."""
+"""Maximum number of marks of a kind, from the end."""
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,80}\}){0,120})\}")
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
@@ -68,7 +68,7 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _stated(self, sentence: str) -> T | None:
-        """The value that a plain sentence concludes with."""
+        """The conclusion of a plain sentence."""
 
     @abstractmethod
     def _decoded(self, value: Any) -> Parsed[T] | None:
@@ -94,7 +94,7 @@ class Single(Answer[T]):
                     yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
 
     def _key_rank(self, key: str) -> int:
-        """How much a key says: 0 if it is another field's."""
+        """The priority of a key: 0 if it is another field's."""
         plain = squash(key)
         if plain == self.key:
             return FINAL + 1

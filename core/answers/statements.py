@@ -1,4 +1,4 @@
-"""A reply as others hear it: without thinking between tags, and with structured output turned into text."""
+"""A reply as other judges receive it: without reasoning between tags, and with structured output as text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -17,11 +17,11 @@ from core.errors import UnreadableReply
 WINDOW = 12_000
 """Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted."""
 LONGEST = 800
-"""Characters of a sentence that are looked at, from its end."""
+"""Maximum number of characters of a sentence, from its end."""
 LONGEST_LINE = 2_000
-"""Characters of a line that are looked at, from its end."""
+"""Maximum number of characters of a line, from its end."""
 MOST = 300
-"""Lines, and sentences, that are looked at: the first one and the last ones."""
+"""Maximum number of lines, and of sentences: the first one and the last ones."""
 
 
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|explanation"
@@ -177,7 +177,7 @@ def _without_block_quotes(plain: str, clean: str) -> str:
 
 
 def _long_document(text: str, offset: int) -> list[Document]:
-    """The JSON that a long reply begins with; its place is counted from the part that is looked at."""
+    """The JSON that a long reply begins with; its position is relative to the parsed part."""
     result = documents(text) if offset and text.lstrip().startswith(("{", "```")) else []
     return [Document(one.value, one.start - offset, one.end - offset) for one in result[:1] if one.end > offset]
 

@@ -188,7 +188,7 @@ class Truth(Single[bool]):
         return values.pop() if len(values) == 1 else None
 
     def _replied(self, sentence: str) -> bool | None:
-        """`Yes, the claim follows from the text.`; None if the rest says another thing."""
+        """`Yes, the claim follows from the text.`; None if the rest contradicts it."""
         word = _REPLY.match(sentence)
         value = _YES.get(word["word"].lower()) if word else None
         if word is None or value is None or self.words.find("claim", sentence) is None:
@@ -222,7 +222,7 @@ class Truth(Single[bool]):
         return predicates[-1][1]
 
     def _predicates(self, low: str) -> list[tuple[int, bool]]:
-        """Each place where the clause says true or false; "a true story" says neither."""
+        """Each position at which the clause asserts true or false; "a true story" asserts neither."""
         falses = [match.start() for match in re.finditer(self.words.any("false"), low)]
         trues = [
             match.start()

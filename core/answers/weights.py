@@ -77,7 +77,7 @@ class Weights(ByName):
         return collected
 
     def _other(self, text: Text, start: int, end: int) -> str:
-        """Why numbers next to a block speak against it: another aspect has a weight too, or a name has two."""
+        """The reason why numbers next to a block contradict it: another aspect has a weight, or a name has two."""
         pattern = mentions(self.words, self.names)
         for line in text.lines:
             if not (start - 400 <= line.start and line.start <= end + 400):
@@ -102,7 +102,7 @@ class Weights(ByName):
         return Block(tuple(Entry(name, one, line.start, line.end) for name, one in named if one), FINAL)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
-        """The weights in percent, brought to 100 if rounding left less or more."""
+        """The weights in percent, rescaled to 100 after rounding."""
         for name in self.names:
             if measures[name].problem:
                 return None, f"{name}: {measures[name].problem}"

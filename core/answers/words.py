@@ -46,11 +46,11 @@ class Words:
         return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
 
     def find(self, concept: str, text: str) -> re.Match[str] | None:
-        """Where a phrase of `concept` first occurs."""
+        """The first occurrence of a phrase of `concept`."""
         return _compiled(self[concept], False).search(text.lower())
 
     def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:
-        """Every place of a phrase of `concept`."""
+        """Every occurrence of a phrase of `concept`."""
         return _compiled(self[concept], False).finditer(text.lower())
 
     def without(self, concept: str, text: str) -> str:
@@ -64,7 +64,7 @@ class Words:
 
 @lru_cache(maxsize=512)
 def alternatives(phrases: tuple[str, ...]) -> str:
-    """A regular expression for the longest of the phrases at a place, at borders of words if a script has them."""
+    """A regular expression for the longest of the phrases at a place, at word boundaries if the script has them."""
     forms = list(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
     if not forms:
         return r"(?!)"
