@@ -73,7 +73,7 @@ def check_address() -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine can reach an address; a host name can resolve to any address, and is not."""
+    """Return whether only this machine can reach an address; a host name can resolve to any address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -49,6 +49,6 @@ def database_sentence(error: Exception) -> str:
 
 def exit_with_error(message: str) -> NoReturn:
     """Print a message as one sentence, and exit with 2."""
-    sentence = " ".join(message.replace("Value error, ", "").split())  # a phrase of pydantic's
+    sentence = " ".join(message.replace("Value error, ", "").split())  # pydantic's wording
     typer.echo(sentence if sentence.endswith((".", "!", "?")) else f"{sentence}.", err=True)
     sys.exit(2)

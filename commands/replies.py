@@ -53,7 +53,7 @@ def reread(
 ) -> None:
     """Apply the parsers of this version to stored replies. No model is called; without --apply nothing is stored.
 
-    A trace whose verdict would need new calls is listed, and left alone. Earlier readings stay stored.
+    A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
     """
     from storage import readings
 

@@ -22,7 +22,7 @@ def import_file(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Import a file into a study. A second import adds nothing; a file with an error is refused whole."""
+    """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     from core.formats.mapping import mapping
     from core.formats.registry import detect_format, read_records, report_files
     from core.formats.text import recording_reads

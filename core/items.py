@@ -53,7 +53,7 @@ class Item(Frozen):
     """An image that belongs to the prompt: a path inside the study's media folder, or a URL. Serialised only if
     present, so files and fingerprints of items without images are the same as before the field existed."""
     aspects: tuple[str, ...] = Field(default=(), exclude_if=lambda aspects: not aspects)
-    """The aspects to judge this item by, each a name or `name: definition`. Serialised only where present, as `image`
+    """The aspects to judge this item by, each a name or `name: definition`. Serialised only if present, as `image`
     is."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
     """Critiques of the responses, if critiques are evaluated. Serialised only if present, as `image` is."""

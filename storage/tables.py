@@ -402,7 +402,7 @@ class TraceRow(Table, table=True):
     run_id: int = Field(sa_column=_owner_column("run.id"))
     item_id: int = Field(sa_column=_owner_column("item.id"))
     part: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
-    """The part of the targets that it judges if it is on a pair of responses ("1-3"); else empty."""
+    """The part of the targets that it judges if it is on a pair of responses ("1-3"); otherwise empty."""
     outcome: str = "waiting"
     """waiting, failed, agreed, disputed or no_verdict."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))

@@ -1,4 +1,4 @@
-"""Columns of targets that follow from their labels and opinions, so that a queue is counted without reading both.
+"""Columns of targets that follow from their labels and opinions, so a queue is counted without reading both.
 
 They are written in the transactions that change labels and opinions. On PostgreSQL the targets are locked first: of two
 transactions, the second one counts what the first one stored.

@@ -62,7 +62,7 @@ def in_doubt(clause: str, words: Words) -> bool:
 
 
 def by_others(before: str, verb: str, words: Words) -> bool:
-    """Whether the words before "choose" and its like name somebody else: `Many students choose B`.
+    """Whether the words before "choose" and similar verbs name another person: `Many students choose B`.
 
     It looks at English verbs: those of other languages in the table are in the first person.
     """

@@ -77,7 +77,7 @@ class Protocol:
     """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
     judges: Subject
     comparison: Callable[[Any], Comparison] | None = None
-    """settings -> how many responses a trace compares; None: exactly two if `judges` is "pair", else none."""
+    """settings -> how many responses a trace compares; None: exactly two if `judges` is "pair", otherwise none."""
     reply_words: Callable[[Any], int]
     """settings -> approximate number of words in a reply, for estimates of tokens and cost."""
     folder: Path

@@ -26,7 +26,7 @@ CASES_PER_PAGE = 50
 
 
 def draw_list(study: Study, cases: list[Case], state: State) -> None:
-    """Draw the cases in one state without labels or verdicts: to see them is to be no longer blind."""
+    """Draw the cases in one state without labels or verdicts, which would end blindness."""
     if not cases:
         return draw_empty(study, state)
     decided = len(all_cases) - len(adjudication.select_state(all_cases, "open"))
@@ -103,7 +103,7 @@ def can_decide(study: Study, case: Case) -> bool:
 
 
 def open_case(case_id: int) -> None:
-    """Put a case into the address, and draw the page again."""
+    """Put a case into the URL, and redraw the page."""
     st.query_params["case"] = str(case_id)
     st.rerun()
 
@@ -137,13 +137,13 @@ def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> No
 
 
 def next_case(study: Study, queue: list[Case], place: int | None) -> int | None:
-    """Return the next case of the list that the adjudicator may decide; None behind the last one."""
+    """Return the next case of the list that the adjudicator may decide; None after the last one."""
     later = queue if place is None else queue[place + 1 :]
     return next((case.id for case in later if can_decide(study, case)), None)
 
 
 def requested_case(study: Study, annotator: str) -> Case | None:
-    """Return the case that the address names, if any."""
+    """Return the case that the URL names, if any."""
     case_id = shell.number_parameter("case")
     if case_id is None:
         return None

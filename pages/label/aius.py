@@ -24,7 +24,7 @@ def draw_empty(study: Study) -> None:
 
 
 def linked_critique(study: Study) -> str | None:
-    """Return the task that the address names by item and critique, otherwise the item."""
+    """Return the task that the URL names by item and critique, otherwise the item."""
     item, critique = st.query_params.get("item"), st.query_params.get("of")
     if item is None or critique is None:
         return item

@@ -140,7 +140,7 @@ def one_task(call: Call) -> Json:
 
 
 def perform(call: Call) -> Json:
-    """Carry out actions."""
+    """Execute actions."""
     work, body = call.work, call.body
     sent, client, after = body.get("actions"), body.get("client"), body.get("after", 0)
     if not isinstance(sent, list) or not 0 < len(sent) <= actions.MOST or not all(map(_has_number, sent)):

@@ -1,4 +1,4 @@
-"""Label disputed debates: blind first, then with the debate."""
+"""Label disputed debates: first blind, then with the debate."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from storage.studies import Study
 
 
 def choose_criterion(study: Study) -> str | None:
-    """Draw the choice of a criterion in the sidebar; it is in the address."""
+    """Draw the choice of a criterion in the sidebar; it is in the URL."""
     with database.reading(resources.engine()) as session:
         criteria = sorted({run.criterion for run in runs.of_study(session, study.id) if run.criterion})
     if not criteria:
@@ -21,7 +21,7 @@ def choose_criterion(study: Study) -> str | None:
 
 
 def draw_empty() -> None:
-    """Draw the empty state if the judges have disputed nothing."""
+    """Draw the empty state if there are no disputes."""
     st.title("Disagreements", anchor=False)
     st.info("No disputed debates. Debates appear here when judges disagree or give no verdict.")
     st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")

@@ -163,7 +163,7 @@ def draw_undo(queue: work.Work) -> None:
 
 
 def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
-    """Skip tasks or take that back, and draw the page again."""
+    """Skip tasks or undo that, and redraw the page."""
     with database.writing(resources.engine()) as session:
         count = skips.skip_all(session, queue, [task.id for task in chosen], on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
@@ -171,7 +171,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 
 
 def draw_empty(study: Study) -> None:
-    """Draw the empty state if no queue holds anything for the annotator."""
+    """Draw the empty state if all queues are empty for the annotator."""
     st.info("This study has no targets for you yet.")
     with st.container(horizontal=True):
         address = {"study": study.name}

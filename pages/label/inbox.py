@@ -103,7 +103,7 @@ def close_thread() -> None:
 
 
 def requested_thread(threads: list[Thread]) -> Thread | None:
-    """Return the thread that the address names, if any."""
+    """Return the thread that the URL names, if any."""
     target_id, annotator = shell.number_parameter("on"), st.query_params.get("of")
     if target_id is None or annotator is None:
         return None

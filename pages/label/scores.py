@@ -12,7 +12,7 @@ from storage.studies import Study
 
 
 def choose_scale(scales: dict[ScaleKey, Scale]) -> ScaleKey:
-    """Draw the choice of a criterion in the sidebar; it is in the address."""
+    """Draw the choice of a criterion in the sidebar; it is in the URL."""
     keys_by_name = {_scale_name(key, scales): key for key in scales}
     names = list(keys_by_name)
     # A link from a trace names the criterion as `on`; the choice below is bound to `criterion`.

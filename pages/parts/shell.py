@@ -44,7 +44,7 @@ def draw_frame() -> None:
 
 
 def fold_long_texts() -> None:
-    """Fold long texts on this page to twelve lines, each with a "Show all" button."""
+    """Collapse long texts on this page to twelve lines, each with a "Show all" button."""
     _collapsible(key="collapsible")
 
 
@@ -93,7 +93,7 @@ def current_visitor() -> str:
 
 
 def record_views(study_id: int, viewed: Collection[Target]) -> bool:
-    """Record that opinions about these targets are shown; return whether later labels lose their blindness by that."""
+    """Record that opinions about these targets are shown; return whether later labels are no longer blind."""
     annotator = current_annotator()
     with database.writing(resources.engine()) as session:
         if annotator is not None:
@@ -149,9 +149,9 @@ def link_sample(script: str, protocol: str) -> None:
 
 
 def apply_study_from_address(names: Sequence[str]) -> None:
-    """Select the study that the address names, if it changed since the page was last drawn.
+    """Select the study that the URL names, if it changed since the page was last drawn.
 
-    The widget is not bound to the address: a bound widget leaves its default value out of the address, so a link to
+    The widget is not bound to the URL: a bound widget omits its default value from the URL, so a link to
     the newest study would open another study after the next import.
     """
     requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
@@ -177,7 +177,7 @@ def page_path(script: str) -> str:
 
 
 def number_parameter(parameter: str) -> int | None:
-    """Return a number from the address; None if the parameter is missing."""
+    """Return a number from the URL; None if the parameter is missing."""
     text = st.query_params.get(parameter)
     if text is None:
         return None

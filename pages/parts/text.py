@@ -1,4 +1,4 @@
-"""Escapes text from models, files and people for display: its Markdown can format and do nothing else."""
+"""Escapes text from models, files and people for display: its Markdown can only format."""
 
 import re
 

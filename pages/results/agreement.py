@@ -65,7 +65,7 @@ def draw_page(study: Study) -> None:
 
 
 def choose_group() -> RaterGroup:
-    """Draw the choice of people or judges; like all choices here, it is in the address."""
+    """Draw the choice of people or judges; like all choices here, it is in the URL."""
     selected = st.segmented_control(
         "Agreement between",
         list(GROUPS),

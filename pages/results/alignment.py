@@ -100,7 +100,7 @@ def draw_page(study: Study) -> None:
 
 
 def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tuple[str, str, str], bool, bool] | None:
-    """Draw the choices, which are in the address; None if nothing can be drawn.
+    """Draw the choices, which are in the URL; None if nothing can be drawn.
 
     Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
     """
@@ -213,7 +213,7 @@ def _select_judge() -> None:
 
 
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
-    """Draw how each judge compares with the ceiling, why values are undefined, and notes."""
+    """Draw the comparison of each judge with the ceiling, reasons of undefined values, and notes."""
     view = VIEWS[statistic]
     for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
         names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
@@ -254,7 +254,7 @@ def draw_test_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
 
 
 def list_names(judges: Sequence[str]) -> str:
-    """Return the first four names, and how many more there are."""
+    """Return the first four names, and the number of the others."""
     names = ", ".join(escape_markdown(judge) for judge in judges[:4])
     return f"{names} and {len(judges) - 4} more" if len(judges) > 4 else names
 
@@ -299,7 +299,7 @@ def draw_download(rows: Sequence[AlignmentRow]) -> None:
 
 
 def draw_biases(by_place: Figures) -> None:
-    """Draw how often judges prefer the response shown first, and the longer one."""
+    """Draw the judges' preferences for the response shown first and for the longer one."""
     by_judge = {judge: rows for (judge, group), rows in by_place.items() if group == "all"}
     rows_by_bias = {
         name: alignment_rows.defined_rows(by_judge, statistic) for name, statistic in alignment_rows.BIASES.items()

@@ -49,7 +49,7 @@ def draw_page(study: Study) -> None:
 
 
 def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
-    """Draw the choices of who judges and of the level of averaging; both are in the address."""
+    """Draw the choices of the judge and of the level of averaging; both are in the URL."""
     sources = list(dict.fromkeys(row.source for row in rows))
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         source = st.segmented_control(
@@ -146,7 +146,7 @@ def _select_line(names: list[str]) -> None:
 
 
 def _select(author: str | None) -> None:
-    """Write the selected author to the address."""
+    """Write the selected author to the URL."""
     if author is None:
         st.query_params.pop("author", None)
     else:
@@ -154,7 +154,7 @@ def _select(author: str | None) -> None:
 
 
 def draw_pair_counts(leaderboard: Leaderboard, source: str) -> None:
-    """Draw how often either of two models' critiques on the same item is better."""
+    """Draw the win rates of two models' critiques on the same item."""
     for counts in leaderboard.pairs:
         total = counts.first + counts.second + counts.tie
         if counts.source == source and total:
@@ -328,7 +328,7 @@ def rows_csv(rows: Iterable[Row]) -> str:
 
 
 def f1_point(row: Row) -> AgreementRow:
-    """Return F1 in the form that charts take."""
+    """Return F1 as an estimate for charts."""
     return _point(row.author, "f1", row.f1, row.f1_interval, row.critiques)
 
 

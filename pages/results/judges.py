@@ -77,7 +77,7 @@ def empty_state(study: Study) -> None:
 
 
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
-    """Draw the choices, which are in the address."""
+    """Draw the choices, which are in the URL."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         kind = _choose(
             "Kind", list(dict.fromkeys(kind for kind, _ in keys)), "kind", lambda name: KINDS.get(name, name)

@@ -36,7 +36,7 @@ def draw_page(study: Study) -> None:
 
 
 def empty_state(study: Study) -> None:
-    """Draw what to do where there are no aspect scores with a reference."""
+    """Draw the empty state if there are no aspect scores with a reference."""
     st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
     shell.link_sample("results/laboratory.py", "dna_eval")
     with st.container(horizontal=True):

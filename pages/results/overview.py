@@ -181,4 +181,4 @@ def draw_steps(study: Study) -> None:
 
 if "trace" in st.query_params:  # the address of a trace before this page was the first one
     st.switch_page(shell.page_path("watch/traces.py"), query_params=st.query_params.to_dict())
-draw_page(shell.draw_header("Overview", "What waits for you, the judges, the people, and the next step."))
+draw_page(shell.draw_header("Overview", "Your open targets, the judges, the people, and the next step."))

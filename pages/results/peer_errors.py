@@ -29,7 +29,7 @@ SHARE_TITLES = {
 
 
 def choose_run(runs: list[Run]) -> tuple[Run, float]:
-    """Draw the choices; returns the run and the tolerance as a share of the scale. Both are in the address."""
+    """Draw the choices; returns the run and the tolerance as a share of the scale. Both are in the URL."""
     names = [run.name for run in runs]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         name = st.selectbox("Run", names, key="run", bind="query-params", width=300, on_change=clear_selection)

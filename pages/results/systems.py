@@ -58,7 +58,7 @@ def empty_state(study: Study) -> None:
 
 
 def choose(choices: Sequence[Choice]) -> tuple[Choice, str]:
-    """Draw the choices of kind, criterion and judge, which are in the address; returns the judge as "" for none."""
+    """Draw the choices of kind, criterion and judge, which are in the URL; returns the judge as "" for none."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         kinds = list(dict.fromkeys(choice.kind for choice in choices))
         kind = kinds[0]

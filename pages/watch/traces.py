@@ -189,7 +189,7 @@ def list_verdicts(verdicts: Mapping[str, str]) -> str:
 
 
 def requested_trace() -> Trace | None:
-    """Return the trace that the address names, if any; if there is no such trace, draw the way back and raise."""
+    """Return the trace that the URL names, if any; if there is no such trace, draw the way back and raise."""
     try:
         trace_id = shell.number_parameter("trace")
         if trace_id is None:

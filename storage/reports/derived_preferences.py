@@ -1,4 +1,4 @@
-"""Preferences that follow from scores of the responses of one item, so that scores are compared with preferences.
+"""Preferences that follow from scores of the responses of one item, so scores are compared with preferences.
 
 Only across kinds: a judge's scores become preferences on the pairs that people (or the reference) compared directly,
 and people's scores on the pairs that a judge compared directly. Scores are still compared with scores as well.
@@ -26,7 +26,7 @@ def add(
     """Return the three frames with the preferences that follow from scores.
 
     `opinions` have the column `judge`: a derived one is a judge of its own, "NAME, by scores". A label is derived for
-    an annotator without a preference of their own on the pair, and a reference value where there is none.
+    an annotator without a preference of their own on the pair, and a reference value if there is none.
     """
     responses = {key: len(item.responses) for key, item in items.items() if len(item.responses) > 1}
     by_judges, by_people = _preferred(opinions), _preferred(labels) | _preferred(gold)

@@ -181,7 +181,7 @@ def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...
 def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:
     """Return run id -> its judges' names, with models if names are equal; empty if all runs have the same.
 
-    Speakers without a name belong to the panel that has the named judges beside them.
+    Speakers without a name belong to the panel that has the named judges next to them.
     """
     query = select(col(RunRow.id), col(RunRow.settings)).where(col(RunRow.study_id) == study_id)
     sets = _with_unnamed_speakers({run: judges_of_settings(settings) for run, settings in session.execute(query)})

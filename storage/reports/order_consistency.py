@@ -28,7 +28,7 @@ BOTH = {(1, 2), (2, 1)}
 
 @dataclass(frozen=True)
 class OrderPair:
-    """One judge's choices on one pair, with the first text shown first and with the second; None where unreadable."""
+    """One judge's choices on one pair, with the first text shown first and with the second; None if unreadable."""
 
     judge: str
     criterion: str
@@ -69,7 +69,7 @@ def _pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterato
 def _choices(given: tuple[Turn, ...]) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
     """Yield (speaker, choices in both orders), from each speaker's last round.
 
-    The asks about several pairs come in the same sequence in both orders, so that they match by number.
+    The asks about several pairs come in the same sequence in both orders, so they match by number.
     """
     by_ask: dict[tuple[str, str], dict[int, dict[tuple[int, ...], list[Turn]]]] = defaultdict(dict)
     for turn in given:

@@ -60,7 +60,7 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
 
 
 def _scoring_runs(session: Session, study_id: int) -> dict[int, tuple[Run, Settings]]:
-    """Return run id -> the run with its settings, oldest first, where the protocol scores aspects."""
+    """Return run id -> the run with its settings, oldest first, if the protocol scores aspects."""
     protocols = registry.with_artifact("aspects")
     matching = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
     return {run.id: (run, aspects.parse_settings(run.settings)) for run in matching}

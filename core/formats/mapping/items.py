@@ -125,7 +125,7 @@ def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[C
 
 
 def _read_aspects(fields: AspectFields | str | None, scope: Scope) -> tuple[str, ...]:
-    """Return an item's own aspects: those of a list, or of text split at the separator, else at line breaks."""
+    """Return an item's own aspects: those of a list, or of text split at the separator, otherwise at line breaks."""
     if fields is None:
         return ()
     field, separator = (fields, None) if isinstance(fields, str) else (fields.field, fields.separator)

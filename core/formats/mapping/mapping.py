@@ -234,7 +234,7 @@ class AspectFields(Frozen):
 
     field: FieldPath
     separator: str | None = None
-    """What separates the aspects in text, such as ";"; else a text is one aspect a line, or a JSON list."""
+    """What separates the aspects in text, such as ";"; otherwise a text is one aspect a line, or a JSON list."""
 
 
 class Join(Frozen):

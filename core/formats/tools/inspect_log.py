@@ -1,7 +1,7 @@
 """Inspect AI's logs (https://inspect.aisi.org.uk/eval-logs.html), `.json` or `.eval`: samples with scores.
 
 The model's output is the response, and each scorer a judge: its name is the criterion, the grading model the judge's
-model where the log names it. Scores whose metadata have an "annotator" are labels of people: Tiebreak writes them so.
+model if the log names it. Scores whose metadata have an "annotator" are labels of people: Tiebreak writes them so.
 """
 
 import json
@@ -200,7 +200,7 @@ def _message(message: Any, sample: Sample) -> str:
 
 
 def _resolve(text: str, sample: Sample) -> str:
-    """Return a text; long ones are stored beside the sample's messages."""
+    """Return a text; long ones are stored next to the sample's messages."""
     return sample.attachments.get(text.removeprefix(ATTACHMENT), text) if text.startswith(ATTACHMENT) else text
 
 

@@ -1,4 +1,5 @@
-"""Label Studio's JSON export: a list of tasks with annotations and predictions (https://labelstud.io/guide/task_format).
+"""Label Studio's JSON export: a list of tasks with annotations and predictions
+(https://labelstud.io/guide/task_format).
 
 Choices, ratings, numbers, pairwise selections and taxonomies are answers; text areas are their reason. The control's
 name is the criterion. Predictions are judges. An annotation that is marked as ground truth is an adjudication.

@@ -144,7 +144,7 @@ def _answers(file: Path, run: RunState) -> Iterator[Answer]:
 
 
 def _free_texts(run: RunState) -> set[str]:
-    """Return the tasks with free text, which is the reason of the other answers; none where all tasks are."""
+    """Return the tasks with free text, which is the reason of the other answers; none if all tasks are."""
     free = {name for name, schema in run.task_schemas.items() if schema is None}
     return free if len(free) < len(run.task_schemas) else set()
 

@@ -139,7 +139,7 @@ def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: St
 
 
 def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
-    """Agreed if the rule holds; disputed if two readable last opinions differ; else no verdict.
+    """Agreed if the rule holds; disputed if two readable last opinions differ; otherwise no verdict.
 
     If the debate was run in both orders of the responses, agreed only if the rule holds in both with the same choice,
     and no judge ends with another choice in the other order.

@@ -2,7 +2,7 @@
 
 The model is logistic: P(response 1 is preferred) = 1 / (1 + exp(-sum_k b_k d_k)), d_k the difference of the two
 responses' scores on aspect k, b_k >= 0. A tie counts as half a preference for each. A small ridge penalty keeps b
-finite where the scores separate people's preferences perfectly. The weights are b as shares of their sum, so that they
+finite if the scores separate people's preferences perfectly. The weights are b as shares of their sum, so they
 replace the weights of a judge in the same weighted sum.
 """
 
@@ -18,7 +18,7 @@ RIDGE = 0.01
 
 
 def fit_weights(differences: Floats, preferred: Floats) -> Floats:
-    """Return the shares (K,) that predict preferences best; equal shares where no weight of any aspect helps.
+    """Return the shares (K,) that predict preferences best; equal shares if no weight of any aspect helps.
 
     `differences` (N, K) are scores of response 1 minus those of response 2; `preferred` (N,) is 1 for response 1, 0 for
     response 2, one half for a tie.
@@ -42,8 +42,8 @@ def fit_weights(differences: Floats, preferred: Floats) -> Floats:
 def cross_validated_weights(differences: Floats, preferred: Floats, groups: Sequence[str], seed: int = 0) -> Floats:
     """Return for each item the shares (N, K) fitted on the items of other folds.
 
-    Items of a group (a dialogue, a document) are in one fold, so that no item is in the fit that it is judged by. There
-    are ten folds, or one for each group where there are fewer.
+    Items of a group (a dialogue, a document) are in one fold, so no item is in the fit that it is judged by. There
+    are ten folds, or one for each group if there are fewer.
     """
     weights = np.full(differences.shape, np.nan)
     for fold in folds(groups, seed):

@@ -33,7 +33,7 @@ class ScoredPair:
 
     item: str
     group: str
-    """The dialogue or document of the item, else the item: the unit of resampling and of folds."""
+    """The dialogue or document of the item, otherwise the item: the unit of resampling and of folds."""
     scores: tuple[Weights, Weights]
     """Each response's score by aspect; both have the same aspects."""
     reference: int
@@ -67,7 +67,7 @@ class SchemeRow:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The agreement where only the k heaviest aspects are summed."""
+    """The agreement if only the k heaviest aspects are summed."""
 
     k: int
     weighting: str
@@ -93,7 +93,7 @@ class LaboratoryReport:
     curve: tuple[CurvePoint, ...]
     weights: tuple[WeightRow, ...]
     unfitted: str
-    """Why no weights were fitted; empty where they were."""
+    """Why no weights were fitted; empty if they were."""
     answer: str
     """Whether the gain is from decomposing or from weighting."""
     details: str
@@ -153,7 +153,7 @@ class Trial:
 
     @cached_property
     def preferences(self) -> dict[str, list[int | None]]:
-        """Scheme -> the preference on each pair; None where the pair has no such weights."""
+        """Scheme -> the preference on each pair; None if the pair has no such weights."""
         weighted: dict[str, Callable[[int, ScoredPair], Weights | None]] = {
             EQUAL: lambda _, pair: equal_weights(pair.aspects),
             JUDGE: lambda _, pair: pair.judge_weights,
@@ -241,7 +241,7 @@ def _preference(pair: ScoredPair, weights: Weights | None) -> int | None:
 
 
 def _share(estimate: Estimate, are_independent: bool) -> Estimate:
-    """Return a share of independent items with Wilson's interval, where every item is equal and resamples have none."""
+    """Return a share of independent items with Wilson's interval, if every item is equal and resamples have none."""
     if estimate.value is None or estimate.low is not None or not are_independent:
         return estimate
     _, low, high = wilson_proportion(round(estimate.value * estimate.items), estimate.items)
@@ -261,7 +261,7 @@ def describe(judge: str, schemes: Sequence[SchemeRow]) -> tuple[str, str]:
     details = [f"Agreement with people on {equal.items} items: {_text(equal)} with equal weights"]
     details += [f"{_text(own)} with the judge's weights"] if own else []
     details += [f"{_text(rows[baseline.less, ''])} with one overall score ({baseline.less})"] if baseline else []
-    missing = "" if baseline else " No run has one overall score by this judge, so that decomposing cannot be judged."
+    missing = "" if baseline else " No run has one overall score by this judge, so decomposing cannot be judged."
     return _conclusion(gains) + missing, f"{', '.join(details)}."
 
 

@@ -50,7 +50,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
 
 
 def _draw_decision(case: Case, content: CaseContent) -> None:
-    """Draw the decision in effect, and that labels were added since."""
+    """Draw the current decision, and a note on newer labels."""
     decision = case.decision
     if decision is None:
         return
@@ -112,7 +112,7 @@ def _draw_reason(study: Study, case: Case) -> tuple[str, str]:
 
 
 def _draw_note(study: Study, annotator: str, case: Case) -> None:
-    """Draw the note that says that the guidelines do not decide this case."""
+    """Draw the form of a note that the guidelines do not cover this case."""
     with st.popover("Guideline unclear", icon=":material/help:", width="stretch", key=f"unclear_{case.id}"):
         text = st.text_area("What should the guidelines say?", key=f"note_{case.id}", height=90)
         if st.button("Send to the study's owner", key=f"send_{case.id}"):

@@ -65,7 +65,7 @@ def _person_html(person: Person, name: str, texts: dict[str, Passage]) -> str:
 
 
 def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
-    """Draw the judges' opinions after a toggle: the people's reasons come first."""
+    """Draw the judges' opinions after a toggle: annotators' reasons are read first."""
     if not content.judges:
         return
     if not st.toggle("Judges", key=f"judges_{case.id}", help="The judges' opinions and verdicts on this item"):

@@ -1,6 +1,6 @@
 """The checks of a request to the workbench: its size, its form, its token, and who is signed in.
 
-Where it comes from is checked for all requests by `pages.parts.request_guard`.
+The origin is checked for all requests by `pages.parts.request_guard`.
 """
 
 import hmac
@@ -15,7 +15,7 @@ from storage import annotators
 from storage.labelling.work import Json, Work
 
 LARGEST_BODY = 1_000_000
-"""Bytes. Fifty actions with reasons of ordinary length are a tenth of it."""
+"""Bytes. Fifty actions with reasons of ordinary length take a tenth of it."""
 
 
 class Failed(Exception):

@@ -23,7 +23,7 @@ PAGE_STYLE = """<style>
 label-workbench { --workbench-inset: 34px; }
 </style>"""
 LINKED = ("tab", "run")
-"""Parameters of the page's address that the element takes over."""
+"""Parameters of the page's URL that the element uses."""
 
 
 def choose_study() -> Study:
@@ -44,7 +44,7 @@ def choose_study() -> Study:
 
 
 def choose_scenario(study: Study) -> str | None:
-    """Draw the choice of a scenario in the sidebar; it is in the address."""
+    """Draw the choice of a scenario in the sidebar; it is in the URL."""
     with database.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
     if not scenarios:
@@ -66,7 +66,7 @@ def linked_item(study: Study, kind: Kind) -> str | None:
 def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
     """Draw the element for one queue. Another queue is another element, so nothing of the first one is left.
 
-    `item` is the task or item to begin with, if it is not the one that the address names.
+    `item` is the task or item to begin with, if it is not the one that the URL names.
     """
     linked = {name: st.query_params.get(name) for name in LINKED}
     linked["item"] = item or linked_item(study, work.TARGET_KINDS[kind])

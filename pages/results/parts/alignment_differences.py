@@ -131,7 +131,7 @@ def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
     data, study = view.data, view.study
     pairs, changes = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
     criteria = compared_criteria(data, query)
-    # Pooled criteria share one scale, so any of them will do.
+    # Pooled criteria share one scale, so any of them can be used.
     scale = data.scales.get((query.kind, criteria[0])) if criteria else None
     compared = disagreements.labelled_pairs(pairs)
     left, right = st.columns(2, gap="large")
@@ -239,7 +239,7 @@ def _select_point() -> None:
 
 
 def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale | None) -> None:
-    """Draw first against last opinions, and how many changed towards people's majority."""
+    """Draw first against last opinions, and the number of changes towards people's majority."""
     if not changes or scale is None or not disagreements.is_categorical([change.pair for change in changes], scale):
         return
     matrix = disagreements.count_matrix([change.cell for change in changes], scale, (NO_VERDICT, NO_VERDICT))
@@ -262,7 +262,7 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
 def draw_selected_items(
     study: Study, query: JudgeQuery, pairs: Sequence[Pair], changes: Sequence[OpinionPair], *, categorical: bool
 ) -> None:
-    """Draw the selected items, or how to select."""
+    """Draw the selected items, or a hint how to select."""
     selection = _find_selected(query, pairs, changes, categorical)
     if selection is None:
         st.caption("Click a judge, a cell or a point to list its items.")

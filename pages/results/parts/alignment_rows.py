@@ -155,7 +155,7 @@ def sort_places(by_place: Figures, statistic: str) -> list[Place]:
 
 
 def to_row(row: AlignmentRow) -> AgreementRow:
-    """Return the row in the form that charts take."""
+    """Return the row as an estimate for charts."""
     return AgreementRow(**{field.name: getattr(row, field.name) for field in fields(AgreementRow)})
 
 

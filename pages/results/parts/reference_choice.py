@@ -15,7 +15,7 @@ def draw_choice(study: Study) -> str:
     """Draw the choice of a reference; returns it as `storage.reports.references.parse` reads it."""
     with database.reading(resources.engine()) as session:
         titles = {str(choice): choice.title for choice in references.choices(session, study.id)}
-    # The options are written as on the command line, because they are in the address.
+    # The options are written as on the command line, because they are in the URL.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Reference",
