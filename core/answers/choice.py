@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
+from core.answers.finals import WEAK, Candidate, trailing
 from core.answers.sentences import by_others, clauses, in_doubt
 from core.answers.signs import readable
 from core.answers.single import Parsed, Single
-from core.answers.text import shorten
+from core.answers.text import Text, shorten
 from core.answers.words import Words
 
 _ORDINALS = (
@@ -233,6 +234,21 @@ class Choice(Single[int]):
         values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
         return values.pop() if len(values) == 1 else None
 
+    def _sentences(self, text: Text) -> Iterator[Candidate[int]]:
+        """Plain sentences; without any, a comparative such as "more helpful" in the last one that concludes."""
+        found = list(super()._sentences(text))
+        yield from found
+        end = trailing(text)
+        unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
+        if found or unit is None or not self.words.starts("therefore", unit.text):
+            return
+        for clause in clauses(unit.text, self.words):
+            subjects = {number for number, is_object in self._mentions(clause) if not is_object}
+            if len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause, self.words):
+                parsed = self._checked(subjects.pop(), len(clause))
+                if parsed and parsed.value:
+                    yield Candidate(parsed.value, "sentence", unit.start, unit.end, WEAK)
+
     def _about_a_part(self, sentence: str) -> bool:
         """`Style: Response 1 is better.`"""
         topic = _TOPIC.match(sentence)
@@ -282,8 +298,6 @@ class Choice(Single[int]):
     def _preferred(self, clause: str) -> bool:
         """Whether a word such as "better" is there on its own: "better written" says less."""
         places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
-        if not places:
-            return bool(self.words.starts("therefore", clause) and _MORE.search(clause))
         return any(self._stands_alone(clause[place.end() :]) for place in places)
 
     def _stands_alone(self, after: str) -> bool:

@@ -14,8 +14,8 @@ from core.errors import UnreadableReply
 T = TypeVar("T")
 
 _STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
-MARKED, SENTENCE = FINAL, 1
-__all__ = ["FINAL", "MARKED", "PLAIN", "SENTENCE", "Candidate", "decided", "refused", "trailing"]
+MARKED, SENTENCE, WEAK = FINAL, 1, 0
+__all__ = ["FINAL", "MARKED", "PLAIN", "SENTENCE", "WEAK", "Candidate", "decided", "refused", "trailing"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def is_confidence(text: Text, line: str) -> bool:
 
 def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
     """A weaker answer contradicts the accepted one if it follows it or directly precedes it."""
+    if first.rank <= WEAK:
+        return False
     if first.start >= last.end:
         return True
     between = [unit for unit in text.units if first.end <= unit.start and unit.end <= last.start]

@@ -23,6 +23,7 @@ LINES = 40
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
+_NUMBERED_LINE = re.compile(r"[\s(#]{0,3}(\d{1,2})\)?\s*[:=]\s*(\d[\d.,]{0,8}\s*%?(?:\s*/\s*\d{1,3})?)\W{0,5}")
 _AFTER = re.compile(
     r"[\s\"')\]|*>]*(?:$|[.,;:!?/)\]|+&=；。！？](?!\d)|[–—(\[-]|\s*(?:points?|pts?|stars?|分|点|점|punkte?|puntos|pontos|punti|балл\w*|अंक|percent|because|since|as|and|"
     r"while|for|with|to|weight|due|reflecting|which|but|et|und|y|e|и|和|on|in|given|overall|out)(?![a-z])|[^\W\d_]\S*\s*\d?\s*[:=]|\n)",
@@ -75,7 +76,7 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
         looked_at += 1
         if looked_at == LINES:
             break
-    return collected or list(_sections(text, names))
+    return collected or list(_sections(text, names)) or _numbered(text, names)
 
 
 def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
@@ -97,6 +98,15 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
         ):
             yield Entry(names[place], amount, line.start, line.end)
             place = None
+
+
+def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
+    """`1: 5` and `2: 7` on lines of their own."""
+    found = [(line, match) for line in text.lines[-LINES:] if (match := _NUMBERED_LINE.fullmatch(line.text))]
+    if [int(match[1]) for _, match in found] != list(range(1, len(names) + 1)):
+        return []
+    amounts = [(name, line, measure(match[2], text.words)) for name, (line, match) in zip(names, found, strict=True)]
+    return [Entry(name, amount, line.start, line.end) for name, line, amount in amounts if amount]
 
 
 def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:

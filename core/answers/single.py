@@ -165,6 +165,8 @@ class Single(Answer[T]):
         """`... That settles it. Response 2.`, `... has the better argument, so: 1`."""
         therefore = self.words.starts("therefore", unit.text)
         text = unit.text[therefore.end() :].lstrip(" ,") if therefore else unit.text
+        if self.words.starts("opening", text) and "," in text:  # `Based on the evaluation, "1"`
+            text = text.rpartition(",")[2]
         head, _, tail = text.rpartition(":")
         concluding = any(self.words.find(concept, head) for concept in (*self._concepts(), "therefore"))
         parsed = self._alone(tail if concluding and not in_doubt(head, self.words) else text)
