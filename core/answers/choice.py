@@ -45,6 +45,10 @@ _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
+_MARK_ALONE = re.compile(
+    r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
+    r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
+)
 _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
@@ -229,6 +233,9 @@ class Choice(Single[int]):
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
             return None
+        if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
+            mark = self._bare(bare[1])
+            return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None
         if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
             return compared
         values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}

@@ -202,13 +202,14 @@ def _joined(piece: str, words: Words) -> int | None:
 
 _REMARK = re.compile(
     r"[^\d:.;|\n]{0,40}[:(]\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)|"
+    r"[^\d:.;|\n]{0,60}\(\s*(?=\d{1,3}(?:[.,]\d+)?\s*/\s*\d)|"
     r"[^\d:.;|\n]{0,80}\b(?:gets|receives|deserves|earns|scores|with)\s+(?:only\s+)?(?:an?\s+)?(?=\d)"
 )
 
 
 @lru_cache(maxsize=16)
 def _joining(words: Words) -> re.Pattern[str]:
-    filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
+    filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|\.{{2,}}|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
     aside = r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
     return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
 

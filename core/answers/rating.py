@@ -105,7 +105,7 @@ class Rating(Single[Level]):
         line = line[lead.end() :] if (lead := self.words.starts("rating", line)) else line
         amount = self._measured(line.strip(" :="))
         line = line.strip(" :=")
-        if amount and not line.strip()[amount.end :].strip(_EDGE):
+        if amount and not _UNIT.sub("", line.strip()[amount.end :]).strip(_EDGE):
             return self._checked(amount)
         return self._named(line.strip(), alone=True)
 
@@ -114,6 +114,8 @@ class Rating(Single[Level]):
         lead = re.match(rf"[\s\"'(\[|:=]*(?:an?\s+|of\s+|{self.words.any('rating')}\s*:?\s*)*", rest, re.I)
         start = lead.end() if lead else 0
         amount = self._measured(rest[start:])
+        if amount and _ANOTHER.match(rest[start + amount.end :]):
+            return Parsed(None, start + amount.end, f"“{shorten(rest)}” is not one value")
         if amount and (amount.problem or _ENDS.match(rest[start + amount.end :])):
             parsed = self._checked(amount)
             return Parsed(parsed.value, start + parsed.end, parsed.problem)
@@ -209,6 +211,8 @@ class Rating(Single[Level]):
         return named[0] if len(named) == 1 and words and squash(str(named[0])) == words[-1] else None
 
 
+_ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
+_UNIT = re.compile(r"^\s*(?:points?|pts?|stars?|punkte?|sterne?|puntos?|pontos?|punti|étoiles?|балл\w*)(?!\w)", re.I)
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")
 _SCALE = re.compile(r"\b(?:on|auf|sur|en|in|na)\b[^\d.;]{1,25}\d+\s*(?:to|-|–|bis|à|a)\s*\d+", re.I)
 _CALLS = re.compile(r"\b(?:call|rate|judge|consider|deem|find|grade|is)\b")

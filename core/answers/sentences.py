@@ -16,7 +16,7 @@ _RANKS = (
 )
 _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
-_CHOOSES = re.compile(r"(?:prefer|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
+_CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
 _ADVERBS = {
     "clearly",
     "finally",

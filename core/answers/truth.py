@@ -59,6 +59,9 @@ _OTHER = re.compile(
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
     re.I,
 )
+_PRONOUN = re.compile(
+    r"\W*(?:it|this|that|das|es|c'est|esto|eso|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I
+)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 
@@ -175,6 +178,9 @@ class Truth(Single[bool]):
         first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", sentence[therefore.end() :] if therefore else sentence)
         alone = self._alone(first[1]) if first else None
         if alone:
+            return alone.value
+        pronoun = _PRONOUN.match(sentence)
+        if pronoun and (alone := self._alone(sentence[pronoun.end() :])):
             return alone.value
         if (said := self._replied(sentence)) is not None:
             return said

@@ -29,7 +29,7 @@ from core.answers import (
 )
 
 CORPUS = Path(__file__).with_name("corpus")
-SETS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+SETS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 MEASURED = {
     "second": {"replies": 558, "right": 508, "wrong": 6, "invented": 7, "lost": 37},
     "third": {"replies": 511, "right": 462, "wrong": 7, "invented": 14, "lost": 28},
@@ -39,6 +39,7 @@ MEASURED = {
     "seventh": {"replies": 214, "right": 193, "wrong": 2, "invented": 1, "lost": 18},
     "eighth": {"replies": 155, "right": 128, "wrong": 0, "invented": 5, "lost": 22},
     "ninth": {"replies": 131, "right": 120, "wrong": 0, "invented": 0, "lost": 11},
+    "tenth": {"replies": 107, "right": 95, "wrong": 0, "invented": 1, "lost": 11},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 
