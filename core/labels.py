@@ -134,7 +134,7 @@ class Gold(Frozen):
     value: Value | None
     source: Source
     annotators: int
-    """How many annotators have a label in effect."""
+    """The number of annotators with a current label."""
     distribution: tuple[tuple[Value, int], ...]
     """(value, number of labels), most frequent first."""
     reason: str

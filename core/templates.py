@@ -30,7 +30,7 @@ Templates = Mapping[str, str]
 """Template name -> text with blanks."""
 
 ANSWER = "\ufdd0"
-"""Stands in a prompt for the instruction that says how to answer: a code point that is no character, which is removed
+"""Placeholder in a prompt for the instruction for the answer: a noncharacter code point, which is removed
 from everything that is inserted."""
 
 END_OF_SYSTEM = "\ufdd1"

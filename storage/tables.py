@@ -301,7 +301,7 @@ class ReplyRow(Table, table=True):
     annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
     """Who flagged or noted."""
     author_id: int = Field(sa_column=_owner_column("annotator.id"))
-    """Who replied."""
+    """The author of the reply."""
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     closed: bool = False
     at: datetime = Field(default_factory=now, sa_column=_datetime_column())

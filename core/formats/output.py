@@ -1,4 +1,4 @@
-"""Writes files completely or not at all."""
+"""Atomic writing of files."""
 
 import os
 import secrets

@@ -46,7 +46,7 @@ class StudyRules(Frozen):
     )
     """The reasons that an adjudicator can select."""
     adjudicate_own: bool = Field(default=False, exclude_if=lambda own: not own)
-    """Whether an adjudicator can decide on targets that the adjudicator has labelled."""
+    """Whether adjudicators can decide on targets that they have labelled."""
     own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
     """Whether annotators see their own pace, agreement and anchoring."""
     training_required: bool = Field(default=True, exclude_if=lambda required: required)
@@ -82,7 +82,7 @@ class GuidelinesRecord(Frozen):
 
 
 class AnnotatorRecord(Frozen):
-    """Somebody who took part in the study, with or without labels."""
+    """A participant of the study, with or without labels."""
 
     type: Literal["annotator"] = "annotator"
     name: str
@@ -189,7 +189,7 @@ class ReplyRecord(Frozen):
     annotator: str
     """Who flagged or noted."""
     author: str
-    """Who replied."""
+    """The author of the reply."""
     text: str = ""
     closed: bool = False
     at: datetime | None = None

@@ -182,5 +182,5 @@ def number_parameter(parameter: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise TiebreakError(f"The parameter {parameter} in the address should be a number, not {text[:20]!r}.")
+        raise TiebreakError(f"The parameter {parameter} in the URL should be a number, not {text[:20]!r}.")
     return int(text)

@@ -34,7 +34,7 @@ BIAS_TITLES = {
     "longer": "The longer response is preferred",
     "both_orders": "The same choice in both orders",
 }
-ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; a docstring here would be drawn by Streamlit's magic
+ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")

@@ -20,7 +20,7 @@ from storage.studies import Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Name of a share -> its title and its definition. (Streamlit's magic would draw a docstring here on the page.)
+# Name of a share -> its title and its definition. (Streamlit would draw a docstring here on the page.)
 SHARE_TITLES = {
     "some": ("Right with some peers right", "The chair was right, and some but not all of its peers were."),
     "led astray": ("Wrong with a peer right", "The chair was wrong, and at least one of its peers was right."),
@@ -201,7 +201,7 @@ def _axis_name(peers_right: int, peers: int, named: bool) -> str:
 
 
 def _slice_name(peers_right: int, peers: int, chair_right: bool) -> str:
-    """Return the slice as the address names it: `2 of 3, chair right`."""
+    """Return the slice as the URL names it: `2 of 3, chair right`."""
     return f"{peers_right} of {peers}, chair {'right' if chair_right else 'wrong'}"
 
 

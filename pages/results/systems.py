@@ -109,7 +109,7 @@ def draw_report(report: SystemReport) -> None:
 
 
 def describe(rows: Sequence[SystemRow]) -> str:
-    """Return which system is best, and whether its interval is apart from that of the next."""
+    """Return the best system, and whether its interval overlaps with that of the next."""
     best, *others = rows
     text = f"{best.system}: {numbers.format_estimate(best.value, best.low, best.high)}"
     if not others:

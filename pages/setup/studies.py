@@ -43,7 +43,7 @@ def draw_import_result() -> None:
 
 
 def draw_files(files: list[FileReport]) -> None:
-    """Draw every file of an imported folder: read, or not and why."""
+    """Draw every file of an imported folder, with the reason if it was not read."""
     unread = sum(not file.read for file in files)
     with st.expander(f"{len(files) - unread:,} files read, {unread:,} not read", expanded=bool(unread)):
         rows = [{"file": file.file, "read": file.read, "reason": file.reason} for file in files]
@@ -98,7 +98,7 @@ def draw_links(study: Study, progress: Progress) -> None:
 
 
 def open_view(**parameters: str) -> None:
-    """Open another view of this page, with its own address."""
+    """Open another view of this page, with its own URL."""
     st.query_params.from_dict(parameters)
     st.rerun()
 

@@ -35,7 +35,7 @@ CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, Readi
 
 
 def draw_list(study: Study) -> None:
-    """Draw the filters, which are in the address, and the matching traces; a click opens a trace."""
+    """Draw the filters, which are in the URL, and the matching traces; a click opens a trace."""
     trace_filter = choose_filter(study)
     with database.reading(resources.engine()) as session:
         total = traces.count(session, trace_filter)
@@ -105,7 +105,7 @@ def choose_filter(study: Study) -> Filter:
 
 
 def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
-    """Warn about values in the address that the study does not have: the widgets drop them silently."""
+    """Warn about values in the URL that the study does not have: the widgets drop them silently."""
     for parameter, values in options.items():
         value = st.query_params.get(parameter)
         if value is not None and value not in values:
@@ -276,7 +276,7 @@ def judged_kind(trace: Trace) -> Subject:
 
 
 def record_view(trace: Trace) -> None:
-    """Record that the judges' opinions are shown, so a later label is not blind, and say so."""
+    """Record that the judges' opinions are shown, so a later label is not blind, and draw a note."""
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
     with database.reading(resources.engine()) as session:

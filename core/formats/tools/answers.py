@@ -1,4 +1,4 @@
-"""What the readers of other tools' files share: items from named fields, and records from answers to questions.
+"""Common parts of the readers of other tools' files: items from named fields, and records from answers to questions.
 
 The files say who answered what, and not which kind of label it is. The kind follows from the values of a question:
 words for one of two responses are a preference, numbers a score, other words an answer.
@@ -40,7 +40,7 @@ LONGEST_SCALE = 20
 
 @dataclass(frozen=True)
 class Answer:
-    """What one annotator or judge answered to one question about one item."""
+    """The answer of one annotator or judge to one question about one item."""
 
     item: str
     question: str
@@ -61,7 +61,7 @@ def load_json(path: Path) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Return a JSON value; raises FileFormatError for text that is none, and for what a database cannot store."""
+    """Return a JSON value; raises FileFormatError for invalid JSON, and for values that a database cannot store."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -53,7 +53,7 @@ class Choice(BaseModel):
 
 
 class Output(BaseModel):
-    """What the model answered."""
+    """The model's answer."""
 
     completion: str | None = None
     choices: list[Choice] = []

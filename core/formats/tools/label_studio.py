@@ -35,7 +35,7 @@ READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text 
 
 
 class Result(BaseModel):
-    """What one control holds."""
+    """The value of one control."""
 
     from_name: str
     type: str

@@ -21,7 +21,7 @@ OWN_SUM = "the judge's own overall scores"
 MIN_FIT_ITEMS = 20
 """Below this many items with people's preference no weights are fitted: a fold would have two."""
 MIN_CONCLUSION_ITEMS = 20
-"""Below this many items no gain is called more than chance: intervals of so few items are too narrow."""
+"""Minimum number of items for a significant gain: intervals of fewer items are too narrow."""
 MAX_K = 10
 HEAVIEST, HEAVIEST_EQUAL = "the judge's weights", "equal weights"
 """How the k heaviest aspects are weighted in the curve."""

@@ -1,4 +1,4 @@
-// Requests to the label API. Everything that goes wrong is an ApiError with a code; no reply at all is "offline".
+// Requests to the label API. All failures are an ApiError with a code; without a reply it is "offline".
 
 const REQUEST_TIMEOUT = 15_000; // milliseconds until a request counts as lost
 
@@ -67,5 +67,5 @@ export class Api {
   }
 }
 
-/** Wait before the n-th try again: 0.25 s, doubled up to 5 s. */
+/** The delay before the n-th retry: 0.25 s, doubled up to 5 s. */
 export const backoff = (tries) => Math.min(250 * 2 ** tries, 5000);

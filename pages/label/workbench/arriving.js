@@ -1,4 +1,4 @@
-// What arrives from the server by request: the session, tasks, older history.
+// Replies to requests: the session, tasks, older history.
 
 import { unsent } from "./history.js";
 import { EMPTY, hereId, marksOf, visited } from "./model.js";
@@ -55,7 +55,7 @@ function flagsOf(state, task, unsent) {
   return Object.fromEntries(known.map(({ id, flagged }) => [id, { ...marksOf(state, id), flagged: Boolean(flagged) }]));
 }
 
-/** The stacks from the server, or with `older` the entries below those that are here. What is unsent stays on top. */
+/** The stacks from the server, or with `older` the entries below those that are here. Unsent entries stay on top. */
 export function historyArrived(state, { history, older = false }) {
   if (!history) return [state];
   const next = (history.tasks ?? []).filter((task) => !state.tasks[task.id]).reduce(learn, state);

@@ -1,4 +1,4 @@
-// Building elements. Text from the server only ever becomes text nodes.
+// Building elements. Text from the server is only inserted as text nodes.
 
 /** An element with properties and children; `data` and `aria` are set as attributes, and `on…` as listeners. */
 export function h(tag, properties = {}, ...children) {

@@ -1,4 +1,4 @@
-// Everything around the item: the line on top, notices, the right column, and the screens without an item.
+// The frame of the item: the top bar, notices, the right column, and the screens without an item.
 
 import { attribute, button, h, kbd, text } from "./dom.js";
 import { guidelinePage, guidelineSheet, keySheet, noteSheet } from "./sheets.js";
@@ -87,7 +87,7 @@ export class Frame {
     this.node = h("div", { class: "workbench" }, line, this.notices, this.body, this.center, this.connection);
   }
 
-  /** Put the panel of a task into the right column. */
+  /** Mount the panel of a task in the right column. */
   mount(panel) {
     this.panel = panel;
     this.side.removeAttribute("data-why");
@@ -109,7 +109,7 @@ export class Frame {
     this.#announce(state);
   }
 
-  // ---- the line on top ---------------------------------------------------------------------------------------------
+  // ---- the top bar -------------------------------------------------------------------------------------------------
 
   #line(state, task) {
     const { session } = state;
@@ -230,7 +230,7 @@ export class Frame {
     return noteSheet(marksOf(state, id).note, { save, close });
   }
 
-  /** On a phone the reason is folded until it is asked for. */
+  /** On a phone the reason is collapsed until it is opened. */
   showReason(area) {
     if (!area) return;
     this.side.setAttribute("data-why", "");

@@ -1,4 +1,4 @@
-// Undo and redo: a copy of the server's stacks, so they are painted at once.
+// Undo and redo: a copy of the server's stacks, so they are drawn immediately.
 
 import { answerOf, content, isRequired, say, send, withAnswer, withMarks } from "./model.js";
 import { TRAIL, toTask } from "./moving.js";
@@ -24,7 +24,7 @@ const APPLY = {
   label(state, type, entry, side) {
     const was = answerOf(state, entry.target).standing;
     const becomes = entry[side];
-    // What was taken back stays entered: it is a draft again, not a label.
+    // A withdrawn label stays entered as a draft.
     const draft = becomes === null ? content(entry.after) : null;
     let next = withAnswer(state, entry.target, {
       standing: becomes ? { ...becomes } : null,

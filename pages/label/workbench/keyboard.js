@@ -101,7 +101,7 @@ export class Keyboard {
   }
 }
 
-/** Whether keys are text here. */
+/** Whether keys are text input here. */
 export function writes(node) {
   if (!node?.tagName) return false;
   if (node.tagName === "INPUT") return !["range", "checkbox", "radio", "button"].includes(node.type);

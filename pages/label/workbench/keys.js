@@ -2,7 +2,7 @@
 
 const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
-/** Keys of every panel: [key, command, words for the sheet]. */
+/** Keys of every panel: [key, command, description]. */
 export const COMMON = [
   ["Enter", "submit", "submit; after the reveal: keep, and go on"],
   ["Ctrl+Enter", "submit", "the same, also from a text field"],
@@ -38,7 +38,7 @@ export function keyName(event) {
   return `${control}${alt}${shift}${base}`;
 }
 
-/** A Latin letter or digit, whatever script the keyboard writes. */
+/** A Latin letter or digit, regardless of the script of the keyboard. */
 function letter({ key, code = "" }) {
   const small = key.toLowerCase();
   if (small.charCodeAt(0) < 128) return small;
@@ -51,12 +51,12 @@ export function commandOf(name) {
   return COMMON.find(([key]) => key === name)?.[1] ?? null;
 }
 
-/** Keys that mean something while a text is being written. */
+/** Keys with a function in text fields. */
 export function whileTyping(name) {
   return { "Ctrl+Enter": "submit", Escape: "close" }[name] ?? null;
 }
 
-/** A key as it is printed on the sheet. */
+/** The display name of a key. */
 export function printed(key) {
   return key
     .split("+")

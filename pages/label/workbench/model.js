@@ -3,7 +3,7 @@
 const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so 20 are always in the browser
 const ASK_FOR = 30;
 
-/** Whether two JSON values are equal, whatever the order of their keys. */
+/** Whether two JSON values are equal, regardless of the order of their keys. */
 export function same(a, b) {
   return JSON.stringify(sorted(a ?? null)) === JSON.stringify(sorted(b ?? null));
 }
@@ -77,7 +77,7 @@ export function labelled(state, id) {
   return required.length > 0 && required.every((target) => answerOf(state, target.id).standing !== null);
 }
 
-/** The target that answer keys are meant for, or null: at the end of a group of AIUs there is none. */
+/** The target of answer keys, or null: at the end of a group of AIUs there is none. */
 export function focused(state) {
   const task = here(state);
   if (!task) return null;
@@ -85,7 +85,7 @@ export function focused(state) {
   return task.targets.find((target) => target.id === id) ?? null;
 }
 
-/** Why no answer can be entered right now, or an empty text. */
+/** The reason why no answer can be entered now, or an empty text. */
 export function blocked(state) {
   if (!state.session) return "Still loading.";
   if (state.pausing) return "Read the guidelines first; Enter continues.";

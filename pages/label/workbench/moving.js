@@ -29,7 +29,7 @@ export function toTask(state, id, target) {
   return target ? withFocus(next, id, target) : next;
 }
 
-/** Forget the oldest visited tasks, so a day of labelling does not fill the memory. */
+/** Forget the oldest visited tasks, so memory use is bounded. */
 export function pruned(state) {
   if (state.trail.length <= TRAIL + TRAIL / 3) return state; // many at once: it costs a copy of everything
   const needed = new Set([...state.undo, ...state.redo, ...Object.values(state.pending)].map((one) => one.task));

@@ -1,4 +1,4 @@
-// Actions on their way to the server. Each is stored in the browser before it is sent and removed when it is answered;
+// Unsent and unacknowledged actions. Each is stored in the browser before it is sent and removed when it is answered;
 // one request is in flight; a request without an answer is sent again.
 
 const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the next try
@@ -35,7 +35,7 @@ export class Outbox {
     return this.actions.length;
   }
 
-  /** Store actions and send them. A draft that is not on its way is dropped when its target gets a newer draft or a label. */
+  /** Store actions and send them. A draft that is not being sent is dropped when its target gets a newer draft or a label. */
   add(actions) {
     for (const action of actions) this.#place(action);
     this.#write();
@@ -56,12 +56,12 @@ export class Outbox {
     }
   }
 
-  /** Send once more while the page closes, without waiting for the answer: sending twice does no harm. */
+  /** Send once more while the page closes, without waiting for the answer: sending twice is harmless. */
   sendBeforeClosing(post) {
     if (this.waiting && !this.stopped) post(this.#body(this.actions.slice(0, this.batch))).catch(() => {});
   }
 
-  /** Stop sending: another window or another annotator goes on. What is unsent stays stored. */
+  /** Stop sending: another window or another annotator continues. Unsent actions stay stored. */
   stop(why) {
     this.stopped = why;
     this.clock.clearTimeout(this.timer);

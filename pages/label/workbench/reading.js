@@ -125,7 +125,7 @@ export class Reading {
     );
   }
 
-  // On a narrow screen one column is on the screen at a time.
+  // On a narrow screen one column is shown at a time.
   #drawTabs(columns) {
     if (this.view.tab === null && columns.length) this.view.tab = columns[0].id;
     this.tabs.hidden = columns.length < 2;
@@ -160,7 +160,7 @@ export class Reading {
     event.stopPropagation();
   }
 
-  /** Whether the question is longer than its fold; only then is there something to unfold. */
+  /** Whether the question is longer than its collapsed height, so it can be expanded. */
   #measure() {
     for (const card of this.above.querySelectorAll(".blockabove.first")) {
       const body = card.querySelector(".blockbody");
@@ -180,7 +180,7 @@ export class Reading {
 
   // ---- marks -----------------------------------------------------------------------------------------------------
 
-  /** What decides the marks, for comparing. */
+  /** The inputs of the marks, to detect changes. */
   #markings(state, task) {
     if (!task) return null;
     const target = focused(state) ?? task.targets[0];
@@ -261,7 +261,7 @@ export class Reading {
     return this.view.differ;
   }
 
-  /** Widen one of two columns; if tabs are shown, go to it. */
+  /** Widen one of two columns; if tabs are shown, select it. */
   widen(number) {
     const tabs = [...this.tabs.children];
     if (tabs.length && this.tabs.offsetParent)
@@ -311,7 +311,7 @@ export class Reading {
 
 const fresh = () => ({ tab: null, open: false, wide: 0, differ: false });
 
-/** Texts that were held back until the label. */
+/** Texts that were hidden until the label. */
 function hiddenColumns(state, task) {
   return task.targets.flatMap((target) => {
     const { standing, reveal } = answerOf(state, target.id);

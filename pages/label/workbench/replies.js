@@ -1,4 +1,4 @@
-// What the answers to actions change. None of them moves the screen to another target.
+// The effects of replies to actions. None of them moves the screen to another target.
 
 import { learn } from "./arriving.js";
 import { unsent, withoutEntry } from "./history.js";
@@ -39,7 +39,7 @@ function accepted(state, action, reply) {
   if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to the current label
   if (next.restoring === action.task) next = { ...next, restoring: null };
   if (reply.status === "surplus")
-    // One notice for a critique, whatever the number of its AIUs.
+    // One notice for a critique, regardless of the number of its AIUs.
     return noticed(next, { ...action, target: "" }, "Stored as an extra label: others had completed this item.");
   if ((reply.reveal || reply.feedback) && hereId(next) === action.task) return say(next, spoken(reply));
   return next;

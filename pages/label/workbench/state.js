@@ -87,7 +87,7 @@ function enter(state, target, part) {
   return send(next, { type: "draft", task, target, base: version, ...draft });
 }
 
-/** Why a training item cannot be answered, or an empty text: its first answer counts. */
+/** The reason why a training item cannot be answered, or an empty text: its first answer counts. */
 function trained(state, target) {
   const done = state.tasks[taskOf(state, target)]?.training && answerOf(state, target).standing !== null;
   return done ? "This is a training item: the first answer counts. Enter continues." : "";
@@ -265,7 +265,7 @@ function note(state, { task, text }) {
   });
 }
 
-// The task stays as it is until the reply brings its new targets: their ids are the server's. A mark changes no target.
+// The task is unchanged until the reply has its new targets: their ids are the server's. A mark changes no target.
 function edit(state, { task, target = "", change }) {
   if (blocked(state)) return [say(state, blocked(state))];
   const entry = { id: `#${state.next}`, type: "edit", task, target, before: null, after: null };

@@ -1,4 +1,4 @@
-// Texts exactly as they are, with marked passages. Every piece knows its place in the source, so a selection can be
+// Texts without formatting, with marked passages. Every piece has its position in the source, so a selection can be
 // turned into positions. Positions on the wire count Unicode code points; inside the browser, UTF-16 units.
 
 import { h } from "./dom.js";
@@ -97,7 +97,7 @@ function dialogue(block, marks) {
   return h("div", { class: "dialogue" }, turns);
 }
 
-/** What is selected inside a block element, in UTF-16 positions of its source, or null. */
+/** The selection inside a block element, in UTF-16 positions of its source, or null. */
 export function selectedSpan(root, element) {
   const range = selectedRange(root);
   if (!range || range.collapsed || !element.contains(range.startContainer) || !element.contains(range.endContainer))
@@ -114,7 +114,7 @@ export function selectedSpan(root, element) {
   return start < end ? { start, end } : null;
 }
 
-/** The selection inside a shadow root; browsers differ in how they give it away. */
+/** The selection inside a shadow root; browsers differ in the API. */
 function selectedRange(root) {
   const selection = root.getSelection ? root.getSelection() : document.getSelection();
   const composed = selection?.getComposedRanges?.({ shadowRoots: [root] })?.[0];

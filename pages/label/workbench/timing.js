@@ -1,4 +1,4 @@
-// The time a target was on screen with idle time cut.
+// The time that a target was on the screen, without idle time.
 
 export const IDLE = 30_000; // milliseconds: a longer pause counts as this
 
@@ -13,14 +13,14 @@ export class Stopwatch {
     this.away = false;
   }
 
-  /** The annotator did something: the time since the last sign of activity counts, up to the idle limit. */
+  /** Activity of the annotator: the time since the last sign of activity counts, up to the idle limit. */
   touch(now) {
     if (!this.away) this.spent += Math.min(now - this.last, IDLE);
     this.away = false;
     this.last = now;
   }
 
-  /** The window was hidden: nothing counts until the next touch. */
+  /** The window was hidden: no time counts until the next activity. */
   hide(now) {
     this.touch(now);
     this.away = true;

@@ -47,7 +47,7 @@ export class LabelWorkbench extends HTMLElement {
     this.#start();
   }
 
-  /** Fill the window below whatever the page has above. */
+  /** Fill the window below the elements above. */
   #fit() {
     this.style.setProperty("--workbench-top", `${Math.max(0, this.getBoundingClientRect().top + window.scrollY)}px`);
   }
@@ -83,7 +83,7 @@ export class LabelWorkbench extends HTMLElement {
     });
   }
 
-  /** Try until there is an answer; null after an answer that trying again cannot change. */
+  /** Retry until there is a reply; null after a permanent error. */
   async #again(request) {
     for (let tries = 0; ; tries += 1) {
       try {
@@ -185,7 +185,7 @@ export class LabelWorkbench extends HTMLElement {
     this.dispatch({ type: "submit", ...this.#when() });
   }
 
-  /** An answer by key or click. A key cannot be meant for an item that has only just appeared by itself. */
+  /** An answer by key or click. A key is ignored just after an item has appeared by itself. */
   answer(target, value) {
     if (performance.now() - this.state.arrived < ARRIVAL_GUARD)
       return this.say("The item had only just appeared; the key was not used.");

@@ -38,7 +38,7 @@ def clear_selection() -> None:
 
 
 def apply_selection() -> None:
-    """Write the selection to the address.
+    """Write the selection to the URL.
 
     Streamlit discards changes that a callback makes to `st.query_params` itself, so `select` leaves it in the session
     state.
@@ -141,7 +141,7 @@ def _open_item(judged_items: list[TargetValues], key: str) -> None:
 
 
 def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
-    """Return the target that the URL names by its item and part; the first of the item where no part is named."""
+    """Return the target that the URL names by its item and part; the first of the item if no part is named."""
     of_item = [judged_item for judged_item in judged_items if judged_item.target.item == st.query_params.get("item")]
     named = [one for one in of_item if one.target.part == st.query_params.get("part", "")]
     return next(iter(named or of_item), None)

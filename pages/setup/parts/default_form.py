@@ -19,7 +19,7 @@ UNFOLDED = 2
 
 
 def render(form: SettingsForm) -> Draft:
-    """Draw the form; returns the settings so far, with loaded values that no widget can show left unchanged."""
+    """Draw the form; returns the settings so far, keeping loaded values that no widget can show."""
     fields = form.settings.model_fields
     form = replace(form, start={**_defaults(form), **form.start})
     scalars = [name for name, info in fields.items() if _is_scalar(info.annotation)]

@@ -123,7 +123,7 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
 
 
 def _draw_first_item(plan: ImportPlan) -> bool:
-    """Draw a preview of the first item, in which a wrong column shows; returns False if the file is refused."""
+    """Draw a preview of the first item, in which a wrong column is visible; returns False if the file is refused."""
     try:
         mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
         item, labels = _read_first_item(plan, plan.source.key, plan.format, mapping)

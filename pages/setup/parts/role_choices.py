@@ -60,7 +60,7 @@ def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
 
 
 def _draw_meaning(name: str, block: Mapping[str, object]) -> None:
-    """Draw how the values are read, so a wrong guess shows before the import."""
+    """Draw how the values are read, so a wrong guess is visible before the import."""
     values = block.get("values")
     translated = values.items() if isinstance(values, dict) else ()
     parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]

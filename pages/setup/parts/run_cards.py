@@ -133,7 +133,7 @@ def _draw_settings(run: Run) -> None:
 
 
 def _own_prompts(run: Run) -> dict[str, str]:
-    """Return the prompts of a run that differ from the study's of today."""
+    """Return the prompts of a run that differ from the study's current ones."""
     with database.reading(resources.engine()) as session:
         templates = studies.by_id(session, run.study_id).templates(run.protocol)
     return {name: text for name, text in run.prompts.items() if name in templates and templates[name] != text}

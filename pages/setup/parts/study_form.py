@@ -156,7 +156,7 @@ def _draw_exports(study: Study) -> None:
 
 
 def _may_download(study: Study) -> bool:
-    """Return whether the person has nothing left to label blind in the study; otherwise draw how to give that up."""
+    """Return whether no target is left to label blind; otherwise draw the button that gives up blindness."""
     annotator = shell.current_annotator()
     with database.reading(resources.engine()) as session:
         if annotator is not None and views.is_study_viewed(session, study.id, annotator):

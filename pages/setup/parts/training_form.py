@@ -16,7 +16,7 @@ KIND_NAMES: dict[Kind, str] = {"preference": "Preference", "score": "Score", "an
 
 
 def draw_training(study: Study) -> None:
-    """Draw the rules, the training items, and what adds some."""
+    """Draw the rules, the training items, and the forms that add items."""
     st.caption(
         "Annotators first answer items with known answers, and see the known answer and its reason after each. These "
         "answers are not labels: agreement, gold and alignment do not contain them."

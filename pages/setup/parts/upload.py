@@ -1,4 +1,4 @@
-"""A file to import: an upload, or a path on this machine. Uploads are on disk only while they are read."""
+"""A file to import: an upload, or a path on this machine. Uploads are on disk only while they are being read."""
 
 import re
 from collections.abc import Iterator

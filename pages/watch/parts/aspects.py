@@ -58,7 +58,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
 
 
 def format_verdict(verdict: Verdict) -> str:
-    """Return the reason as a sentence; one without a verdict begins with a judge's name, which stays as it is."""
+    """Return the reason as a sentence; one without a verdict begins with a judge's name, which is not changed."""
     reason = verdict.reason
     return reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
 

@@ -56,7 +56,7 @@ def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str,
 
 
 def record_view(trace: Trace, replay: Replay) -> None:
-    """Record that the judgements are shown, so later labels are not blind, and say so."""
+    """Record that the judgements are shown, so later labels are not blind, and draw a note."""
     viewed = {judgement.target for judgement in collect_judgements(replay.evaluation)}
     if viewed and shell.record_views(trace.study_id, viewed):
         st.caption(turns.NOT_BLIND)
@@ -88,7 +88,7 @@ def written_text(turn: Turn) -> str:
 
 
 def choose_critique(replay: Replay) -> Critique | None:
-    """Draw the choice of a critique, which is in the address; returns None if there is no critique."""
+    """Draw the choice of a critique, which is in the URL; returns None if there is no critique."""
     critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
     if len(critiques) < 2:
         return next(iter(critiques.values()), None)

@@ -63,7 +63,7 @@ def draw_group(
 
 
 def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None) -> None:
-    """Draw a critique, or the answer refined by it with the critique folded."""
+    """Draw a critique, or the answer refined by it with the critique collapsed."""
     prefix = {0: "", 1: "First: ", 2: "Second: "}[number]
     if refined is None:
         st.caption(f"**{prefix}{'critique' if prefix else 'Critique'} by {escape_markdown(critique.author)}**")

@@ -45,7 +45,7 @@ def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> l
 
 
 def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str]) -> None:
-    """Draw one card a peer: its score, its comment and its folded prompt."""
+    """Draw one card a peer: its score, its comment and its collapsed prompt."""
     cards: list[NumberedTurn | str] = [*peers, *pending]
     for start in range(0, len(cards), CARDS_PER_ROW):
         row = cards[start : start + CARDS_PER_ROW]
@@ -119,7 +119,7 @@ def draw_histogram(
     verdict: Verdict | None,
     settings: dict[str, Any],
 ) -> None:
-    """Draw the samples with the peers and the people, or say why no people are shown."""
+    """Draw the samples with the peers and the people, or the reason why no people are shown."""
     labels, hidden = _load_labels(trace, settings)
     peer_values = [RaterValue(turn.speaker, turn.reading) for _, turn in peers if turn.reading is not None]
     people = [RaterValue(label.annotator, label.value) for label in labels if label.value is not None]

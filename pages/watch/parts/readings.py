@@ -30,7 +30,7 @@ _JSON = json.JSONDecoder(strict=False)
 
 
 def draw_reply(turn: Turn) -> None:
-    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then folded.
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then collapsed.
 
     `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
     """

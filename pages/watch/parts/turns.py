@@ -38,7 +38,7 @@ def format_usage(usage: Usage) -> str:
 
 
 def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "") -> None:
-    """Draw a turn: `heading` in Markdown next to its usage, an optional note, the reply, and the folded prompt."""
+    """Draw a turn: `heading` in Markdown next to its usage, an optional note, the reply, and the collapsed prompt."""
     with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(heading)

@@ -32,7 +32,7 @@ def case_id(item):
 
 
 def opened(page):
-    """Return the case in the address; AppTest has a list if the test set it, otherwise a text."""
+    """Return the case in the URL; AppTest has a list if the test set it, otherwise a text."""
     value = page.query_params["case"]
     return value[0] if isinstance(value, list) else value
 
