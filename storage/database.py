@@ -6,6 +6,7 @@ On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first an
 
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
 """How long a writer waits for another one: longer than the largest import takes."""
+WRITER_WAIT = (0.002, 0.012)
+"""Seconds until a writer tries again: a random time between these."""
 CACHE_KILOBYTES = 32_000
 """Enough for the indexes of a large study; a connection allocates only as much as it uses."""
 MAX_ATTEMPTS = 6
@@ -94,12 +97,37 @@ def _sqlite(parsed: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("writes", False):
+            _begin_writing(connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     if "poolclass" not in pool:
         sqlite_file.watch(engine, Path(str(parsed.database)))
     return engine
+
+
+def _begin_writing(connection: Connection) -> None:
+    """Begin as the only writer, and wait for another one.
+
+    SQLite's own wait grows to a tenth of a second, so those who have waited longest try least often: with 50 writers,
+    some wait for seconds. Here everybody tries again after the same short time.
+    """
+    driver: Any = connection.connection.driver_connection
+    end = time.monotonic() + BUSY_MILLISECONDS / 1000
+    driver.execute("PRAGMA busy_timeout=0")
+    try:
+        while time.monotonic() < end:
+            try:
+                driver.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    break
+            time.sleep(random.uniform(*WRITER_WAIT))
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # raises the error as SQLAlchemy does
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def _create_folder(file: Path) -> None:
@@ -162,20 +190,35 @@ def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that have a value for every column. Mapped objects would take several times as long."""
     if rows:
-        session.execute(insert(table.__table__), rows)
+        session.execute(_insert(table), rows)
 
 
 def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, except those whose unique columns are in the table already."""
     if rows:
-        session.execute(_dialect(session).insert(table.__table__).on_conflict_do_nothing(), rows)
+        session.execute(_insert_missing(_dialect(session), table), rows)
 
 
 def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
     """Insert a row, or update the one with the same values in the `unique` columns."""
-    statement = _dialect(session).insert(table.__table__)
-    changed = {name: statement.excluded[name] for name in row if name not in unique}
-    session.execute(statement.on_conflict_do_update(index_elements=unique, set_=changed), [row])
+    session.execute(_upsert(_dialect(session), table, tuple(unique), tuple(row)), [row])
+
+
+@cache  # to build these statements takes longer than to execute them
+def _insert(table: Any) -> Any:
+    return insert(table.__table__)
+
+
+@cache
+def _insert_missing(dialect: Any, table: Any) -> Any:
+    return dialect.insert(table.__table__).on_conflict_do_nothing()
+
+
+@cache
+def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
+    statement = dialect.insert(table.__table__)
+    changed = {name: statement.excluded[name] for name in columns if name not in unique}
+    return statement.on_conflict_do_update(index_elements=unique, set_=changed)
 
 
 def _dialect(session: Session) -> Any:

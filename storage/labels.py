@@ -7,9 +7,10 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Row, Select, Text, delete, func, select
+from sqlalchemy import Integer, Row, Select, Text, bindparam, delete, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -80,9 +81,15 @@ def add(session: Session, study_id: int, label: Label, target_id: int, annotator
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     target_summaries.count_labels(session, target_id)
     for table in (DraftRow, LeaseRow):
-        ended = delete(table).where(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
-        session.execute(ended, execution_options={"synchronize_session": False})
+        own = {"target": target_id, "annotator": annotator_id}
+        session.execute(_delete_own(table), own, execution_options={"synchronize_session": False})
     return label
+
+
+@cache  # to build the statement takes longer than to execute it
+def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
+    own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
+    return delete(table).where(*own)
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
@@ -274,13 +281,20 @@ def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
 
     Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
     """
+    own = {"target": target_id, "annotator": annotator_id}
+    return session.execute(_views_query(), own).first() is not None
+
+
+@cache
+def _views_query() -> Any:
+    target, annotator = bindparam("target", type_=Integer), bindparam("annotator", type_=Integer)
     views = select(col(OpinionViewRow.id)).where(
-        col(OpinionViewRow.target_id) == target_id, col(OpinionViewRow.annotator_id) == annotator_id
+        col(OpinionViewRow.target_id) == target, col(OpinionViewRow.annotator_id) == annotator
     )
     labels = select(col(LabelRow.id)).where(
-        col(LabelRow.target_id) == target_id, col(LabelRow.annotator_id) == annotator_id, col(LabelRow.blind).is_(False)
+        col(LabelRow.target_id) == target, col(LabelRow.annotator_id) == annotator, col(LabelRow.blind).is_(False)
     )
-    return session.execute(views.union_all(labels).limit(1)).first() is not None
+    return views.union_all(labels).limit(1)
 
 
 def _labels() -> Select[*tuple[Any, ...]]:

@@ -5,31 +5,47 @@ transactions, the second one counts what the first one stored.
 """
 
 from collections.abc import Collection
+from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, not_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, not_, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
+from storage.database import clock
 from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
 
 DISPUTED = ("disputed", "no_verdict")
 """Outcomes of traces about which people are asked."""
 
 
-def lock_targets(session: Session, target_ids: Collection[int]) -> None:
-    """Lock targets until the end of the transaction, in the order that all transactions have.
+def lock_targets(session: Session, target_ids: Collection[int]) -> datetime:
+    """Lock targets until the end of the transaction, and return the database's time.
 
-    SQLite has one writer at a time anyway.
+    All transactions lock in the same order. SQLite has one writer at a time anyway.
     """
-    if session.get_bind().dialect.name == "postgresql":
-        rows = select(col(TargetRow.id)).where(col(TargetRow.id).in_(target_ids)).order_by(col(TargetRow.id))
-        session.execute(rows.with_for_update(key_share=True))
+    if session.get_bind().dialect.name != "postgresql":
+        return clock(session)
+    times = session.scalars(_lock_query(), {"targets": list(target_ids)}).all()
+    return times[-1] if times else clock(session)
+
+
+@cache  # to build the query takes longer than to execute it, as for the other cached queries
+def _lock_query() -> Select[datetime]:
+    query = select(func.clock_timestamp()).select_from(TargetRow)
+    query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).order_by(col(TargetRow.id))
+    return query.with_for_update(key_share=True, of=TargetRow)
 
 
 def count_labels(session: Session, target_id: int) -> None:
     """Count the labels of a target again; the target must be locked."""
-    _set(session, col(TargetRow.id) == target_id, counted=_counted())
+    session.execute(_count_statement(), {"target": target_id}, execution_options={"synchronize_session": False})
+
+
+@cache
+def _count_statement() -> Any:
+    return update(TargetRow).where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:

@@ -1,8 +1,9 @@
 """The results of actions, by study, annotator, client and sequence number."""
 
+from functools import cache
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -20,21 +21,22 @@ def save_result(session: Session, work: Work, client: str, seq: int, result: Jso
 
 def stored_result(session: Session, work: Work, client: str, seq: int) -> Json | None:
     """Return the stored result of an action; None if it was not carried out."""
-    query = select(col(ActionRow.result)).where(*_of_client(work, client), col(ActionRow.seq) == seq)
-    return session.scalars(query).first()
+    return last_and_stored(session, work, client, seq)[1]
 
 
 def last_and_stored(session: Session, work: Work, client: str, seq: int) -> tuple[int | None, Json | None]:
-    """Return the highest number of a client's actions, None for a new client, and what `stored_result` returns."""
-    last = select(func.max(col(ActionRow.seq))).where(*_of_client(work, client)).scalar_subquery()
-    stored = select(col(ActionRow.result)).where(*_of_client(work, client), col(ActionRow.seq) == seq)
-    row = session.execute(select(last, stored.scalar_subquery())).one()
+    """Return the highest number of a client's actions, None for a new client, and the stored result of one action."""
+    own = {"study": work.study.id, "annotator": work.annotator_id, "client": client, "seq": seq}
+    row = session.execute(_query(), own).one()
     return row[0], row[1]
 
 
-def _of_client(work: Work, client: str) -> tuple[Any, ...]:
-    return (
-        col(ActionRow.study_id) == work.study.id,
-        col(ActionRow.annotator_id) == work.annotator_id,
-        col(ActionRow.client) == client,
+@cache  # to build the query takes longer than to execute it
+def _query() -> Select[*tuple[Any, ...]]:
+    own = (
+        col(ActionRow.study_id) == bindparam("study"),
+        col(ActionRow.annotator_id) == bindparam("annotator"),
+        col(ActionRow.client) == bindparam("client"),
     )
+    stored = select(col(ActionRow.result)).where(*own, col(ActionRow.seq) == bindparam("seq"))
+    return select(select(func.max(col(ActionRow.seq))).where(*own).scalar_subquery(), stored.scalar_subquery())

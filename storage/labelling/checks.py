@@ -7,9 +7,10 @@ as checks only.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import Integer, bindparam, exists, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -25,12 +26,19 @@ def ignores_overlap(session: Session, work: "Work", target_id: int) -> bool:
     """Return whether a target is a training item, or a check for the annotator, so the overlap does not matter."""
     if work.name not in QUEUES:
         return False
-    training = exists().where(col(KnownAnswerRow.target_id) == target_id)
-    if not has_checks(work):
-        return bool(session.scalar(select(training)))
-    decided = exists().where(col(AdjudicationRow.target_id) == target_id)
-    own = decided.where(col(AdjudicationRow.annotator_id) == work.annotator_id)
-    return bool(session.scalar(select(training | (decided & ~own))))
+    parameters = {"target": target_id, "annotator": work.annotator_id}
+    return bool(session.scalar(_ignores_query(with_checks=has_checks(work)), parameters))
+
+
+@cache  # to build the query takes longer than to execute it
+def _ignores_query(*, with_checks: bool) -> Any:
+    target = bindparam("target", type_=Integer)
+    training = exists().where(col(KnownAnswerRow.target_id) == target)
+    if not with_checks:
+        return select(training)
+    decided = exists().where(col(AdjudicationRow.target_id) == target)
+    own = decided.where(col(AdjudicationRow.annotator_id) == bindparam("annotator", type_=Integer))
+    return select(training | (decided & ~own))
 
 
 def select_checks(work: "Work", available: int, states: Sequence[TargetState]) -> list[TargetState]:

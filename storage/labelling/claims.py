@@ -1,29 +1,19 @@
 """Claims of single tasks, which lock the task and not the study."""
 
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage.database import clock, upsert
+from storage.database import upsert
 from storage.labelling import checks, critique_queue
 from storage.labelling.queue import ONE_EACH, is_full
 from storage.labelling.work import Task, Work
 from storage.tables import LeaseRow, TargetRow
-
-
-def lock(session: Session, *target_ids: int) -> datetime:
-    """Lock targets until the end of the transaction, and return the database's time.
-
-    Claims and labels of one task are serialized. SQLite has one writer at a time anyway.
-    """
-    if session.get_bind().dialect.name != "postgresql":
-        return clock(session)
-    query = select(func.clock_timestamp()).select_from(TargetRow).where(col(TargetRow.id).in_(set(target_ids)))
-    locked = query.order_by(col(TargetRow.id)).with_for_update(key_share=True, of=TargetRow)
-    at: datetime = session.scalars(locked).all()[-1]
-    return at
+from storage.target_summaries import lock_targets
 
 
 def is_complete(session: Session, work: Work, task: Task, target_id: int, at: datetime) -> bool:
@@ -41,14 +31,20 @@ def claim(session: Session, work: Work, task: Task) -> bool:
 
     Expired leases of the task end here: those of closed browsers are removed nowhere else.
     """
-    at = lock(session, task.id)
-    expired = delete(LeaseRow).where(col(LeaseRow.target_id) == task.id, col(LeaseRow.until) <= at)
-    session.execute(expired, execution_options={"synchronize_session": False})
+    at = lock_targets(session, [task.id])
+    session.execute(_delete_expired(), {"target": task.id, "now": at}, execution_options={"synchronize_session": False})
     if _is_task_full(session, work, task, at):
         return False
     until = at + timedelta(minutes=work.study.rules.lease_minutes)
     upsert(session, LeaseRow, ONE_EACH, {"target_id": task.id, "annotator_id": work.annotator_id, "until": until})
     return True
+
+
+@cache  # to build the statement takes longer than to execute it
+def _delete_expired() -> Any:
+    return delete(LeaseRow).where(
+        col(LeaseRow.target_id) == bindparam("target"), col(LeaseRow.until) <= bindparam("now")
+    )
 
 
 def _is_task_full(session: Session, work: Work, task: Task, at: datetime) -> bool:

@@ -33,6 +33,7 @@ from storage.labelling.queue import Mark
 from storage.labelling.training import Training
 from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, locate, target_name
 from storage.tables import DraftRow, UndoEntryRow
+from storage.target_summaries import lock_targets
 
 LONGEST_TEXT = 20_000
 ANSWERED_ELSEWHERE = "You answered this in another window."
@@ -185,7 +186,7 @@ def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
     session, work, action = transaction.session, transaction.work, transaction.action
-    at = claims.lock(session, place.task.id, place.target_id)
+    at = lock_targets(session, {place.task.id, place.target_id})
     surplus = place.standing.surplus
     if place.is_required and place.standing.value is None:
         surplus = claims.is_complete(session, work, place.task, place.target_id, at)

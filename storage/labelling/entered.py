@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Integer, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -121,13 +123,8 @@ def target_ids(session: Session, tasks: Mapping[Task, Sequence[Target]]) -> dict
 
 def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Standing]:
     """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled."""
-    query = (
-        select(LabelRow)
-        .where(col(LabelRow.annotator_id) == annotator_id, col(LabelRow.target_id).in_(target_ids))
-        .order_by(col(LabelRow.id))
-    )
     rows: dict[int, list[LabelRow]] = defaultdict(list)
-    for row in session.scalars(query):
+    for row in session.scalars(_own_rows(LabelRow), {"annotator": annotator_id, "targets": list(target_ids)}):
         rows[row.target_id].append(row)
     return {
         target_id: Standing(
@@ -172,14 +169,17 @@ def _drafts(session: Session, annotator_id: int, target_ids: Sequence[int]) -> d
     return {target_id: blank | dict(body) for target_id, body in session.execute(query)}
 
 
+@cache  # to build the query takes longer than to execute it
+def _own_rows(table: Any) -> Any:
+    """Select an annotator's rows about some targets, the oldest first."""
+    targets = bindparam("targets", type_=Integer, expanding=True)
+    own = (col(table.annotator_id) == bindparam("annotator"), col(table.target_id).in_(targets))
+    return select(table).where(*own).order_by(col(table.id))
+
+
 def newest_marks(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, dict[str, MarkRow]]:
     """Return target id -> mark -> its newest row."""
-    query = (
-        select(MarkRow)
-        .where(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.target_id).in_(target_ids))
-        .order_by(col(MarkRow.id))
-    )
     marks_by_target: dict[int, dict[str, MarkRow]] = defaultdict(dict)
-    for row in session.scalars(query):
+    for row in session.scalars(_own_rows(MarkRow), {"annotator": annotator_id, "targets": list(target_ids)}):
         marks_by_target[row.target_id][row.mark] = row
     return marks_by_target

@@ -8,9 +8,10 @@ several.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -145,17 +146,22 @@ def load(session: Session, work: "Work") -> Training | None:
 
 def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
     """Return the training items of a queue, regardless of the criterion or scenario of the page."""
-    query = (
+    rows = session.execute(_items_query(), {"study": work.study.id})
+    return {
+        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position)
+        for known, target, scenario, position in rows
+        if queue_of(target.kind, target.criterion) == work.name
+    }
+
+
+@cache  # to build the query takes longer than to execute it, and every action needs it
+def _items_query() -> Any:
+    return (
         select(KnownAnswerRow, TargetRow, col(ItemRow.scenario), col(ItemRow.position))
         .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(KnownAnswerRow.study_id) == work.study.id)
+        .where(col(KnownAnswerRow.study_id) == bindparam("study"))
     )
-    return {
-        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position)
-        for known, target, scenario, position in session.execute(query)
-        if queue_of(target.kind, target.criterion) == work.name
-    }
 
 
 def item_states(session: Session, work: "Work", training: Training) -> list[TargetState]:

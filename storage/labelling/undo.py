@@ -1,6 +1,9 @@
 """The undo and redo stacks of an annotator, one pair for each study and queue."""
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -15,21 +18,37 @@ PAGE = 20
 
 def push(session: Session, work: Work, type: str, task: Task, target_id: int, before: Json | None, after: Json) -> str:
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
-    session.execute(delete(UndoEntryRow).where(*_stack(work, undone=True)))
-    row = UndoEntryRow(
-        study_id=work.study.id,
-        annotator_id=work.annotator_id,
-        queue=work.name,
-        type=type,
-        task_id=task.id,
-        target_id=target_id,
-        before=before,
-        after=after,
-        at=now(),
+    own = {"study": work.study.id, "annotator": work.annotator_id, "name": work.name}
+    session.execute(_empty_redo(), own, execution_options={"synchronize_session": False})
+    row = {
+        "study_id": work.study.id,
+        "annotator_id": work.annotator_id,
+        "queue": work.name,
+        "type": type,
+        "task_id": task.id,
+        "target_id": target_id,
+        "before": before,
+        "after": after,
+        "undone": False,
+        "at": now(),
+    }
+    return f"e-{session.execute(_insert(), row).scalar_one()}"
+
+
+@cache  # to build the statements takes longer than to execute them
+def _empty_redo() -> Any:
+    return delete(UndoEntryRow).where(
+        col(UndoEntryRow.annotator_id) == bindparam("annotator"),
+        col(UndoEntryRow.study_id) == bindparam("study"),
+        col(UndoEntryRow.queue) == bindparam("name"),
+        col(UndoEntryRow.undone).is_(True),
     )
-    session.add(row)
-    session.flush()
-    return name(row)
+
+
+@cache
+def _insert() -> Any:
+    table: Any = UndoEntryRow
+    return insert(table.__table__).returning(table.__table__.c.id)
 
 
 def top(session: Session, work: Work) -> UndoEntryRow | None:

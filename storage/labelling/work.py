@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, get_args
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -166,18 +167,24 @@ def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
 
 def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
     """Return tasks with the queues in which they are labelled."""
-    columns = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    query = (
-        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), col(ItemRow.key), *columns)
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.id).in_(task_ids), col(TargetRow.study_id) == work.study.id)
-    )
+    parameters = {"targets": list(task_ids), "study": work.study.id}
     found = []
-    for task_id, item_id, scenario, key, kind, criterion, part in session.execute(query):
+    for task_id, item_id, scenario, key, kind, criterion, part in session.execute(_task_query(), parameters):
         name = queue_of(kind, criterion)
         if name is not None and TARGET_KINDS[name] == kind:
             found.append((name, Task(task_id, item_id, targets.from_columns(key, kind, criterion, part), scenario)))
     return found
+
+
+@cache  # to build the query takes longer than to execute it
+def _task_query() -> Select[*tuple[Any, ...]]:
+    columns = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    return (
+        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), col(ItemRow.key), *columns)
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
+        .where(col(TargetRow.study_id) == bindparam("study"))
+    )
 
 
 def task_name(work: Work, task_id: int) -> str:

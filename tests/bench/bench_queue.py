@@ -1,18 +1,24 @@
-"""Many annotators on one queue: python -m tests.bench.bench_queue [--processes 50] [--targets 500] [--url ...]
+"""Many annotators on one queue: python -m tests.bench.bench_queue [--processes 50] [--targets 500] [--postgresql]
 
 Every annotator is a process of its own with its own connections. It fetches tasks as a browser does, enters a draft,
-which claims the task, and labels it; every fifth process kills itself while it holds a claim. When the claims of the
-killed processes have expired, the others complete the queue. Then every target has exactly `overlap` labels that count,
-no annotator labelled a target twice, and no claim is left. Without --url a SQLite file is used.
+which claims the task, and labels it, or goes on if others have the task; every fifth process kills itself while it
+holds a claim. When the claims of the killed processes have expired, the others complete the queue, and then those who
+were killed label what they had claimed. In the end every target has exactly `overlap` labels that count, the late ones
+are surplus, no annotator labelled a target twice, every acknowledged label is stored, and no claim is left.
+
+Without --pause the annotators act as fast as they can, so the time of one is the time that it waits for the others;
+with --pause each rests a random time of this mean after every label.
 """
 
 import argparse
 import os
+import random
 import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -28,7 +34,8 @@ from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, tasks
 from storage.labelling.work import Work, open_work
-from storage.tables import LabelRow, LeaseRow, now
+from storage.tables import AnnotatorRow, LabelRow, LeaseRow, now
+from tests.storage.postgres import Server, binaries
 from tests.storage.shared import debates
 
 Result = TypeVar("Result")
@@ -53,11 +60,27 @@ class Outcome:
     """Labels of a target that its annotator had labelled before."""
     leases: int
     killed: int
+    lost: int
+    """Labels that were acknowledged and are not stored."""
     seconds: float
+    claims: Sequence[float]
+    """Seconds of each claim."""
+    saves: Sequence[float]
+    """Seconds of each label."""
 
 
-def annotate(url: str, annotator: str, die_after: int) -> None:
-    """Label until nothing is left for the annotator; with `die_after`, die with that many claims made."""
+def annotate(url: str, annotator: str, die_after: int, log: Path, pause: float) -> None:
+    """Label until nothing is left for the annotator; with `die_after`, die with that many claims made.
+
+    Every acknowledged label is a line of the log: seconds of the claim, seconds of the label, and the target.
+    """
+    with log.open("a", buffering=1) as lines:
+        for line in _label_all(url, annotator, die_after):
+            lines.write(line + "\n")
+            time.sleep(random.expovariate(1 / pause) if pause else 0)
+
+
+def _label_all(url: str, annotator: str, die_after: int) -> Iterator[str]:
     engine = database.connect(url)
     work = _again(lambda: _open(engine, annotator))
     client, seq, claimed = f"c-{annotator}-{time.time_ns()}", 0, 0
@@ -70,12 +93,21 @@ def annotate(url: str, annotator: str, die_after: int) -> None:
             about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
             entered = {"value": 1, "reason": "", "evidence": []}
             draft = {"seq": seq + 1, "type": "draft", **about, **entered}
-            _again(partial(actions.perform, engine, work, client, [draft], after=seq, first=seq == 0))
+            started = time.perf_counter()
+            [drafted] = _again(partial(actions.perform, engine, work, client, [draft], after=seq, first=seq == 0))
+            claim_seconds = time.perf_counter() - started
+            if drafted.get("claim") == "full":
+                seq += 1
+                continue
             claimed += 1
             if claimed == die_after:
                 os.kill(os.getpid(), signal.SIGKILL)
             label = {"seq": seq + 2, "type": "label", **about, **entered, "seconds": 1.0}
-            _again(partial(actions.perform, engine, work, client, [label], after=seq + 1))
+            started = time.perf_counter()
+            [result] = _again(partial(actions.perform, engine, work, client, [label], after=seq + 1))
+            save_seconds = time.perf_counter() - started
+            if result["status"] in ("accepted", "surplus"):
+                yield f"{claim_seconds} {save_seconds} {work.ids.decode('t', task['id'])}"
             seq += 2
 
 
@@ -93,8 +125,17 @@ def _again(send: Callable[[], Result]) -> Result:
             time.sleep(0.5)
 
 
-def run(engine: Engine, url: str, *, processes: int, targets: int, overlap: int) -> Outcome:
-    """Label a queue with many processes, and return what is stored at the end."""
+def run(
+    engine: Engine,
+    url: str,
+    *,
+    processes: int,
+    targets: int,
+    overlap: int,
+    pause: float = 0.0,
+    disturb: Callable[[], None] | None = None,
+) -> Outcome:
+    """Label a queue with many processes, and return what is stored at the end; `disturb` is called in the middle."""
     debates(engine, targets, study=STUDY)
     with writing(engine) as session:
         study = studies.get(session, STUDY)
@@ -103,10 +144,38 @@ def run(engine: Engine, url: str, *, processes: int, targets: int, overlap: int)
     start = time.perf_counter()
     names = [f"annotator {number}" for number in range(processes)]
     killed = names[::5]
-    _wait(_start(url, names, killed))
-    expire_leases(engine)
-    _wait(_start(url, [name for name in names if name not in killed], []))
-    return _outcome(engine, len(killed), time.perf_counter() - start)
+    with tempfile.TemporaryDirectory() as folder:
+        logs = {name: Path(folder) / name for name in names}
+        started = _start(url, logs, killed, pause)
+        if disturb is not None:
+            _wait_for_labels(logs.values(), targets)
+            disturb()
+        _wait(started)
+        _again(partial(expire_leases, engine))
+        _wait(_start(url, {name: log for name, log in logs.items() if name not in killed}, [], pause))
+        seconds = time.perf_counter() - start
+        for name in killed:
+            label_late(engine, name)
+        return _outcome(engine, len(killed), seconds, logs)
+
+
+def _wait_for_labels(logs: Iterable[Path], count: int) -> None:
+    end = time.monotonic() + TIMEOUT
+    while sum(len(log.read_text().splitlines()) for log in logs if log.exists()) < count:
+        if time.monotonic() > end:
+            raise RuntimeError("too few labels")
+        time.sleep(0.05)
+
+
+def label_late(engine: Engine, annotator: str) -> None:
+    """Label what an annotator has begun, as the browser of a killed process does when it is opened again."""
+    work = _open(engine, annotator)
+    with reading(engine) as session:
+        begun = tasks.next_tasks(session, work, have=(), count=tasks.MOST, tab="drafts", first=None)["tasks"]
+    for seq, task in enumerate(begun, 1):
+        about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
+        label = {"seq": seq, "type": "label", **about, "value": 1, "reason": "", "evidence": [], "seconds": 1.0}
+        actions.perform(engine, work, "later", [label], after=seq - 1, first=seq == 1)
 
 
 def expire_leases(engine: Engine) -> None:
@@ -115,11 +184,14 @@ def expire_leases(engine: Engine) -> None:
         session.execute(update(LeaseRow).values(until=now() - timedelta(seconds=1)))
 
 
-def _start(url: str, names: list[str], killed: list[str]) -> list[BaseProcess]:
+def _start(url: str, logs: Mapping[str, Path], killed: Sequence[str], pause: float) -> list[BaseProcess]:
     """Start a process for each annotator. They are copies of a server that has imported everything once."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["storage.labelling.actions", "storage.labelling.tasks", "tests.storage.shared"])
-    started = [context.Process(target=annotate, args=(url, name, DIE_AFTER if name in killed else 0)) for name in names]
+    started = [
+        context.Process(target=annotate, args=(url, name, DIE_AFTER if name in killed else 0, log, pause))
+        for name, log in logs.items()
+    ]
     for process in started:
         process.start()
     return list(started)
@@ -134,12 +206,14 @@ def _wait(started: list[BaseProcess]) -> None:
         raise RuntimeError(f"a process failed: {codes}")
 
 
-def _outcome(engine: Engine, killed: int, seconds: float) -> Outcome:
+def _outcome(engine: Engine, killed: int, seconds: float, logs: Mapping[str, Path]) -> Outcome:
     with reading(engine) as session:
-        rows = session.execute(select(LabelRow.target_id, LabelRow.annotator_id, LabelRow.surplus)).all()
+        query = select(LabelRow.target_id, AnnotatorRow.name, LabelRow.surplus)
+        rows = session.execute(query.join(AnnotatorRow, AnnotatorRow.id == LabelRow.annotator_id)).all()
         leases = len(session.scalars(select(LeaseRow.id)).all())
     counted = [target for target, _, surplus in rows if not surplus]
     pairs = [(target, annotator) for target, annotator, _ in rows]
+    lines = [(name, *line.split()) for name, log in logs.items() for line in log.read_text().splitlines()]
     return Outcome(
         counted=len(counted),
         surplus=len(rows) - len(counted),
@@ -147,7 +221,10 @@ def _outcome(engine: Engine, killed: int, seconds: float) -> Outcome:
         repeated=len(pairs) - len(set(pairs)),
         leases=leases,
         killed=killed,
+        lost=len({(int(target), name) for name, _, _, target in lines} - set(pairs)),
         seconds=seconds,
+        claims=[float(claim) for _, claim, _, _ in lines],
+        saves=[float(save) for _, _, save, _ in lines],
     )
 
 
@@ -156,22 +233,42 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=50)
     parser.add_argument("--targets", type=int, default=500)
     parser.add_argument("--overlap", type=int, default=3)
-    parser.add_argument("--url", help="an empty database; by default a new SQLite file")
+    parser.add_argument("--pause", type=float, default=0.0, help="mean seconds between two labels of an annotator")
+    parser.add_argument("--postgresql", action="store_true", help="on a server that is started for it, else on SQLite")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = options.url or f"sqlite:///{Path(folder) / 'queue.db'}"
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        url = f"sqlite:///{Path(folder) / 'queue.db'}"
+        if options.postgresql:
+            server = start_server()
+            stack.callback(server.stop)
+            url = server.url(server.create())
         engine = database.connect(url)
         database.upgrade(engine)
-        found = run(engine, url, processes=options.processes, targets=options.targets, overlap=options.overlap)
+        sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "pause")}
+        found = run(engine, url, **sizes)
         engine.dispose()
     wanted = options.targets * options.overlap
+    both = [sum(pair) for pair in zip(found.claims, found.saves, strict=True)]
     print(
         f"{options.processes} processes ({found.killed} killed), {options.targets} targets, overlap {options.overlap}: "
         f"{found.counted} of {wanted} labels count, {found.surplus} surplus, {found.repeated} repeated, "
-        f"{found.leases} claims left, {found.seconds:.0f} s"
+        f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {wanted / found.seconds:.0f} labels/s"
     )
-    if (found.counted, found.repeated, found.leases) != (wanted, 0, 0):
+    for name, times in (("claim", found.claims), ("label", found.saves), ("claim and label", both)):
+        ordered = sorted(times)
+        median, p95 = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]
+        print(f"  {name}: median {1e3 * median:.0f} ms, p95 {1e3 * p95:.0f} ms")
+    print(f"  load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    if (found.counted, found.repeated, found.lost, found.leases) != (wanted, 0, 0, 0):
         raise SystemExit("wrong")
+
+
+def start_server() -> Server:
+    """Start a PostgreSQL server; raises SystemExit if it is not installed."""
+    folder = binaries()
+    if folder is None:
+        raise SystemExit("PostgreSQL is not installed.")
+    return Server(folder)
 
 
 if __name__ == "__main__":

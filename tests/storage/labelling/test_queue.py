@@ -2,7 +2,8 @@ import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import update
+import pytest
+from sqlalchemy import select, update
 
 from core.formats.records import ItemRecord, RunRecord
 from storage import annotators, labels, studies, targets
@@ -128,6 +129,26 @@ def test_a_target_is_free_again_when_its_lease_expires(engine):
     assert claim(engine, queue, "ann", overlap=1) == claimed
     expire_leases(engine)
     assert claim(engine, queue, "bob", overlap=1) == claimed
+
+
+def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkeypatch):
+    if engine.dialect.name != "postgresql":
+        pytest.skip("SQLite is on the machine of the server")
+    queue = debates(engine, 1)
+    claimed = claim(engine, queue, "ann", overlap=1)
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(hours=1)
+
+    for module in ("storage.database", "storage.tables"):
+        monkeypatch.setattr(f"{module}.datetime", Ahead)
+    assert claim(engine, queue, "bob", overlap=1) is None
+    assert claim(engine, queue, "ann", overlap=1) == claimed
+    with reading(engine) as session:
+        [until] = session.scalars(select(LeaseRow.until))
+    assert until < datetime.now(UTC) + timedelta(minutes=31)
 
 
 def test_a_label_after_the_lease_is_saved(engine):
