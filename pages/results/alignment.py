@@ -34,6 +34,11 @@ BIAS_TITLES = {
     "longer": "The longer response is preferred",
     "both_orders": "The same choice in both orders",
 }
+MISSING_VERDICTS = (
+    "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
+    "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
+    "them either way: read them with the share."
+)
 ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
@@ -282,6 +287,8 @@ def draw_table(
         }
         | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
     )
+    if any(row.value for place in order if (row := by_place[place].get("no_verdict_rate"))):
+        st.caption(f":material/info: {MISSING_VERDICTS}")
 
 
 def _select_line(order: Sequence[Place], key: str) -> None:

@@ -25,6 +25,10 @@ ABSTENTIONS: dict[str, str] = {
     "tie": "count as ties",
 }
 ALL_SCENARIOS = "all scenarios"
+RANGE_HELP = (
+    "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
+    "distance from the ceiling and ω have no such range: read them with the coverage."
+)
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing judges …")
@@ -180,11 +184,12 @@ def draw_table(ranking: Ranking) -> None:
             "Judge": baseline.name,
             "Decision": "baseline",
             "Accuracy": format_estimate(baseline.accuracy),
-            **dict.fromkeys(("Coverage", "From ceiling", "ω", "Why"), ""),
+            **dict.fromkeys(("Coverage", "Range", "From ceiling", "ω", "Why"), ""),
         }
         for baseline in ranking.baselines
     ]
-    right = {name: st.column_config.TextColumn(alignment="right") for name in ("Accuracy", "Coverage", "From ceiling")}
+    texts = ("Accuracy", "Coverage", "From ceiling")
+    right = {name: st.column_config.TextColumn(alignment="right") for name in texts}
     st.dataframe(
         lines,
         key="judges_table",
@@ -192,14 +197,17 @@ def draw_table(ranking: Ranking) -> None:
         column_config=right
         | {
             "Judge": st.column_config.TextColumn(width=300),
+            "Range": st.column_config.TextColumn(alignment="right", help=RANGE_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),
         },
     )
-    header = ("judge", "decision", "accuracy", "accuracy_low", "accuracy_high", "coverage", "from_ceiling",
-              "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets", "reason")  # fmt: skip
+    header = ("judge", "decision", "accuracy", "accuracy_low", "accuracy_high", "accuracy_lowest", "accuracy_highest",
+              "coverage", "from_ceiling", "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets",
+              "reason")  # fmt: skip
     rows = [
-        (one.judge, one.decision, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.coverage.value,
+        (one.judge, one.decision, one.accuracy.value, one.accuracy.low, one.accuracy.high,
+         *(one.accuracy_range or (None, None)), one.coverage.value,
          one.less_ceiling.value, one.less_ceiling.low, one.less_ceiling.high, one.winning_rate, one.accuracy.items,
          one.reason)
         for one in ranking.judges
@@ -214,6 +222,7 @@ def table_line(judge: JudgeEvaluation) -> dict[str, str]:
         "Decision": judge.decision,
         "Accuracy": format_estimate(judge.accuracy),
         "Coverage": format_estimate(judge.coverage),
+        "Range": numbers.format_range(judge.accuracy_range),
         "From ceiling": format_estimate(judge.less_ceiling),
         "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
         "Why": judge.reason,

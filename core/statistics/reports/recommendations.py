@@ -28,6 +28,7 @@ from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.means import mean_estimate, wilson_proportion
+from core.statistics.measures.ranges import Range, possible_range
 from core.statistics.measures.statistic import match_rate, stack_statistics
 
 Abstentions = Literal["error", "excluded", "tie"]
@@ -58,6 +59,8 @@ class JudgeEvaluation:
     judge: str
     accuracy: Estimate
     """Share of the targets with a reference on which the verdict equals it."""
+    accuracy_range: Range | None
+    """The lowest and the highest accuracy that the missing verdicts allow; None if none is missing."""
     coverage: Estimate
     """Share of those targets with a verdict."""
     less_ceiling: Estimate
@@ -178,7 +181,15 @@ def evaluate_judge(
         epsilon=rule.epsilon,
     )
     decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule)
-    return JudgeEvaluation(judge, accuracy, coverage, less_ceiling, test.winning_rate, decision, reason)
+    limits = accuracy_range(dataset, judge)
+    return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, test.winning_rate, decision, reason)
+
+
+def accuracy_range(dataset: Dataset, judge: str) -> Range | None:
+    """Return the accuracy with every missing verdict counted as wrong, and as right; None if none is missing."""
+    values = dataset.judges[judge].values
+    missing, right, total = int(np.isnan(values).sum()), int((values == dataset.gold).sum()), dataset.gold.size
+    return possible_range(lambda value: (right + missing * value) / total) if missing else None
 
 
 def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Codes:

@@ -27,7 +27,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 
   const promptButton = (seq) => {
-    const button = element("button", "link", "Prompt");
+    const button = element("button", "link", "Reading and prompt");
     button.type = "button";
     button.onclick = () => setTriggerValue("prompt", { seq });
     return button;
@@ -54,6 +54,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const rationales = element("div", "more");
       row.judges.forEach((judge) => {
         const node = rationale(judge, names);
+        if (judge.reading) node.append(element("div", "source", judge.reading));
         if (judge.seq !== null) node.append(promptButton(judge.seq));
         rationales.append(node);
       });

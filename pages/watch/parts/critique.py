@@ -17,6 +17,7 @@ from core.trace import Event, Turn, TurnCompleted
 from pages.parts import assets, numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import turns
+from pages.watch.parts.readings import draw_reading, reading_source
 from storage import database, traces
 from storage.traces import Trace
 
@@ -142,11 +143,16 @@ def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: 
         on_prompt_change=lambda: None,
     )
     if component.prompt is not None:
-        _draw_prompt(trace.id, int(component.prompt["seq"]))
+        turns_by_seq = {seq: replay.evaluation.turns.get(job) for job, seq in seq_by_job.items()}
+        seq = int(component.prompt["seq"])
+        _draw_ask(trace.id, seq, turns_by_seq.get(seq))
 
 
-@st.dialog("Prompt", width="large")
-def _draw_prompt(trace_id: int, seq: int) -> None:
+@st.dialog("Reading and prompt", width="large")
+def _draw_ask(trace_id: int, seq: int, turn: Turn | None) -> None:
+    """Draw how a reply was read, with the passage, and its prompt."""
+    if turn is not None:
+        draw_reading(turn, with_passage=True)
     with database.reading(resources.engine()) as session:
         text = traces.prompt(session, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
@@ -180,6 +186,7 @@ def _part_data(
                 "problem": judgement.problem,
                 "evidence": judgement.evidence,
                 "reasoning": judgement.reasoning,
+                "reading": _describe_reading(judgement),
                 "seq": seq_by_job.get(judgement.job),
                 "pending": judgement.job in pending,
             }
@@ -195,6 +202,13 @@ def _part_data(
         "counts": _count_values(kind, part_judgements),
         "rows": list(rows.values()),
     }
+
+
+def _describe_reading(judgement: AiuJudgement) -> str:
+    """Return `Read from a labelled answer`, or who read the reply; empty if nothing was read."""
+    source = reading_source(judgement.turn) if judgement.turn is not None and judgement.value is not None else ""
+    by_parser = judgement.turn is not None and not judgement.turn.read_by
+    return f"Read from {source}" if source and by_parser else source[:1].upper() + source[1:]
 
 
 def marked_segments(critique: Critique) -> list[dict[str, Any]]:

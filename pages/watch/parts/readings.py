@@ -58,14 +58,17 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     parts = [f"Read as **{escape_markdown(format_value(turn.reading))}**"]
     if turn.shown and list(turn.shown) != sorted(turn.shown):
         parts[0] += " in the item's own order"
-    if turn.read_by:
-        parts.append(f"**{escape_markdown(_reader(turn.read_by))}**")
-    elif turn.reading_rule:
-        parts.append(escape_markdown(RULES.get(turn.reading_rule, turn.reading_rule)))
+    if source := reading_source(turn):
+        parts.append(f"**{escape_markdown(source)}**" if turn.read_by else escape_markdown(source))
     st.caption(":material/find_in_page: " + " · ".join(parts))
     span = answer_span(turn)
     if span is not None and (with_passage or turn.format == "json" or not _is_highlighted(turn.reply, span)):
         st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
+
+
+def reading_source(turn: Turn) -> str:
+    """Return who read a reply, or else the parser's rule in words; empty if neither is known."""
+    return _reader(turn.read_by) if turn.read_by else RULES.get(turn.reading_rule, turn.reading_rule)
 
 
 def _is_highlighted(reply: str, span: tuple[int, int]) -> bool:

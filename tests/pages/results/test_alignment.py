@@ -124,6 +124,14 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     ) or "not distinguishable from the human ceiling" in readable_text(app)
 
 
+def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
+    prepare_study(debate_records("1111", "2222", "111-", "222-"))
+    app = visit(PAGE)
+    assert not app.exception
+    assert table_line(app, "j0")["Range"] == "0.50 to 1.00"
+    assert "Kappas and correlations have none" in page_text(app)
+
+
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
     prepare_study(debate_records("111111", "111111"))
     line = table_line(visit(PAGE), "j0")

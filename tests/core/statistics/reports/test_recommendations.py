@@ -9,7 +9,7 @@ import pytest
 from core.labels import PREFERENCE, Scale
 from core.statistics.data.dataset import Dataset, build_dataset
 from core.statistics.data.estimate import Estimate
-from core.statistics.reports.recommendations import Rule, decide, rank_judges, summarize
+from core.statistics.reports.recommendations import Abstentions, Rule, decide, rank_judges, summarize
 
 Verdict = int | None
 Answer = Callable[[int, np.random.Generator], Verdict]
@@ -74,6 +74,17 @@ def test_a_judge_that_abstains_is_not_ranked_above_one_that_answers() -> None:
 
 def ranking_targets(dataset: Dataset) -> int:
     return int((~np.isnan(dataset.gold)).sum())
+
+
+@pytest.mark.parametrize("abstentions", ["error", "excluded"])
+def test_missing_verdicts_have_the_range_of_the_accuracy_that_they_allow(abstentions: Abstentions) -> None:
+    dataset = planted_dataset({"strong": noisy(0.95), "silent": abstaining(0.5, noisy(1.0))}, 0, items=100)
+    judges = {one.judge: one for one in rank_judges(dataset, abstentions=abstentions, resamples=20).judges}
+    assert judges["strong"].accuracy_range is None
+    values, gold = dataset.judges["silent"].values, dataset.gold
+    asked = ~np.isnan(gold)
+    right, missing = (values == gold)[asked].mean(), np.isnan(values)[asked].mean()
+    assert judges["silent"].accuracy_range == pytest.approx((right, right + missing))
 
 
 def test_an_abstention_can_be_a_tie() -> None:
