@@ -142,6 +142,14 @@ def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
     return state
 
 
+def with_edits(item: Item, edits: Sequence[Edit]) -> Item:
+    """Return the item with its critiques, AIUs and reference answer after its edits."""
+    if not edits:
+        return item
+    state = apply_edits(item, edits)
+    return item.model_copy(update={"critiques": state.critiques, "reference": state.answer})
+
+
 def active_edits(edits: Sequence[Edit]) -> list[Edit]:
     """Return the edits that are not undone, without the undo edits themselves."""
     undone: set[int] = set()

@@ -1,14 +1,14 @@
 """Edits of AIUs. Rows are never changed; the current AIUs of an item follow from its edits (see `core.aius`)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change
+from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change, with_edits
 from core.critiques import hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
 from core.formats.records import AiuEditRecord
@@ -20,7 +20,12 @@ from core.trace import TurnCompleted
 from storage import annotators, items, runs, studies, traces
 from storage.database import insert_all
 from storage.fingerprints import to_utc
+from storage.runs import Run
 from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, now
+
+Key = TypeVar("Key")
+EDITED = "edited_aius"
+"""The setting of protocols whose runs can evaluate edited AIUs."""
 
 
 def save_edit(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:
@@ -63,6 +68,33 @@ def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     edits = edits_by_item(session, study_id)
     criticised = (item for item in items.of_study(session, study_id) if item.critiques)
     return {item.id: apply_edits(item, edits.get(item.id, ())) for item in criticised}
+
+
+def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:
+    """Return the items as a run evaluates them: with the edits before its start, if its settings say so.
+
+    Edits are never changed, so the same run always gets the same items.
+    """
+    if not run.settings.get(EDITED):
+        return dict(by_key)
+    keys = {item.id for item in by_key.values()}
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for key, *columns in session.execute(_edits(run.study_id).where(col(ItemRow.key).in_(keys))):
+        edit = _edit(*columns)
+        if edit.at is None or edit.at <= run.created_at:
+            edits[key].append(edit)
+    return {key: with_edits(item, edits.get(item.id, ())) for key, item in by_key.items()}
+
+
+def evaluated_item(session: Session, run: Run, item: Item) -> Item:
+    """Return an item as a run evaluates it."""
+    return evaluated_items(session, run, {0: item})[0]
+
+
+def standing_items(session: Session, study_id: int, sample: Sequence[Item]) -> list[Item]:
+    """Return the items as a new run evaluates them."""
+    edits = edits_by_item(session, study_id)
+    return [with_edits(item, edits.get(item.id, ())) for item in sample]
 
 
 def records(session: Session, study_id: int) -> Iterator[AiuEditRecord]:
@@ -118,9 +150,10 @@ def _generated(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
     )
     for trace_id, run_id in session.execute(query).all():
         run = runs.get(session, run_id)
+        evaluated = evaluated_item(session, run, item)
         settings = Settings.model_validate(run.settings)
         turns = {e.ask: e.turn for _, e in traces.events(session, trace_id) if isinstance(e, TurnCompleted)}
-        result = replay_turns(item, settings, turns).evaluation
+        result = replay_turns(evaluated, settings, turns).evaluation
         critiques = [*result.critiques, *([result.reference] if result.reference else [])]
         new = tuple(critique for critique in critiques if critique.aius is not None and critique not in item.critiques)
         yield Adopt(run=run.name, critiques=new, answer=result.answer if item.reference is None else None)

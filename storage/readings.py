@@ -30,7 +30,7 @@ from core.trace import (
     current_events,
     with_reading,
 )
-from storage import annotators, items, runs, studies, traces
+from storage import aius, annotators, items, runs, studies, traces
 from storage.database import reading, writing
 from storage.events import next_sequence_numbers
 from storage.studies import Study
@@ -253,5 +253,5 @@ def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
     settings = validate_settings(run.settings, protocol)
     study = studies.by_id(session, trace.study_id)
     templates = run.prompts if run.prompts and protocol.is_current(run.prompts) else study.templates(run.protocol)
-    item = items.get(session, trace.study_id, trace.item)
+    item = aius.evaluated_item(session, run, items.get(session, trace.study_id, trace.item))
     return lambda: start_flow(protocol, item, settings, seed=run.seed, templates=templates, part=trace.part)

@@ -46,6 +46,7 @@ class Run:
     source: str
     state: str
     problem: str
+    created_at: datetime
     active: bool
     """Whether a worker executes it now."""
 

@@ -16,7 +16,7 @@ from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted,
 from pages.parts import colours, items, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
-from storage import database, runs, studies, traces
+from storage import aius, database, runs, studies, traces
 from storage import items as stored_items
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -205,7 +205,7 @@ def draw_trace(trace: Trace) -> None:
     """Draw one trace: the item, then its events."""
     with database.reading(resources.engine()) as session:
         run = runs.get(session, trace.run_id)
-        whole = stored_items.get(session, trace.study_id, trace.item)
+        whole = aius.evaluated_item(session, run, stored_items.get(session, trace.study_id, trace.item))
         study = studies.by_id(session, trace.study_id)
     item = pair_item(whole, trace.part)
     draw_trace_header(trace, item, study, run.source)

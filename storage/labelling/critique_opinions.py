@@ -16,7 +16,7 @@ from core.protocols.metacritique.evaluation import AiuJudgement, collect_judgeme
 from core.protocols.metacritique.protocol import replay_turns
 from core.protocols.metacritique.settings import Settings
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
-from storage import runs, traces
+from storage import aius, runs, traces
 from storage.labelling import critique_panels
 from storage.labelling.judge_texts import find_references
 from storage.labelling.work import Json, Task, Work
@@ -41,7 +41,8 @@ def about_aius(session: Session, study_id: int, item: Item) -> AiuOpinions:
     answers: AiuOpinions = {}
     for trace_id, run_id in session.execute(query).all():
         events = [event for _, event in traces.events(session, trace_id)]
-        for target, answer in _aiu_answers(item, runs.get(session, run_id).settings, events):
+        run = runs.get(session, run_id)
+        for target, answer in _aiu_answers(aius.evaluated_item(session, run, item), run.settings, events):
             answers.setdefault(target, {})[answer["judge"]] = answer
     return answers
 

@@ -21,7 +21,7 @@ from core.protocols import Protocol, registry, settings_file
 from core.protocols.flows import trace_parts
 from core.templates import replace_templates
 from core.trace import Spec, model_specs
-from storage import runs, studies
+from storage import aius, runs, studies
 from storage.database import reading, writing
 from storage.runs import Progress, Run
 from storage.studies import Study
@@ -141,7 +141,7 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             request.name,
             protocol=request.protocol.name,
             criterion=request.criterion,
-            settings=request.settings.model_dump(mode="json"),
+            settings=_with_standing_aius(request.settings).model_dump(mode="json"),
             prompts=request.prompts,
             seed=request.seed,
             ceiling=request.ceiling,
@@ -164,7 +164,19 @@ def resume_run(engine: Engine, study: Study, name: str) -> int:
 
 def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, list[Item]]:
     with reading(engine) as session:
-        return runs.sample_items(session, request.study.id, limit=request.limit, scenario=request.scenario, size=size)
+        count, sample = runs.sample_items(
+            session, request.study.id, limit=request.limit, scenario=request.scenario, size=size
+        )
+        if getattr(_with_standing_aius(request.settings), aius.EDITED, False):
+            sample = aius.standing_items(session, request.study.id, sample)
+    return count, sample
+
+
+def _with_standing_aius(settings: Frozen) -> Frozen:
+    """Return the settings of a new run: it evaluates edited AIUs unless the settings say otherwise."""
+    if getattr(settings, aius.EDITED, False) is None:
+        return settings.model_copy(update={aius.EDITED: True})
+    return settings
 
 
 def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:

@@ -26,16 +26,18 @@ from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
+from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies
 from core.protocols import Protocol, registry
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed
-from storage import events, items, runs, studies, traces
+from storage import aius, events, items, runs, studies, traces
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.traces import NewEvent
+from storage.worker.earlier_replies import earlier_replies
 from storage.worker.event_writer import EventWriter, through_outage
 
 log = logging.getLogger("tiebreak")
@@ -62,6 +64,8 @@ class _ClaimedTrace:
     part: str
     stored: list[Event]
     next_sequence_number: int
+    replies: dict[ReplyKey, EarlierReply]
+    """Replies of earlier runs that are reused."""
 
 
 @dataclass
@@ -128,7 +132,7 @@ class _RunExecution:
                 part=trace.part,
             )
             verdict = await run_flow(
-                flow, self.model, record, stored=trace.stored, limits=self.limits, extractor=self.extractor
+                flow, self._model_of(trace), record, stored=trace.stored, limits=self.limits, extractor=self.extractor
             )
         except RunStopped as reason:
             self.stopped = self.stopped or str(reason)
@@ -139,6 +143,9 @@ class _RunExecution:
             await record(TraceFailed(problem=_describe(error)))
             verdict = None
         self._count(failed=verdict is None)
+
+    def _model_of(self, trace: _ClaimedTrace) -> Model:
+        return ReusedReplies(self.model, trace.replies) if trace.replies else self.model
 
     def _count(self, *, failed: bool) -> None:
         self.ended, self.failed = self.ended + (not failed), self.failed + failed
@@ -151,7 +158,10 @@ class _RunExecution:
         claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
         with reading(self.engine) as session:
             numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
-            items_by_id = items.by_ids(session, list({trace.item_id for trace in claimed}))
+            imported = items.by_ids(session, list({trace.item_id for trace in claimed}))
+            items_by_id = aius.evaluated_items(session, self.run, imported)
+            edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id]]
+            replies = earlier_replies(session, self.run, edited)
             return [
                 _ClaimedTrace(
                     trace.id,
@@ -159,6 +169,7 @@ class _RunExecution:
                     trace.part,
                     traces.events_with_prompts(session, trace.id) if numbers[trace.id] else [],
                     numbers[trace.id],
+                    replies.get(trace.item_id, {}),
                 )
                 for trace in claimed
             ]

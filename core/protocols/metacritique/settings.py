@@ -53,6 +53,10 @@ class Settings(Frozen):
     words: int = Field(default=120, ge=20, le=2000)
     """Maximum number of words of each rationale, as stated in the prompts."""
 
+    edited_aius: bool | None = None
+    """Whether the run judges the standing AIUs, critiques and references: with annotators' edits before its start. New
+    runs do, unless this is false; runs of earlier versions judged items as they were imported."""
+
     @field_validator("judges")
     @classmethod
     def _names_differ(cls, judges: tuple[CritiqueJudge, ...]) -> tuple[CritiqueJudge, ...]:

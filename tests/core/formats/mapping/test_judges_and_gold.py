@@ -1,6 +1,7 @@
 """Judges, gold, weights, critiques and joined files of a table, and its other layouts."""
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -402,7 +403,9 @@ kinds = st.sampled_from(["preference", "score"])
 scales = st.sampled_from(
     [None, {"level": "ordinal", "categories": [1, 2, 3]}, {"level": "interval", "low": 0, "high": 9}]
 )
-weights = st.fixed_dictionaries({"judge": fields, "aspects": st.just({"x": "a", "y": "b"})})
+weights = st.fixed_dictionaries({"judge": fields, "aspects": st.just({"x": "a", "y": "b"})}) | st.fixed_dictionaries(
+    {"judge": fields, "value": fields}, optional={"aspects_field": fields, "separator": st.just(";")}
+)
 blocks = st.fixed_dictionaries(
     {"kind": kinds, "value": fields},
     optional={
@@ -422,7 +425,11 @@ drafts = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "200"))
+"""Generated tables; a thorough search takes 10,000."""
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(rows=tables, draft=drafts)
 def test_a_table_is_imported_whole_or_refused_in_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], draft: dict[str, Any]

@@ -1,0 +1,99 @@
+"""A new run evaluates the AIUs as annotators edited them, and asks only about what changed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from core.aius import Piece, Reword, Split
+from core.formats.records import ItemRecord
+from core.llm.client import ScriptedModel
+from core.protocols import registry
+from core.trace import Ask, TurnCompleted
+from storage import aius, items, readings, runs, traces
+from storage.database import reading, writing
+from storage.studies import Study
+from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
+from tests.core.protocols.critiques import make_complete_item, make_settings
+from tests.storage.critique_studies import import_study, save_edit
+
+REPLY = "Evidence: what the texts say.\nReasoning: so it is.\nFinal answer: true"
+REWORD = Reword(aiu="c1.1", piece=Piece(text="One, better."))
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """An item with a critique of two AIUs and a reference of one."""
+    return import_study(engine, ItemRecord(item=make_complete_item()))
+
+
+def run(engine: Engine, study: Study, name: str = "run", **settings: Any) -> tuple[int, list[Ask]]:
+    """Execute a new run; return its id, and what its model was asked."""
+    model = ScriptedModel(lambda ask: REPLY)
+    request = RunRequest(study, registry.get("metacritique"), make_settings(**settings), name)
+    run_id = create_run(engine, request)
+    ended, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
+    assert ended.state == "finished"
+    return run_id, model.asked
+
+
+def opinions_of(engine: Engine, study: Study, run_id: int) -> set[str]:
+    with reading(engine) as session:
+        (trace,) = traces.find(session, traces.Filter(study.id, run_id))
+        verdict = [event for _, event in traces.events(session, trace.id)][-1].verdict
+    return {opinion.part for opinion in verdict.opinions}
+
+
+def test_a_new_run_judges_the_edited_aius_and_asks_only_about_them(engine: Engine, study: Study) -> None:
+    first, asked = run(engine, study)
+    assert len(asked) == 3
+    save_edit(engine, study, REWORD)
+    second, asked = run(engine, study, "again")
+    assert len(asked) == 1 and "One, better." in asked[0].prompt
+    assert opinions_of(engine, study, first) == {"c1.1", "c1.2", "ref.1@c1"}
+    assert opinions_of(engine, study, second) == {"c1.e1", "c1.2", "ref.1@c1"}
+    with reading(engine) as session:
+        (trace,) = traces.find(session, traces.Filter(study.id, second))
+        turns = [e.turn for _, e in traces.events(session, trace.id) if isinstance(e, TurnCompleted)]
+    notes = [turn.notes for turn in turns]
+    assert sorted(notes) == [(), ("The reply is from the run run.",), ("The reply is from the run run.",)]
+    assert sum(turn.usage.dollars == 0 for turn in turns) == 2
+
+
+def test_other_settings_reuse_no_reply(engine: Engine, study: Study) -> None:
+    run(engine, study)
+    save_edit(engine, study, REWORD)
+    _, asked = run(engine, study, "other", words=50)
+    assert len(asked) == 3
+
+
+def test_items_without_edits_are_judged_again(engine: Engine, study: Study) -> None:
+    """A second run over the same items is a repetition, whose replies may differ."""
+    run(engine, study)
+    assert len(run(engine, study, "again")[1]) == 3
+
+
+def test_a_run_can_evaluate_the_imported_aius(engine: Engine, study: Study) -> None:
+    save_edit(engine, study, REWORD)
+    run_id, _ = run(engine, study, edited_aius=False)
+    assert opinions_of(engine, study, run_id) == {"c1.1", "c1.2", "ref.1@c1"}
+
+
+def test_later_edits_change_nothing_about_a_run(engine: Engine, study: Study) -> None:
+    run_id, _ = run(engine, study)
+    save_edit(engine, study, REWORD)
+    with reading(engine) as session:
+        found = runs.get(session, run_id)
+        item = items.get(session, study.id, "ladder")
+        assert aius.evaluated_item(session, found, item) == item
+    assert list(readings.reread_study(engine, study)) == []
+
+
+def test_an_estimate_is_of_the_edited_aius(engine: Engine, study: Study) -> None:
+    request = RunRequest(study, registry.get("metacritique"), make_settings(), "run")
+    before = estimate_run(engine, request).calls_at_most
+    with writing(engine) as session:
+        change = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
+        aius.save_edit(session, study.id, "ladder", "ann", change)
+    assert estimate_run(engine, request).calls_at_most == before + 1
