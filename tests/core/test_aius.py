@@ -61,7 +61,7 @@ def test_a_removed_aiu_is_restored_by_undo_and_others_keep_their_ids() -> None:
     assert texts_after(SPLIT, Remove(aiu="c.e1a"))["c"] == [("c.e1b", "Two."), ("c.2", "Three.")]
     with pytest.raises(TiebreakError, match="changed in the meantime"):
         validate_change(ITEM, edits(removed), SPLIT)
-    with pytest.raises(TiebreakError, match="builds on this one"):
+    with pytest.raises(TiebreakError, match="depends on this one"):
         validate_change(ITEM, edits(SPLIT, Remove(aiu="c.e1a")), Undo(edit=1))
 
 
@@ -134,7 +134,7 @@ def test_an_impossible_change_is_refused(change: Change, message: str) -> None:
 
 def test_an_edit_that_a_later_edit_depends_on_cannot_be_undone() -> None:
     history = edits(SPLIT, Reword(aiu="c.e1a", piece=Piece(text="1.")))
-    with pytest.raises(TiebreakError, match="A later edit builds on this one"):
+    with pytest.raises(TiebreakError, match="A later edit depends on this one"):
         validate_change(ITEM, history, Undo(edit=1))
     validate_change(ITEM, history, Undo(edit=2))
 

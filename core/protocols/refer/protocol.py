@@ -199,7 +199,7 @@ def _describe_outcome(
     )
     unread = f", {len(samples) - len(readings)} more could not be read" if len(readings) < len(samples) else ""
     number = (representative_sample(samples, value) or 0) + 1
-    return f"{share} samples{unread}; the comment is that of sample {number}"
+    return f"{share} samples{unread}; the comment of sample {number} stands for them"
 
 
 def _opinion(turn: Turn, settings: Settings) -> Opinion:

@@ -81,7 +81,7 @@ def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(con
 
 def test_an_own_label_cannot_be_decided(contested):
     page = visit("label/adjudication", "ann", case=case_id("item 0"))
-    assert "labelled this item yourself" in page_text(page)
+    assert "labelled this item: another" in page_text(page)
     assert "Decide" not in buttons(page)
 
 
@@ -116,4 +116,4 @@ def test_a_case_of_another_study_is_one_sentence(contested):
 
 def test_without_disagreement_the_page_says_what_to_do():
     prepare_study([ItemRecord(item=make_item("item 0")), make_label(1, "ann")])
-    assert "Nothing to decide" in page_text(visit("label/adjudication", "eve"))
+    assert "No cases: annotators agree" in page_text(visit("label/adjudication", "eve"))

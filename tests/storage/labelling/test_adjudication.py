@@ -108,10 +108,10 @@ def test_the_newest_decision_counts(engine):
 
 def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
     save(engine, "item 0", 1, 2)
-    with pytest.raises(TiebreakError, match="labelled this item yourself"):
+    with pytest.raises(TiebreakError, match="labelled this item: another"):
         decide(engine, "item 0", 1, adjudicator="ann")
     save(engine, "item 0", None)  # to withdraw the label does not help
-    with pytest.raises(TiebreakError, match="labelled this item yourself"):
+    with pytest.raises(TiebreakError, match="labelled this item: another"):
         decide(engine, "item 0", 1, adjudicator="ann")
     assert [case.own for case in cases(engine, "ann")] == []
     save(engine, "item 0", 1)
