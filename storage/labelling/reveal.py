@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from core.items import Item
 from core.labels import Target, Value
+from core.protocols.registry import PROTOCOLS
 from core.stances import list_stances
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from storage import aspects, runs, traces
@@ -60,7 +61,7 @@ def _grid(session: Session, work: Work, target: Target, item: Item, trace: Trace
     query = urlencode({"study": work.study.name, "trace": trace.id})
     return {
         "run": trace.run,
-        "protocol": trace.protocol,
+        "protocol": PROTOCOLS[trace.protocol].title if trace.protocol in PROTOCOLS else trace.protocol,
         "href": f"/traces?{query}",
         "outcome": _outcome(trace, numbered, target),
         "stages": ["first" if number == 0 else f"round {number}" for number in rounds],
@@ -115,4 +116,4 @@ def _turn(turn: Turn, target: Target, item: Item) -> Json:
 def _short(value: Value | None, target: Target) -> str:
     if target.kind == "preference" and value == 0:
         return "tie"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{round(value, 2):g}" if isinstance(value, float) else str(value)

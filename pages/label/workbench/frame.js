@@ -143,8 +143,13 @@ export class Frame {
   }
 
   #progress(state) {
-    const { labelled, total, skipped, flagged } = progress(state);
-    const words = listed(`${labelled} of ${total}`, skipped && `${skipped} skipped`, flagged && `${flagged} flagged`);
+    const { labelled, total, skipped, flagged, training } = progress(state);
+    const words = listed(
+      training?.required && "training",
+      `${labelled} of ${total}`,
+      skipped && `${skipped} skipped`,
+      flagged && `${flagged} flagged`,
+    );
     text(this.count, state.session ? words : "");
     attribute(this.bar, "aria-valuemax", total);
     attribute(this.bar, "aria-valuenow", labelled);

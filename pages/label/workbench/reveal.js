@@ -231,7 +231,7 @@ function feedback(task, found) {
   if (!found) return null;
   const expected =
     task.targets[0].options?.find((option) => option.value === found.expected)?.label ?? String(found.expected);
-  const head = found.correct ? "✓ Correct" : `✗ Expected: ${expected}`;
+  const head = found.correct ? `✓ Correct: ${expected}` : `✗ Not correct. Expected: ${expected}`;
   const passed =
     found.passed === true
       ? "You have passed the training."

@@ -106,6 +106,7 @@ export function aiusPanel(bench, task) {
         {
           class: "tool",
           "aria-keyshortcuts": key.toUpperCase(),
+          "data-claim": "at".includes(key) ? null : "",
           onclick: () => {
             if (key !== "c") openMenu(false);
             run();
@@ -280,6 +281,8 @@ export function aiusPanel(bench, task) {
       text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
       edits.hidden = menu.hidden = focused(state)?.group === "rating";
       edits.lastChild.hidden = !task.adopts;
+      const claims = task.targets.some((one) => one.claim);
+      for (const node of edits.querySelectorAll("[data-claim]")) node.hidden = !claims;
       drawNow(state);
       drawLast(state);
       drawList(state);

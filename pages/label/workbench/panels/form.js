@@ -69,7 +69,8 @@ export function form(bench, task, target, field) {
       const { standing, version } = answerOf(now, target.id);
       const open = task.targets.some((one) => changed(now, one.id));
       field.update(now);
-      text(label, standing ? (open ? "Save and go on" : `Keep ${field.nameOf(standing.value)}`) : "Submit");
+      const kept = task.training ? "Next" : `Keep ${field.nameOf(standing?.value)}`;
+      text(label, standing ? (open ? "Save and go on" : kept) : "Submit");
       attribute(submit, "aria-disabled", here.value === null ? "true" : null);
       text(
         state,
@@ -78,9 +79,12 @@ export function form(bench, task, target, field) {
             ? "Changed, not saved yet."
             : version.startsWith("#")
               ? "Saving…"
-              : "Saved. Another answer changes it; both are stored."
+              : task.training
+                ? "Saved. This is training: the first answer counts."
+                : "Saved. Another answer changes it; both are stored."
           : "",
       );
+      why.hidden = task.training && standing !== null;
       if (bench.focusedElement() !== why && why.value !== here.reason) why.value = here.reason;
       if (drawn !== here.evidence) drawEvidence((drawn = here.evidence));
     },
