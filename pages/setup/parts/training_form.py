@@ -115,7 +115,7 @@ def _value_name(queue: str, value: Value) -> str:
 def _draw_candidates(study: Study, count: int) -> None:
     """Draw the button that takes adjudicated targets at random."""
     if not count:
-        st.caption("All adjudicated targets and targets imported with gold are training items already.")
+        st.caption("There is no adjudicated target and no imported gold left to add.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.number_input(
