@@ -6,7 +6,7 @@ from core import critique_ratings
 from pages.label.parts import workbench
 from pages.parts import resources, shell
 from storage import database
-from storage.labelling import critique_queue, work
+from storage.labelling import critique_targets, queue, work
 from storage.studies import Study
 
 
@@ -34,11 +34,12 @@ def linked_critique(study: Study) -> str | None:
 
 
 study = workbench.choose_study()
-annotator = shell.require_annotator()
+shell.require_annotator()
 scenario = workbench.choose_scenario(study)
-with database.writing(resources.engine()) as session:
-    critiques = critique_queue.create_targets(session, study.id)
-if critiques:
+critique_targets.create_missing(resources.engine(), study.id)
+with database.reading(resources.engine()) as session:
+    has_critiques = queue.has_targets(session, work.queue_named(study.id, "aius"))
+if has_critiques:
     workbench.mount("aius", study, {"scenario": scenario}, item=linked_critique(study))
 else:
     draw_empty(study)

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.label.parts import queues, workbench
 from pages.parts import resources, shell
 from storage import database
-from storage.labelling import critique_panels, queue, work
+from storage.labelling import critique_targets, queue, work
 from storage.labelling.work import QueueName
 from storage.studies import Study
 
@@ -37,8 +37,8 @@ def draw_empty(study: Study, kind: QueueName) -> None:
 study = workbench.choose_study()
 shell.require_annotator()
 kind, scenario = choose_task(), workbench.choose_scenario(study)
-with database.writing(resources.engine()) as session:
-    critique_panels.create_targets(session, study.id)
+critique_targets.create_missing(resources.engine(), study.id)
+with database.reading(resources.engine()) as session:
     has_targets = queue.has_targets(session, work.queue_named(study.id, kind, scenario=scenario))
 if has_targets:
     workbench.mount(kind, study, {"scenario": scenario})

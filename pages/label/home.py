@@ -7,8 +7,8 @@ import streamlit as st
 from pages.label.parts import queues
 from pages.parts import numbers, paging, resources, shell
 from pages.parts.values import format_value
-from storage import annotators, database
-from storage.labelling import critique_queue, home, skips, work
+from storage import database
+from storage.labelling import home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.queue_view import Tab
 from storage.reports import annotators as statistics
@@ -185,9 +185,8 @@ def draw_empty(study: Study) -> None:
 
 study = shell.draw_header("Home", "Your open targets, and the one at which you stopped.")
 annotator = shell.require_annotator()
-with database.writing(resources.engine()) as session:
-    annotator_id = annotators.get_or_create_id(session, annotator)
-    critique_queue.create_targets(session, study.id)
+annotator_id = home.prepare(resources.engine(), study.id, annotator)
+with database.reading(resources.engine()) as session:
     summaries = home.summaries(session, study, annotator)
 if not summaries:
     draw_empty(study)

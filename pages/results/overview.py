@@ -10,8 +10,8 @@ from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
-from storage import annotators, database, studies
-from storage.labelling import critique_queue, home
+from storage import database, studies
+from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview, references
 from storage.reports.overview import StudyCounts
@@ -86,9 +86,8 @@ def draw_waiting(study: Study) -> int:
     if annotator is None:
         draw_row(study, "For you", ["Sign in on a label page to see what waits for you."], [LABEL])
         return 0
-    with database.writing(resources.engine()) as session:
-        annotators.get_or_create_id(session, annotator)
-        critique_queue.create_targets(session, study.id)
+    home.prepare(resources.engine(), study.id, annotator)
+    with database.reading(resources.engine()) as session:
         summaries = home.summaries(session, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
     draw_row(study, "For you", [waiting_sentence(summaries)], [LABEL] if waiting else [])

@@ -16,39 +16,14 @@ from core import critique_ratings
 from core.critiques import Critique, hypothesis_critiques
 from core.errors import TiebreakError
 from core.items import Item
-from core.labels import Target
-from core.protocols.critique_baselines.protocol import QUALITY, CritiqueAsk, list_asks, pair_name
+from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, pair_name
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
-from storage import aius, runs, targets, traces
+from storage import aius, runs, traces
 from storage.labelling.blocks import above, block, target_json
 from storage.labelling.levels import level_options
 from storage.labelling.work import Json, Task, Work
 from storage.traces import Trace
-
-
-def create_targets(session: Session, study_id: int) -> None:
-    """Add the missing targets: a rating of each critique, a comparison of each two of one response."""
-    existing = {target for _, target in targets.of_study(session, study_id) if target.criterion == QUALITY}
-    new = [
-        target
-        for item, state in aius.current_states(session, study_id).items()
-        for target in _item_targets(item, hypothesis_critiques(state.critiques))
-        if target not in existing
-    ]
-    if new:
-        targets.get_or_create_ids(session, study_id, new)
-
-
-def _item_targets(item: str, critiques: Sequence[Critique]) -> list[Target]:
-    ratings = [Target(item=item, kind="likert", criterion=QUALITY, part=critique.id) for critique in critiques]
-    pairs = [
-        Target(item=item, kind="preference", criterion=QUALITY, part=pair_name(first, second))
-        for place, first in enumerate(critiques)
-        for second in critiques[place + 1 :]
-        if first.of == second.of
-    ]
-    return ratings + pairs
 
 
 def content(session: Session, work: Work, task: Task, item: Item) -> Json:

@@ -16,7 +16,7 @@ from core import critique_ratings
 from core.aius import EditedAius
 from core.critiques import critique_targets, hypothesis_critiques, reference_critique
 from core.labels import Target
-from storage import aius, targets
+from storage import aius
 from storage.database import clock
 from storage.labelling.queue import Queue, TargetState
 from storage.labelling.work import Task
@@ -55,23 +55,9 @@ class _Own:
     flags: frozenset[int]
 
 
-def create_targets(session: Session, study_id: int) -> int:
-    """Add the targets that name the tasks, if they are missing; return the number of tasks."""
-    tasks = [
-        critique_ratings.extraction_target(item, critique.id)
-        for item, state in _current_states(session, study_id).items()
-        for critique in hypothesis_critiques(state.critiques)
-    ]
-    existing = _ids(session, _Scope(Queue(study_id, "likert"))).tasks
-    missing = [target for target in tasks if (target.item, target.part) not in existing]
-    if missing:
-        targets.get_or_create_ids(session, study_id, missing)
-    return len(tasks)
-
-
 def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
     """Return every critique of a queue in the order of the items, as the annotator sees it."""
-    return _evaluate(session, _Scope(queue), annotator_id, overlap, _current_states(session, queue.study_id))
+    return _evaluate(session, _Scope(queue), annotator_id, overlap, current_states(session, queue.study_id))
 
 
 def critique_state(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Task) -> TargetState | None:
@@ -163,7 +149,7 @@ def _state(
 _states: dict[tuple[str, int, int, int], dict[str, EditedAius]] = {}
 
 
-def _current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
+def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     """Return item -> its current state, cached: items and edits are only ever added, so their counts are a version."""
     items = session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
     key = (str(session.get_bind().engine.url), study_id, items, aius.count_edits(session, study_id))

@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Value
-from storage.labelling import queue_view, training
+from storage import annotators
+from storage.database import Engine, reading, write
+from storage.labelling import critique_targets, queue_view, training
 from storage.labelling.entered import task_standings
 from storage.labelling.queue_view import TABS, Tab, open_view
 from storage.labelling.work import (
@@ -65,6 +67,14 @@ class ListedTask:
     draft: bool
     skipped: bool
     flagged: bool
+
+
+def prepare(engine: Engine, study_id: int, annotator: str) -> int:
+    """Add the annotator, if new, and the targets of critiques that are missing; return the annotator's id."""
+    critique_targets.create_missing(engine, study_id)
+    with reading(engine) as session:
+        known = annotators.find_id(session, annotator)
+    return known or write(engine, lambda session: annotators.get_or_create_id(session, annotator))
 
 
 def summaries(session: Session, study: Study, annotator: str) -> list[QueueSummary]:

@@ -43,6 +43,7 @@ from core.labels import Label, Target
 from storage import aius, annotators, items, studies, target_summaries, targets
 from storage.database import batches, insert_all, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
+from storage.labelling import critique_targets
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
 from storage.transfer import participation, recorded_runs
 
@@ -200,6 +201,9 @@ class _Import:
         wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
         wanted |= {record.target for record in self.records.of(KnownAnswerRecord)}
         wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
+        wanted |= {
+            target for item in self.records.of(Item) for target in critique_targets.of_item(item.id, item.critiques)
+        }
         self.target_ids = targets.get_or_create_ids(self.session, self.study_id, wanted) if wanted else {}
         names = {name for _, name in rated} | {record.name for record in self.records.of(AnnotatorRecord)}
         names |= {record.annotator for record in self.records.of(GuidelinesReadRecord)}

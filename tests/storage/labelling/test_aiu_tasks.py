@@ -10,7 +10,6 @@ from core.critiques import precision_target, recall_target
 from core.formats.records import ItemRecord
 from storage import aius, labels, studies
 from storage.database import reading, writing
-from storage.labelling import critique_queue
 from storage.reports import critiques
 from storage.tables import LeaseRow, now
 from tests.core.protocols.critiques import make_complete_item, make_item, worked_example_reply
@@ -22,13 +21,6 @@ RATIONALE = "Evidence: e.\nReasoning: r.\nTherefore, the claim is false."
 
 class Critiques(Client):
     """A window on the page of AIUs."""
-
-    def tasks(self, *args, **fields):
-        """Return the next tasks as the page does, which adds the targets that name them."""
-        study_id = self.work().study.id
-        with writing(self.engine) as session:
-            critique_queue.create_targets(session, study_id)
-        return super().tasks(*args, **fields)
 
     def answer(self, task, *values, first=0):
         """Label targets of a task one after the other in one request."""

@@ -8,8 +8,7 @@ from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.registry import PROTOCOLS
 from storage import labels, studies
-from storage.database import reading, writing
-from storage.labelling import critique_panels
+from storage.database import reading
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, stored
@@ -48,8 +47,6 @@ def clients(engine):
         *run_of(REFINEMENT_NAME, RefinementSettings(judges=judges), refine_or_compare, item),
         overlap=20,
     )
-    with writing(engine) as session:
-        critique_panels.create_targets(session, studies.get(session, "s").id)
     return lambda queue, annotator="ann": Client(engine, annotator, queue=queue)
 
 

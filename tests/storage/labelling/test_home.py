@@ -1,12 +1,15 @@
 """What the home of an annotator lists: counts, where to go on, search and bulk skip."""
 
 import pytest
+from sqlalchemy import delete
 
+from core.critiques import Critique
 from core.formats.records import ItemRecord
 from core.items import Response
 from storage import annotators, studies
 from storage.database import reading, writing
 from storage.labelling import home, skips
+from storage.tables import TargetRow
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, stored
@@ -129,3 +132,31 @@ def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
     text = repr(listed(engine))
     assert "bob" not in text and "j0" not in text
     assert all(task.value is None for task in listed(engine))
+
+
+def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
+    critiques = (Critique(id="a", text="Too short."), Critique(id="b", text="Too long."))
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=critiques))])
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+    home.prepare(engine, study.id, "ann")
+    with reading(engine) as session:
+        todo = {one.name: one.todo for one in home.summaries(session, study, "ann")}
+        assert studies.progress(session)[study.id].targets == 5
+    assert todo == {"aius": 2, "critiques": 1, "critique_ratings": 2}
+
+
+def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engine):
+    critique = Critique(id="a", text="Too short.")
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=(critique,)))])
+    with writing(engine) as session:
+        session.execute(delete(TargetRow))
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+    for _ in range(2):
+        home.prepare(engine, study.id, "ann")
+    with reading(engine) as session:
+        assert {one.name: one.todo for one in home.summaries(session, study, "ann")} == {
+            "aius": 1,
+            "critique_ratings": 1,
+        }
