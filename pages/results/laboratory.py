@@ -1,9 +1,11 @@
 """Stored aspect scores under other weights: is the gain over one overall score from decomposing or from weighting?"""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
+from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
 from pages.parts import charts, downloads, numbers, resources, shell
@@ -32,7 +34,7 @@ def draw_page(study: Study) -> None:
     if not reports:
         return empty_state(study)
     judge = st.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
-    draw_report(reports[judge])
+    draw_report(study, reports[judge])
 
 
 def empty_state(study: Study) -> None:
@@ -47,7 +49,7 @@ def empty_state(study: Study) -> None:
             st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 
-def draw_report(report: LaboratoryReport) -> None:
+def draw_report(study: Study, report: LaboratoryReport) -> None:
     """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
     st.markdown(f"**{escape_markdown(report.answer)}**")
     st.caption(escape_markdown(report.details))
@@ -59,6 +61,8 @@ def draw_report(report: LaboratoryReport) -> None:
     st.dataframe([scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes], hide_index=True)
     if report.weights:
         draw_weights(report.weights)
+    if report.changes:
+        draw_changes(study, report)
     header = ["judge", "weights", "less", "k", "value", "low", "high", "items"]
     downloads.draw_csv_download(downloads.csv_text(header, csv_lines(report)), "laboratory.csv")
 
@@ -93,6 +97,34 @@ def draw_weights(rows: Sequence[WeightRow]) -> None:
         lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
     st.dataframe(list(lines.values()), hide_index=True)
     st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
+
+
+def draw_changes(study: Study, report: LaboratoryReport) -> None:
+    """Draw on request the items on which the weights prefer different responses; a click opens the trace.
+
+    The list shows what the judge decided, so that later labels of these items are not blind.
+    """
+    st.subheader(f"Items that the weights decide differently: {len(report.changes):,}", anchor=False)
+    if not st.toggle("List the items: later labels of them are not blind", key=f"list-{report.judge}"):
+        return
+    viewed = {Target(item=change.item, kind="preference", criterion=change.criterion) for change in report.changes}
+    shell.record_views(study.id, viewed)
+    st.caption("1 and 2 are the responses, 0 is a tie. Click a row to open its trace.")
+    table: Any = st.dataframe(
+        [
+            {"Item": change.item, "Reference": str(change.reference)}
+            | {scheme: "–" if value is None else str(value) for scheme, value in change.preferences.items()}
+            for change in report.changes
+        ],
+        key=f"changes-{report.judge}",
+        on_select="rerun",
+        selection_mode="single-cell",
+        hide_index=True,
+        height=min(38 + 35 * len(report.changes), 420),
+    )
+    cells = table.selection.cells
+    if cells and (trace := report.changes[cells[0][0]].trace) is not None:
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace)})
 
 
 def csv_lines(report: LaboratoryReport) -> list[list[object]]:

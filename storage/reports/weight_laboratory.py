@@ -114,6 +114,8 @@ def _pair(
         judge_weights=judgement.weights,
         people_weights=people.get((trace.item, aspect_set_id(judgement.aspects))),
         own_preference=preferred_response(own_sum) if own_sum else None,
+        criterion=settings.criterion_name,
+        trace=trace.trace,
         baselines={run: value for (judge, run), value in baselines.items() if judge == judgement.judge},
     )
 

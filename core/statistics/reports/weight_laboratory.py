@@ -44,6 +44,9 @@ class ScoredPair:
     """By overall scores that the judge gave itself after scoring the aspects (a chain of aspects)."""
     baselines: Mapping[str, int] | None = None
     """Run -> the same judge's preference without aspects."""
+    criterion: str = ""
+    trace: int | None = None
+    """The trace with these scores."""
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -85,6 +88,18 @@ class WeightRow:
 
 
 @dataclass(frozen=True)
+class ItemDecisions:
+    """An item on which the aggregations prefer different responses: 1, 2, or 0 for a tie."""
+
+    item: str
+    criterion: str
+    trace: int | None
+    reference: int
+    preferences: Mapping[str, int | None]
+    """Scheme -> its preference; None where the item has no such weights."""
+
+
+@dataclass(frozen=True)
 class LaboratoryReport:
     """The aggregations of one judge's scores."""
 
@@ -92,6 +107,8 @@ class LaboratoryReport:
     schemes: tuple[SchemeRow, ...]
     curve: tuple[CurvePoint, ...]
     weights: tuple[WeightRow, ...]
+    changes: tuple[ItemDecisions, ...]
+    """The items on which the aggregations differ."""
     unfitted: str
     """Why no weights were fitted; empty if they were."""
     answer: str
@@ -105,7 +122,9 @@ def laboratory_report(judge: str, pairs: Sequence[ScoredPair], *, resamples: int
     trial = Trial(pairs, fitted, resamples)
     schemes = tuple(trial.agreements())
     texts = describe(judge, schemes)
-    return LaboratoryReport(judge, schemes, tuple(trial.curve()), tuple(trial.mean_weights()), unfitted, *texts)
+    return LaboratoryReport(
+        judge, schemes, tuple(trial.curve()), tuple(trial.mean_weights()), tuple(trial.changes()), unfitted, *texts
+    )
 
 
 def fit(pairs: Sequence[ScoredPair]) -> tuple[dict[int, Weights], str]:
@@ -201,6 +220,15 @@ class Trial:
         groups = [group for _, group in used]
         return mean_estimate([value for value, _ in used], groups=groups, total=len(values), resamples=self.resamples)
 
+    def changes(self) -> list[ItemDecisions]:
+        """Return the items on which two aggregations prefer different responses."""
+        found = []
+        for place, pair in enumerate(self.pairs):
+            preferences = {scheme: values[place] for scheme, values in self.preferences.items()}
+            if len({preference for preference in preferences.values() if preference is not None}) > 1:
+                found.append(ItemDecisions(pair.item, pair.criterion, pair.trace, pair.reference, preferences))
+        return found
+
     def curve(self) -> list[CurvePoint]:
         """Return the agreement with the k heaviest aspects, k from 1 to the size of the largest set, at most ten.
 
@@ -261,8 +289,12 @@ def describe(judge: str, schemes: Sequence[SchemeRow]) -> tuple[str, str]:
     details = [f"Agreement with people on {equal.items} items: {_text(equal)} with equal weights"]
     details += [f"{_text(own)} with the judge's weights"] if own else []
     details += [f"{_text(rows[baseline.less, ''])} with one overall score ({baseline.less})"] if baseline else []
+    fitted = rows.get((FITTED, EQUAL))
+    best = (
+        f" Weights fitted to people's preferences change it by {_signed(fitted)} from equal weights." if fitted else ""
+    )
     missing = "" if baseline else " No run has one overall score by this judge, so decomposing cannot be judged."
-    return _conclusion(gains) + missing, f"{', '.join(details)}."
+    return _conclusion(gains) + missing, f"{', '.join(details)}.{best}"
 
 
 def _conclusion(gains: Mapping[str, Estimate]) -> str:

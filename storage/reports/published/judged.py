@@ -94,7 +94,10 @@ def verdict_agreement(request: Request) -> list[PublishedRow]:
     return [
         from_estimate(row.run, row.criterion, statistic, estimate, note)
         for row in weights.verdict_agreement(request.engine, request.study)
-        for statistic, estimate in (("with ties", row.with_ties), ("without ties", row.without_ties))
+        for statistic, estimate in (
+            ("agreement with ties", row.with_ties),
+            ("agreement without ties", row.without_ties),
+        )
         for note in (f"{row.no_verdict} items without a verdict, left out" if row.no_verdict else "",)
     ]
 

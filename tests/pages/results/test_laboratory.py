@@ -1,8 +1,13 @@
 """The page of the weights laboratory."""
 
+from sqlalchemy import select
+
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
+from pages.parts import resources
+from storage import database
+from storage.tables import OpinionViewRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -13,6 +18,21 @@ def test_the_answer_of_the_sample() -> None:
     assert not app.exception
     assert "too few for a conclusion" in page_text(app)
     assert "equal weights" in list(app.dataframe[0].value["Weights"])
+
+
+def test_a_listed_item_is_recorded_as_seen() -> None:
+    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    app = visit("results/laboratory", annotator="zoe")
+    assert not blindness_lost()
+    app.toggle[0].set_value(True).run()
+    assert not app.exception and "Reference" in app.dataframe[-1].value.columns
+    assert blindness_lost()
+
+
+def blindness_lost() -> bool:
+    """Whether a view of an opinion is recorded for zoe."""
+    with database.reading(resources.engine()) as session:
+        return bool(session.scalars(select(OpinionViewRow)).all())
 
 
 def test_without_scores_the_page_says_what_is_needed() -> None:

@@ -91,3 +91,10 @@ def test_mean_weights_are_in_percent():
     report = laboratory_report("gpt", accuracy_counts(40), resamples=20)
     weights = {(row.aspect, row.scheme): row.percent for row in report.weights}
     assert weights["accuracy", JUDGE] == 90.0 and weights["style", PEOPLE] == 0.0
+
+
+def test_items_that_the_weights_decide_differently_are_listed():
+    report = laboratory_report("gpt", accuracy_counts(40), resamples=20)
+    # The direct scores are right on every fourth item only, and equal weights on every second.
+    assert len(report.changes) == 30 and report.changes[0].item == "i1"
+    assert report.changes[0].preferences[EQUAL] == 2 and report.changes[0].preferences[JUDGE] == 1
