@@ -27,7 +27,7 @@ log = logging.getLogger("tiebreak")
 def back_up(engine: Engine, file: Path) -> None:
     """Copy the database to a new file; raises TiebreakError if that cannot be done, and leaves no partial file."""
     if file.exists():
-        raise TiebreakError(f"{file} exists already; name a new file for the backup.")
+        raise TiebreakError(f"{file} already exists; choose another file name for the backup.")
     partial = file.with_name(f"{file.name}.partial")
     try:
         _copy(engine, partial)

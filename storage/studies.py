@@ -62,7 +62,7 @@ class Progress:
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
     """Create a study; raises TiebreakError if the name is in use."""
     if _find(session, normalize_name(name)) is not None:
-        raise TiebreakError(f"There is a study called {normalize_name(name)!r} already.")
+        raise TiebreakError(f"A study called {normalize_name(name)!r} already exists.")
     return get_or_create(session, name, record)
 
 

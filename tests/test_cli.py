@@ -253,7 +253,7 @@ def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
     in_copy = CliRunner().invoke(cli.app, [*words, "--database", f"sqlite:///{copy}"])
     assert json.loads(in_copy.stdout) == json.loads(run_with_sample(*words).stdout)
     refused = run_with_sample("backup", str(copy))
-    assert refused.exit_code == 2 and "exists already" in refused.stderr
+    assert refused.exit_code == 2 and "already exists" in refused.stderr
 
 
 def test_an_empty_database_is_not_backed_up(run, tmp_path):

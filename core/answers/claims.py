@@ -171,11 +171,11 @@ def _texts(value: Any) -> tuple[str, ...] | None:
     return _texts(nested[0]) if len(nested) == 1 else None
 
 
-def _text(one: Any) -> str | None:
-    if isinstance(one, str):
-        return one
-    if isinstance(one, Mapping):
-        texts = [inner for inner in one.values() if isinstance(inner, str)]
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        texts = [inner for inner in value.values() if isinstance(inner, str)]
         return max(texts, key=len) if texts else None
     return None
 

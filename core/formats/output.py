@@ -12,7 +12,7 @@ from core.errors import TiebreakError
 
 @contextmanager
 def open_output(path: Path) -> Iterator[TextIO]:
-    """Open a text file for writing, with the same line ends on every system.
+    """Open a text file for writing, with the same line endings on every platform.
 
     The text is written under a temporary name in the same folder, which replaces the file at the end. After an error
     the earlier file is unchanged. Anything but a regular file, such as a pipe, is written directly.

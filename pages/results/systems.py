@@ -116,7 +116,7 @@ def describe(rows: Sequence[SystemRow]) -> str:
         return f"{text}."
     second = others[0]
     if best.low is None or second.high is None:
-        return f"No system can be called best. {text}."
+        return f"No best system can be determined. {text}."
     verdict = "is ahead of" if best.low > second.high else "is not clearly ahead of"
     return f"{best.system} {verdict} {second.system}. {text}; {second.system}: " + numbers.format_estimate(
         second.value, second.low, second.high

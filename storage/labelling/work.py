@@ -156,10 +156,10 @@ def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
     An outbox belongs to a study: unsent actions of one page are sent by the next one.
     """
     number = work.ids.decode("t", text)
-    found = _tasks_in_study(session, work, [number]) if number is not None else []
-    if not found:
+    matching = _tasks_in_study(session, work, [number]) if number is not None else []
+    if not matching:
         return work, None
-    name, task = found[0]
+    name, task = matching[0]
     if name != work.name:
         work = replace(work, name=name, queue=queue_named(work.study.id, name))
     return work, task

@@ -113,7 +113,7 @@ def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
 def test_an_existing_file_is_never_overwritten(engine, tmp_path):
     file = tmp_path / "notes.db"
     file.write_text("notes")
-    with pytest.raises(TiebreakError, match=r"notes\.db exists already"):
+    with pytest.raises(TiebreakError, match=r"notes\.db already exists"):
         back_up(engine, file)
     assert file.read_text() == "notes"
 

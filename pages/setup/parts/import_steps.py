@@ -181,7 +181,7 @@ def _validate_name(name: str, existing_names: list[str]) -> str:
     name = studies.normalize_name(name)
     if name in existing_names:
         raise TiebreakError(
-            f'A study named "{name}" exists already. Choose "{EXISTING_STUDY}" to add to it, or enter another name.'
+            f'A study named "{name}" already exists. Choose "{EXISTING_STUDY}" to add to it, or enter another name.'
         )
     return name
 

@@ -125,7 +125,7 @@ def _save_criterion(
     }
     with database.writing(resources.engine()) as session:
         if current is None and name in {criterion.name for criterion in studies.criteria(session, study.id)}:
-            raise TiebreakError(f'A criterion named "{name}" exists already.')
+            raise TiebreakError(f'A criterion named "{name}" already exists.')
         updated = (current or Criterion(name=name)).model_copy(update=fields)
         studies.save_criterion(session, study.id, CriterionRecord(criterion=updated))
     st.rerun()
@@ -217,7 +217,7 @@ def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime:
 
 
 def file_bytes(write: Callable[[TextIO], None]) -> bytes:
-    """Return the bytes of a file, with the same line ends on every system."""
+    """Return the bytes of a file, with the same line endings on every platform."""
     buffer = io.BytesIO()
     stream = io.TextIOWrapper(buffer, encoding="utf-8", newline="")
     write(stream)

@@ -185,7 +185,7 @@ def test_an_existing_study_name_is_refused() -> None:
     prepare_study([ItemRecord(item=make_item())], study="pairs")
     app = upload_file(CSV)
     app.button(key="import").click().run()
-    assert 'A study named "pairs" exists already' in page_text(app)
+    assert 'A study named "pairs" already exists' in page_text(app)
 
 
 def test_guidelines_and_rules_are_saved() -> None:
