@@ -27,7 +27,7 @@ _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
 _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
 """Ordinals without a noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
-_LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=[^\W\d]))?[\s\"'(\[]*", re.I)
+_LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
 _REJECTED = re.compile(r"^\W*,\s*(?:and\s+)?(?:not|nicht|pas|no)\s+\w+")
 _OR = r"(?:or|oder|ou|или|或)"
@@ -48,6 +48,9 @@ _RANKED = re.compile(
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
+)
+_THINKS = re.compile(
+    r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
 _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
@@ -317,6 +320,7 @@ class Choice(Single[int]):
         for match in _pattern(self.words, self.noun).finditer(clause):
             number = _number(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
+            before = _THINKS.sub("", before)
             yield number, _ends(self.words, "than", before) or self.words.starts("than_after", after[:12]) is not None
 
 

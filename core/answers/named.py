@@ -243,7 +243,9 @@ def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names:
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
 _AND = re.compile(r"\s*(?:,|and|&|und|et|y|e|,\s*and)\s*", re.I)
 _BEFORE = re.compile(
-    rf"(?<![\w.,])(?P<value>{AMOUNT})\s*(?:%|percent|points?)?(?:\s*/\s*\d+)?\s*(?:for|to|on|of|für|pour|para|per|al?|à)?\s*(?:the\s+|la\s+|l')?[-:\s]*$",
+    rf"(?<![\w.,])(?P<value>{AMOUNT})\s*(?:%|percent|points?)?(?:\s*/\s*\d+)?"
+    r"\s*(?:of the (?:total )?weight\s+)?(?:goes\s+|is\s+)?"
+    r"(?:for|to|on|of|für|pour|para|per|al?|à)?\s*(?:the\s+|la\s+|l')?[-:\s]*$",
     re.I,
 )
 

@@ -185,6 +185,9 @@ class Rating(Single[Level]):
         return super()._last(unit)
 
     def _stated(self, sentence: str) -> Level | None:
+        if reasoned := _REASONED.match(sentence):
+            amount = self._measured(reasoned[1])
+            return self._checked(amount).value if amount else None
         values = {value for clause in clauses(sentence, self.words) for value in self._given(clause)}
         return values.pop() if len(values) == 1 else None
 
@@ -213,6 +216,7 @@ class Rating(Single[Level]):
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
 _UNIT = re.compile(r"^\s*(?:points?|pts?|stars?|punkte?|sterne?|puntos?|pontos?|punti|étoiles?|балл\w*)(?!\w)", re.I)
+_REASONED = re.compile(r"\W*(\d{1,3}(?:[.,]\d)?)\s*,\s*(?:because|since|as it|weil|porque|car|perché)\b", re.I)
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")
 _SCALE = re.compile(r"\b(?:on|auf|sur|en|in|na)\b[^\d.;]{1,25}\d+\s*(?:to|-|–|bis|à|a)\s*\d+", re.I)
 _CALLS = re.compile(r"\b(?:call|rate|judge|consider|deem|find|grade|is)\b")
@@ -224,4 +228,7 @@ _DIGITS = re.compile(
 @lru_cache(maxsize=16)
 def _gives(words: Words) -> re.Pattern[str]:
     """A verb of rating before it; "to deserve a 4" is not one."""
-    return re.compile(rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|^\W*(?:so\s+)?(?:it|this|that)(?:'s| is) an?\s+$")
+    return re.compile(
+        rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|"
+        r"^\W*(?:(?:so|overall|all in all),?\s+)?(?:it|this|that)(?:'s| is) an?\s+$|^\W*an?\s+[a-z-]{3,15}\s+$"
+    )

@@ -80,8 +80,9 @@ class Scores(ByName):
         """`Both deserve 8/10.`"""
         candidates = []
         for unit in text.units[-2:]:
-            match = _BOTH.search(unit.text)
-            one = measure(unit.text[match.end() :], self.words) if match else None
+            spoken = mentions(self.words, self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())
+            match = _BOTH.search(spoken)
+            one = measure(spoken[match.end() :], self.words) if match else None
             if one and (one.top == self.high or _GIVEN.search(unit.text)) and not in_doubt(unit.text, self.words):
                 value, problem = self._checked(dict.fromkeys(self.names, one))
                 candidates.append(Candidate(value, "sentence", unit.start, unit.end, 1, problem))

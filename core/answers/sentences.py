@@ -35,6 +35,7 @@ _ADVERBS = {
     "that",
     "it",
 }
+_FIRST_PERSON = re.compile(r"\bje (?:pense|crois|estime|trouve|considère) que\b")
 _CONTRACTED = re.compile(r"\w+n't\b")
 
 
@@ -58,6 +59,7 @@ def clauses(sentence: str, words: Words) -> Iterator[str]:
 def in_doubt(clause: str, words: Words) -> bool:
     """Whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
+    low = _FIRST_PERSON.sub(" ", low)
     return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
 
 

@@ -36,7 +36,7 @@ _YES |= {
 }
 _YES |= {"いいえ": False, "네": True, "예": True, "아니요": False, "نعم": True, "لا": False, "हाँ": True, "नहीं": False}
 _ATTRIBUTE = re.compile(
-    r"(?:true|false|correct|incorrect|accurate|inaccurate)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
+    r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
     r"though|although|and|or|here|due|on|with|when|if|unless|but|while|under|overall|too|indeed|after)\b)[a-z]{2,}"
 )
 _REPLY = re.compile(r"\W*(?P<word>[^\W\d_]+)\s*[,.:;–—-]\s")
@@ -229,13 +229,13 @@ class Truth(Single[bool]):
 
     def _predicates(self, low: str) -> list[tuple[int, bool]]:
         """Each position at which the clause asserts true or false; "a true story" asserts neither."""
-        falses = [match.start() for match in re.finditer(self.words.any("false"), low)]
+        falses = [match.span() for match in re.finditer(self.words.any("false"), low)]
         trues = [
             match.start()
             for match in re.finditer(self.words.any("true"), low)
-            if not any(abs(match.start() - place) < 4 for place in falses)
+            if not any(start - 4 < match.start() < max(end, start + 4) for start, end in falses)
         ]
-        predicates = sorted([(place, False) for place in falses] + [(place, True) for place in trues])
+        predicates = sorted([(start, False) for start, _ in falses] + [(place, True) for place in trues])
         return [predicate for predicate in predicates if not _ATTRIBUTE.match(low, predicate[0])]
 
     def _without_claimed(self, low: str) -> str:
