@@ -63,8 +63,12 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
         st.success("You have no open targets in this study.", icon=":material/check:")
         return
     chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
-    drafts = f", {numbers.format_count(chosen.drafts, 'draft')}" if chosen.drafts else ""
-    label = f"Continue: {queues.TITLES[chosen.name]} ({chosen.todo:,} to do{drafts})"
+    parts = [f"{chosen.todo:,} to do"]
+    parts += [numbers.format_count(chosen.drafts, "draft")] if chosen.drafts else []
+    parts += [f"{chosen.training:,} of them training"] if 0 < chosen.training < chosen.todo else []
+    title = queues.TITLES[chosen.name]
+    title = f"training for {title}" if chosen.training and chosen.training == chosen.todo else title
+    label = f"Continue: {title} ({', '.join(parts)})"
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
         address = {"study": study.name, **queues.address(chosen.name)}
         st.switch_page(queues.page(chosen.name), query_params=address)

@@ -44,6 +44,8 @@ class QueueSummary:
     done: int
     skipped: int
     flagged: int
+    training: int = 0
+    """Open training items among those to do."""
 
     @property
     def total(self) -> int:
@@ -84,7 +86,8 @@ def summaries(session: Session, study: Study, annotator: str) -> list[QueueSumma
     for name in QUEUES:
         if TARGET_KINDS[name] in present:
             view = open_view(session, open_work(session, name, study.name, annotator))
-            summary = QueueSummary(name, **{tab: view.count(tab) for tab in TABS})
+            training_left = view.training.left if view.training else 0
+            summary = QueueSummary(name, **{tab: view.count(tab) for tab in TABS}, training=training_left)
             queue_summaries += [summary] if summary.total else []
     return queue_summaries
 

@@ -77,6 +77,11 @@ class Training:
         return sum(row.correct for row in self.answers.values())
 
     @property
+    def left(self) -> int:
+        """The number of items that are offered and not answered."""
+        return 0 if self.is_over else len(self.items.keys() - self.answers.keys())
+
+    @property
     def needed(self) -> int:
         """The number of correct answers needed to pass."""
         return next(n for n in range(len(self.items) + 1) if n >= self.pass_mark * len(self.items) - 1e-9)

@@ -490,7 +490,7 @@ def test_training_answers_with_what_was_expected(bench, server: Server) -> None:
     press(page, "2", "Enter")
     feedback = page.locator(".feedback")
     feedback.wait_for()
-    assert "Expected: Response 1 is better" in feedback.inner_text()
+    assert "Not correct. Expected: Response 1 is better" in feedback.inner_text()
     assert page.locator(".reveal table").count() == 0
 
 

@@ -155,7 +155,7 @@ def test_the_home_counts_the_training(ann, engine):
     name = ann.work().annotator
     with reading(engine) as session:
         [summary] = home.summaries(session, studies.get(session, "s"), name)
-    assert (summary.todo, summary.done) == (2, 0)
+    assert (summary.todo, summary.done, summary.training) == (2, 0, 2)
 
 
 def test_adjudicated_targets_can_be_drawn_unlabelled_ones_first(engine):
