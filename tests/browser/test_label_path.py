@@ -10,11 +10,12 @@ import pytest
 
 from core.formats.records import ItemRecord
 from storage import labels, studies
-from storage.database import connect, reading
+from storage.database import connect, reading, writing
+from storage.labelling import training_items
 from storage.transfer import imports
 from tests.browser.conftest import Served, serve, stop_server
 from tests.browser.test_workbench import READY, press, rhythm, saved, settle, state
-from tests.conftest import make_item
+from tests.conftest import make_item, make_target
 from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.browser
@@ -198,3 +199,31 @@ def test_on_a_phone_submit_and_next_need_no_scrolling(bench, stored):
     saved(page)
     assert stored()[0][:2] == (first, 1)
     assert len(stored()) == 2
+
+
+def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(bench, server, study, stored):
+    known = {f"gpt_vs_claude/{number}" for number in range(2)}
+    with writing(connect(server[-1].database)) as session:
+        study_id = studies.get(session, study).id
+        for item in known:
+            training_items.add(session, study_id, make_target(item), 2, reason="It is shorter.")
+    page = bench()
+    press(page, "1", "Enter")
+    page.locator(".feedback.incorrect").wait_for()
+    assert "Expected: Response 2 is better" in page.locator(".feedback").inner_text()
+    assert page.locator(".reveal table").count() == 0
+    press(page, "Enter", "1", "Enter")
+    page.get_by_text("not passed yet").first.wait_for()
+    press(page, "Enter")
+    page.get_by_role("link", name="Repeat the training").click()
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "2", "Enter", "Enter", "2", "Enter")
+    page.get_by_text("You have passed the training.").wait_for()
+    assert set(order(page)[:2]) == known
+    page.wait_for_function("() => document.querySelector('label-workbench').state.ready.length > 10")
+    press(page, "Enter")
+    item = shown(page)
+    press(page, "1", "Enter")
+    saved(page)
+    assert [row[:2] for row in stored()] == [(item, 1)] and item not in known
