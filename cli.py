@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from commands import annotators, errors, export, judges, replies, runs, statistics, transfer
+from commands import adoption, annotators, errors, export, judges, replies, runs, statistics, transfer
 
 app = typer.Typer(
     cls=errors.ErrorFormattingGroup,
@@ -32,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "critiques": statistics.critiques,
     "unread": replies.unread,
     "reread": replies.reread,
+    "adopt": adoption.adopt,
     "export": export.export,
     "backup": transfer.backup,
 }

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from core.critiques import Aiu, Critique
+from core.critiques import Aiu, Critique, hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
@@ -86,6 +86,18 @@ class Adopt(Frozen):
     answer: str | None = None
 
 
+class Reextract(Frozen):
+    """Replace the AIUs of a critique by those that a later run extracted.
+
+    An AIU that a person confirmed to be the same in other words is listed with its earlier id and text.
+    """
+
+    type: Literal["reextract"] = "reextract"
+    run: str
+    critique: str
+    aius: tuple[Aiu, ...]
+
+
 class Undo(Frozen):
     """Undo an edit. An undo can itself be undone."""
 
@@ -93,7 +105,9 @@ class Undo(Frozen):
     edit: int
 
 
-Change = Annotated[Split | Merge | Add | Reword | Remove | NotAtomic | Adopt | Undo, Field(discriminator="type")]
+Change = Annotated[
+    Split | Merge | Add | Reword | Remove | NotAtomic | Adopt | Reextract | Undo, Field(discriminator="type")
+]
 
 
 class Edit(Frozen):
@@ -122,6 +136,11 @@ class EditedAius:
     def aius(self) -> dict[str, Aiu]:
         """Every current AIU by its id."""
         return {aiu.id: aiu for critique in self.critiques for aiu in critique.aius or ()}
+
+    def lacks_aius(self) -> bool:
+        """Whether there is no reference critique, or no AIUs of a critique."""
+        critiques = [*hypothesis_critiques(self.critiques), reference_critique(self.critiques)]
+        return any(critique is None or critique.aius is None for critique in critiques)
 
     def critique_of(self, aiu: str) -> Critique:
         """The critique that contains an AIU; raises TiebreakError when an edit has replaced the AIU."""
@@ -201,8 +220,8 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
         case NotAtomic(aiu=aiu, on=on):
             state.critique_of(aiu)  # raises TiebreakError when the AIU was replaced
             return replace(edited, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})
-        case Adopt(critiques=critiques, answer=answer):
-            return _adopt(edited, critiques, answer)
+        case Adopt() | Reextract():
+            return _from_run(edited, edit.change)
     raise TypeError(f"an undo cannot be applied: {edit.change!r}")
 
 
@@ -232,6 +251,22 @@ def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedA
         raise TiebreakError(f"There is no critique {critique!r} here.")
     aiu = Aiu(id=id, text=piece.text.strip(), at=piece.at)
     return replace(_change_aius(state, critique, lambda aius: (*aius, aiu)), origins=state.origins | {id: ()})
+
+
+def _from_run(state: EditedAius, change: Adopt | Reextract) -> EditedAius:
+    if isinstance(change, Adopt):
+        return _adopt(state, change.critiques, change.answer)
+    return _reextract(state, change.critique, change.aius)
+
+
+def _reextract(state: EditedAius, critique: str, aius: tuple[Aiu, ...]) -> EditedAius:
+    others = {aiu.id for other in state.critiques if other.id != critique for aiu in other.aius or ()}
+    ids = [aiu.id for aiu in aius]
+    if all(current.id != critique for current in state.critiques):
+        raise TiebreakError(f"There is no critique {critique!r} here.")
+    if len(set(ids)) < len(ids) or others & set(ids):
+        raise TiebreakError("Two AIUs would have the same id.")
+    return replace(_change_aius(state, critique, lambda _: aius), not_atomic=state.not_atomic & {*others, *ids})
 
 
 def _adopt(state: EditedAius, critiques: Sequence[Critique], answer: str | None) -> EditedAius:

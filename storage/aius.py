@@ -1,7 +1,7 @@
 """Edits of AIUs. Rows are never changed; the current AIUs of an item follow from its edits (see `core.aius`)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Select, func, select
@@ -9,14 +9,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change, with_edits
-from core.critiques import hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
 from core.formats.records import AiuEditRecord
 from core.items import Item
 from core.protocols import registry
 from core.protocols.metacritique.protocol import replay_turns
 from core.protocols.metacritique.settings import Settings
-from core.trace import TurnCompleted
+from core.trace import Turn, TurnCompleted
 from storage import annotators, items, runs, studies, traces
 from storage.database import insert_all
 from storage.fingerprints import to_utc
@@ -35,7 +34,7 @@ def save_edit(session: Session, study_id: int, item: str, annotator: str, change
     validate_change(items.get(session, study_id, item), edits, change)
     name = annotators.normalize_name(annotator)
     edit = Edit(number=len(edits) + 1, annotator=name, change=change, at=now())
-    _insert(session, study_id, item, [edit])
+    insert(session, study_id, {item: [edit]})
     return edit
 
 
@@ -79,7 +78,10 @@ def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> d
         return dict(by_key)
     keys = {item.id for item in by_key.values()}
     edits: dict[str, list[Edit]] = defaultdict(list)
-    for key, *columns in session.execute(_edits(run.study_id).where(col(ItemRow.key).in_(keys))):
+    query = _edits(run.study_id)
+    if len(keys) <= items.MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(keys))
+    for key, *columns in session.execute(query):
         edit = _edit(*columns)
         if edit.at is None or edit.at <= run.created_at:
             edits[key].append(edit)
@@ -123,16 +125,13 @@ def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
         raise TiebreakError(f"The AIUs of item {item!r} were edited differently in this study.")
     new = edits[len(stored) :]
     if new:
-        _insert(session, study_id, item, new)
+        insert(session, study_id, {item: new})
     return len(new)
 
 
 def find_adoptable(session: Session, study_id: int, item: str) -> Adopt | None:
     """Return the AIUs and reference of the newest run that has some, if the item lacks them; else None."""
-    state = current_state(session, study_id, item)
-    reference = reference_critique(state.critiques)
-    critiques = [*hypothesis_critiques(state.critiques), reference]
-    if all(critique is not None and critique.aius is not None for critique in critiques):
+    if not current_state(session, study_id, item).lacks_aius():
         return None
     source = items.get(session, study_id, item)
     return next((adoptable for adoptable in _generated(session, study_id, source) if adoptable.critiques), None)
@@ -151,20 +150,26 @@ def _generated(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
     for trace_id, run_id in session.execute(query).all():
         run = runs.get(session, run_id)
         evaluated = evaluated_item(session, run, item)
-        settings = Settings.model_validate(run.settings)
         turns = {e.ask: e.turn for _, e in traces.events(session, trace_id) if isinstance(e, TurnCompleted)}
-        result = replay_turns(evaluated, settings, turns).evaluation
-        critiques = [*result.critiques, *([result.reference] if result.reference else [])]
-        new = tuple(critique for critique in critiques if critique.aius is not None and critique not in item.critiques)
-        yield Adopt(run=run.name, critiques=new, answer=result.answer if item.reference is None else None)
+        yield adoption(run, evaluated, turns)
 
 
-def _insert(session: Session, study_id: int, item: str, edits: Iterable[Edit]) -> None:
-    item_ids = items.find_ids(session, study_id, {item})
-    if item not in item_ids:
-        raise TiebreakError(f"There is no item {item!r} in this study.")
-    new = list(edits)
-    annotator_ids = annotators.get_or_create_ids(session, {edit.annotator for edit in new})
+def adoption(run: Run, evaluated: Item, turns: Mapping[int, Turn]) -> Adopt:
+    """Return what a run generated for an item as it evaluated it; `turns` are by the number of their ask."""
+    result = replay_turns(evaluated, Settings.model_validate(run.settings), turns).evaluation
+    critiques = [*result.critiques, *([result.reference] if result.reference else [])]
+    new = tuple(one for one in critiques if one.aius is not None and one not in evaluated.critiques)
+    return Adopt(run=run.name, critiques=new, answer=result.answer if evaluated.reference is None else None)
+
+
+def insert(session: Session, study_id: int, by_item: Mapping[str, Sequence[Edit]]) -> None:
+    """Add the edits of items; raises TiebreakError for an item that the study does not have."""
+    item_ids = items.find_ids(session, study_id, set(by_item))
+    missing = sorted(by_item.keys() - item_ids.keys())
+    if missing:
+        raise TiebreakError(f"There is no item {missing[0]!r} in this study.")
+    names = {edit.annotator for edits in by_item.values() for edit in edits}
+    annotator_ids = annotators.get_or_create_ids(session, names)
     rows = [
         {
             "study_id": study_id,
@@ -174,7 +179,8 @@ def _insert(session: Session, study_id: int, item: str, edits: Iterable[Edit]) -
             "body": edit.change.model_dump(mode="json"),
             "at": to_utc(edit.at),
         }
-        for edit in new
+        for item, edits in by_item.items()
+        for edit in edits
     ]
     insert_all(session, AiuEditRow, rows)
 

@@ -450,3 +450,10 @@ def test_an_unknown_criterion_is_one_sentence(run_with_sample):
     result = run_with_sample("judges", "--study", "tour", "--criterion", "nope")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
     assert result.stderr.startswith("No judge can be ranked")
+
+
+def test_aius_are_adopted_and_replaced_after_questions(run_with_sample):
+    result = run_with_sample("adopt", "--study", "tour", "--by", "eve", "--json")
+    assert result.exit_code == 0 and json.loads(result.stdout) == {"study": "tour", "items": 0}
+    result = run_with_sample("adopt", "--study", "tour", "--by", "eve", "--replace")
+    assert result.exit_code == 2 and "--replace needs --run" in result.stderr

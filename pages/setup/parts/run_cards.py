@@ -7,11 +7,12 @@ import streamlit as st
 import yaml
 
 from core.pairs import Pairs
+from core.protocols import registry
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from pages.parts import colours, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from storage import database, runs, studies
+from storage import adoption, database, runs, studies
 from storage.runs import Progress, Run
 from storage.studies import Study
 
@@ -92,6 +93,8 @@ def _draw_actions(study: Study, run: Run, progress: Progress) -> None:
             _apply(runs.cancel, run)
         if can_resume(run, progress) and st.button("Resume", key=f"resume_{run.id}", icon=":material/play_arrow:"):
             _apply(runs.resume, run)
+        if run.state not in ACTIVE and run.protocol in registry.with_artifact("aius"):
+            _draw_adoption(run)
         st.page_link(
             shell.page_path("watch/traces.py"),
             label="Traces",
@@ -100,6 +103,24 @@ def _draw_actions(study: Study, run: Run, progress: Progress) -> None:
         )
         with st.popover("Settings", type="tertiary", icon=":material/tune:", key=f"settings_{run.id}"):
             _draw_settings(run)
+
+
+def _draw_adoption(run: Run) -> None:
+    """Draw the button that makes the AIUs of a run the items' own."""
+    annotator = shell.current_annotator()
+    clicked = st.button(
+        "Adopt AIUs",
+        key=f"adopt_{run.id}",
+        icon=":material/library_add_check:",
+        disabled=annotator is None,
+        help="Make the AIUs, references and answers that this run wrote the items' own, if they have none. Annotators "
+        "then label and edit them, and new runs judge them."
+        + ("" if annotator else " Sign in on a page of the section Label first."),
+    )
+    if clicked and annotator is not None:
+        with database.writing(resources.engine()) as session:
+            count = adoption.adopt_all(session, run.study_id, annotator, run.name)
+        st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
 
 
 def can_resume(run: Run, progress: Progress) -> bool:

@@ -11,12 +11,15 @@ from core.pairs import Pairs
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.setup.parts import judges_form
-from storage import database, runs, studies
+from storage import aius, database, runs, studies
 from storage.runs import Run
 from storage.tables import RunRow
 from storage.transfer import imports
 from tests.conftest import make_item
+from tests.core.protocols.critiques import make_item as make_critiqued_item
+from tests.core.protocols.critiques import worked_example_reply
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.critique_studies import run_records
 
 HELPFULNESS = Criterion(name="helpfulness", definition="Of use.", rubric=("Poor - No.", "Good - Yes."))
 SETTINGS = """
@@ -361,3 +364,15 @@ def test_wrong_prompts_in_a_settings_file_are_one_sentence(prompts: str, sentenc
     assert not app.exception
     [error] = app.error
     assert sentence in error.value.replace("\\", "")  # Markdown is escaped
+
+
+def test_the_aius_of_a_run_are_adopted_for_all_items() -> None:
+    item = make_critiqued_item()
+    prepare_study([ItemRecord(item=item), *run_records(item, worked_example_reply)])
+    app = visit("setup/runs", "zoe")
+    (button,) = [button for button in app.button if button.label == "Adopt AIUs"]
+    button.click().run()
+    assert not app.exception and app.toast[0].value == "Adopted for 1 item."
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, "s")
+        assert not aius.current_state(session, study.id, item.id).lacks_aius()

@@ -1,0 +1,60 @@
+"""The adoption of AIUs that runs extracted."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.output import print_result
+from core.errors import TiebreakError
+
+if TYPE_CHECKING:
+    from storage.adoption import Reextraction
+
+
+def adopt(
+    study: StudyName,
+    by: Annotated[str, typer.Option(help="Name of the person who adopts; stored with each edit.")],
+    run: Annotated[
+        str | None, typer.Option(help="Only what this run generated. Default: the newest with AIUs.")
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace standing AIUs by those of --run; you confirm which ones are the same."),
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make the AIUs, critiques and reference answers that runs generated the items' own, where items lack them."""
+    from storage import adoption
+    from storage.database import reading, writing
+
+    if replace and (run is None or as_json):
+        raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
+    engine = open_database(database)
+    source = find_study(engine, study)
+    if run is None or not replace:
+        with writing(engine) as session:
+            count = adoption.adopt_all(session, source.id, by, run)
+        print_result({"study": study, "items": count}, f"Adopted for {count:,} items.", as_json)
+        return
+    with reading(engine) as session:
+        found = adoption.reextractions(session, source.id, run)
+    confirmed = {(one.item, one.critique): confirm_matches(one) for one in found}
+    with writing(engine) as session:
+        count = adoption.replace_aius(session, source.id, by, run, confirmed)
+    kept = sum(map(len, confirmed.values()))
+    typer.echo(f"Replaced the AIUs of {count:,} critiques; {kept:,} AIUs stay the same, with their labels.")
+
+
+def confirm_matches(one: "Reextraction") -> dict[str, str]:
+    """Ask about each pair of AIUs that may be the same; return new id -> old id of the confirmed ones."""
+    same: dict[str, str] = {}
+    typer.echo(
+        f"{one.item}, critique {one.critique}: {len(one.matches())} of {len(one.new)} new AIUs resemble earlier ones."
+    )
+    for match in one.matches():
+        typer.echo(f"  earlier: {match.old.text}\n  new:     {match.new.text}")
+        if typer.confirm(f"  The same statement ({match.similarity:.0%} alike)?", default=False):
+            same[match.new.id] = match.old.id
+    return same

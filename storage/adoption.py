@@ -1,0 +1,161 @@
+"""The adoption of what runs generated, for many items: AIUs, critiques and reference answers become an item's own.
+
+A later extraction can replace the adopted AIUs. An AIU that a person confirmed to be the same in other words keeps its
+id and its text, and thereby its labels.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Text, cast, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.aiu_matching import AiuMatch, match_aius
+from core.aius import Adopt, Change, Edit, Reextract, apply_edits
+from core.critiques import Aiu, Critique
+from core.errors import TiebreakError
+from core.items import Item
+from core.protocols import registry
+from core.trace import TurnCompleted
+from storage import aius, annotators, items, runs, studies
+from storage.events import parse_event
+from storage.runs import Run
+from storage.tables import EventRow, ItemRow, TraceRow, now
+
+CHUNK = 2_000
+"""Rows fetched at once."""
+
+
+@dataclass(frozen=True)
+class Reextraction:
+    """A critique whose standing AIUs differ from those that a run extracted."""
+
+    item: str
+    critique: str
+    old: tuple[Aiu, ...]
+    new: tuple[Aiu, ...]
+
+    def matches(self) -> list[AiuMatch]:
+        """Return the pairs that may be the same, for a person to confirm."""
+        return match_aius(self.old, self.new)
+
+    def replacement(self, confirmed: Mapping[str, str]) -> tuple[Aiu, ...]:
+        """Return the new AIUs; `confirmed` has new id -> old id of those that keep their id and text."""
+        old = {aiu.id: aiu for aiu in self.old}
+        return tuple(old[confirmed[aiu.id]] if aiu.id in confirmed else aiu for aiu in self.new)
+
+
+def adopt_all(session: Session, study_id: int, annotator: str, run: str | None = None) -> int:
+    """Adopt what runs generated for every item that lacks it, and return the number of items.
+
+    Of several runs, the newest with something for an item counts; `run` selects one. What exists is not overwritten.
+    """
+    studies.lock(session, study_id)
+    edits = aius.edits_by_item(session, study_id)
+    states = {
+        item.id: (item, apply_edits(item, edits.get(item.id, ())))
+        for item in items.of_study(session, study_id)
+        if item.critiques
+    }
+    lacking = {key: item for key, (item, state) in states.items() if state.lacks_aius()}
+    changes: dict[str, Change] = {}
+    for candidate in _runs(session, study_id, run):
+        for key, adoption in _adoptions(session, candidate, lacking):
+            changes[key] = adoption
+        lacking = {key: item for key, item in lacking.items() if key not in changes}
+    _save(session, study_id, annotator, changes, edits)
+    return len(changes)
+
+
+def reextractions(session: Session, study_id: int, run: str) -> list[Reextraction]:
+    """Return the critiques whose standing AIUs differ from those that a run extracted."""
+    edits = aius.edits_by_item(session, study_id)
+    criticised = {item.id: item for item in items.of_study(session, study_id) if item.critiques}
+    found = []
+    for candidate in _runs(session, study_id, run):
+        for key, adoption in _adoptions(session, candidate, criticised):
+            standing = {one.id: one for one in apply_edits(criticised[key], edits.get(key, ())).critiques}
+            found += [
+                Reextraction(key, critique.id, own.aius, critique.aius)
+                for critique in adoption.critiques
+                if (own := standing.get(critique.id)) is not None and _differ(own, critique)
+                if own.aius is not None and critique.aius is not None
+            ]
+    return found
+
+
+def replace_aius(
+    session: Session, study_id: int, annotator: str, run: str, confirmed: Mapping[tuple[str, str], Mapping[str, str]]
+) -> int:
+    """Replace the standing AIUs of critiques by those that a run extracted; returns the number of critiques.
+
+    `confirmed` has (item, critique) -> new id -> old id, for every critique to be replaced.
+    """
+    studies.lock(session, study_id)
+    edits = aius.edits_by_item(session, study_id)
+    found = [one for one in reextractions(session, study_id, run) if (one.item, one.critique) in confirmed]
+    changes: dict[str, list[Change]] = defaultdict(list)
+    for one in found:
+        replacement = one.replacement(confirmed[one.item, one.critique])
+        changes[one.item].append(Reextract(run=run, critique=one.critique, aius=replacement))
+    _save_several(session, study_id, annotator, changes, edits)
+    return len(found)
+
+
+def _differ(own: Critique, extracted: Critique) -> bool:
+    return {aiu.id for aiu in own.aius or ()} != {aiu.id for aiu in extracted.aius or ()}
+
+
+def _runs(session: Session, study_id: int, name: str | None) -> list[Run]:
+    """Return the runs with AIUs, newest first."""
+    protocols = registry.with_artifact("aius")
+    found = [run for run in runs.of_study(session, study_id) if run.protocol in protocols and name in (None, run.name)]
+    if name is not None and not found:
+        raise TiebreakError(f"The study has no run called {name!r} that splits critiques into AIUs.")
+    return found
+
+
+def _adoptions(session: Session, run: Run, by_key: Mapping[str, Item]) -> Iterator[tuple[str, Adopt]]:
+    """Yield (item, what the run generated for it), for the items for which it generated something."""
+    evaluated = aius.evaluated_items(session, run, by_key)
+    query = (
+        select(col(ItemRow.key), cast(col(EventRow.body), Text))
+        .select_from(EventRow)
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(EventRow.run_id) == run.id, col(EventRow.type) == "turn")
+        .order_by(col(TraceRow.id), col(EventRow.seq))
+        .execution_options(yield_per=CHUNK)
+    )
+    for key, rows in groupby(session.execute(query), key=lambda row: str(row[0])):
+        events = [parse_event(body) for _, body in rows if key in by_key]
+        turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
+        adoption = aius.adoption(run, evaluated[key], turns) if turns else None
+        if adoption is not None and adoption.critiques:
+            yield key, adoption
+
+
+def _save(session: Session, study_id: int, annotator: str, changes: Mapping[str, Change], edits: Any) -> None:
+    _save_several(session, study_id, annotator, {key: [change] for key, change in changes.items()}, edits)
+
+
+def _save_several(
+    session: Session,
+    study_id: int,
+    annotator: str,
+    changes: Mapping[str, list[Change]],
+    edits: Mapping[str, list[Edit]],
+) -> None:
+    name, at = annotators.normalize_name(annotator), now()
+    new = {
+        key: [
+            Edit(number=number, annotator=name, change=change, at=at)
+            for number, change in enumerate(own, len(edits.get(key, ())) + 1)
+        ]
+        for key, own in changes.items()
+    }
+    aius.insert(session, study_id, new)

@@ -1,0 +1,96 @@
+"""What runs generated becomes the items' own, for many items at once; confirmed AIUs keep their labels."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.aius import Undo
+from core.critiques import aius_with_text_ids, precision_target
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.trace import Ask
+from storage import adoption, aius, labels
+from storage.database import reading, writing
+from storage.studies import Study
+from tests.core.protocols.critiques import CLAIMS, make_item, worked_example_reply
+from tests.storage.critique_studies import import_study, run_records, save_answer
+
+OLD = aius_with_text_ids("model", CLAIMS)
+OTHER_WORDS = {"Ada can own a ladder.": "A ladder can be owned by Ada.", "The reason should be put better.": "Brief."}
+
+
+def other_extraction(ask: Ask) -> str:
+    """Return the worked example with other words for two AIUs."""
+    if ask.step != "extract":
+        return "Final answer: true" if ask.step in ("precision", "recall") else worked_example_reply(ask)
+    reply = worked_example_reply(ask)
+    for text, other in OTHER_WORDS.items():
+        reply = reply.replace(text, other)
+    return reply
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """Two items without AIUs, which the run "first" has extracted for both and "second" again, otherwise, for one."""
+    one, two = make_item(), make_item(id="again")
+    records = [*run_records(one, worked_example_reply, "first"), *run_records(two, worked_example_reply, "first")[1:]]
+    return import_study(
+        engine, ItemRecord(item=one), ItemRecord(item=two), *records, *run_records(one, other_extraction, "second")
+    )
+
+
+def adopt(engine: Engine, study: Study, run: str | None = None) -> int:
+    with writing(engine) as session:
+        return adoption.adopt_all(session, study.id, "eve", run)
+
+
+def texts(engine: Engine, study: Study, item: str = "ladder") -> list[str]:
+    with reading(engine) as session:
+        state = aius.current_state(session, study.id, item)
+    return [aiu.text for aiu in state.critiques[0].aius or ()]
+
+
+def test_every_item_that_lacks_aius_adopts_those_of_a_run(engine: Engine, study: Study) -> None:
+    assert adopt(engine, study, "first") == 2
+    assert texts(engine, study) == texts(engine, study, "again") == list(CLAIMS)
+    assert adopt(engine, study) == 0
+    with reading(engine) as session:
+        (edit,) = aius.history(session, study.id, "again")
+    assert (edit.number, edit.annotator, edit.change.type) == (1, "eve", "adopt")
+
+
+def test_of_several_runs_the_newest_counts(engine: Engine, study: Study) -> None:
+    assert adopt(engine, study) == 2
+    assert "Brief." in texts(engine, study) and texts(engine, study, "again") == list(CLAIMS)
+
+
+def test_an_unknown_run_is_refused(engine: Engine, study: Study) -> None:
+    with pytest.raises(TiebreakError, match="no run called 'third' that splits critiques"):
+        adopt(engine, study, "third")
+
+
+def test_confirmed_aius_of_a_reextraction_keep_their_id_text_and_labels(engine: Engine, study: Study) -> None:
+    adopt(engine, study, "first")
+    kept = next(aiu for aiu in OLD if aiu.text == "Ada can own a ladder.")
+    save_answer(engine, study, precision_target("ladder", kept.id), True)
+    with reading(engine) as session:
+        (found,) = adoption.reextractions(session, study.id, "second")
+    proposed = {match.old.text: match.new for match in found.matches()}
+    assert "The reason should be put better." not in proposed
+    confirmed = {("ladder", "model"): {proposed[kept.text].id: kept.id}}
+    with writing(engine) as session:
+        assert adoption.replace_aius(session, study.id, "eve", "second", confirmed) == 1
+    after = texts(engine, study)
+    assert kept.text in after and "Brief." in after and "The reason should be put better." not in after
+    with reading(engine) as session:
+        assert kept.id in aius.current_state(session, study.id, "ladder").aius()
+        assert len(labels.history(session, study.id, precision_target("ladder", kept.id))) == 1
+    with writing(engine) as session:
+        aius.save_edit(session, study.id, "ladder", "eve", Undo(edit=2))
+    assert texts(engine, study) == list(CLAIMS)
+
+
+def test_without_a_confirmation_a_reextracted_aiu_is_a_new_one(engine: Engine, study: Study) -> None:
+    adopt(engine, study, "first")
+    with writing(engine) as session:
+        adoption.replace_aius(session, study.id, "eve", "second", {("ladder", "model"): {}})
+    assert "A ladder can be owned by Ada." in texts(engine, study)
