@@ -135,7 +135,7 @@ def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
 
 
 def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
-    critiques = (Critique(id="a", text="Too short."), Critique(id="b", text="Too long."))
+    critiques = (Critique(author="a", text="Too short."), Critique(author="b", text="Too long."))
     imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=critiques))])
     with reading(engine) as session:
         study = studies.get(session, "s")
@@ -147,7 +147,7 @@ def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
 
 
 def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engine):
-    critique = Critique(id="a", text="Too short.")
+    critique = Critique(author="a", text="Too short.")
     imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=(critique,)))])
     with writing(engine) as session:
         session.execute(delete(TargetRow))
