@@ -1,0 +1,128 @@
+"""The server's time for requests of the workbench with many labels stored: python -m tests.bench.bench_workbench
+
+A study of disputed debates gets 100,000 labels (3 of each target); a new annotator then labels as a browser does. The
+times are those of the route's functions: an action with its result, reveal and progress, and the next 30 tasks.
+"""
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from core.formats.records import ItemRecord, LabelRecord, Record
+from core.labels import Label, Target
+from storage import database, studies
+from storage.database import reading, writing
+from storage.labelling import actions, tasks
+from storage.labelling.work import Work, open_work
+from storage.transfer import imports
+from tests.bench.bench_queue import start_server
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace
+
+STUDY = "many labels"
+OVERLAP = 3
+OPEN = 3000
+"""Targets without labels: they are what the new annotator gets."""
+
+
+def plant(engine: Engine, labels: int) -> None:
+    """Import a study in which all targets but `OPEN` have as many labels as are wanted."""
+    complete = [f"item {number}" for number in range(labels // OVERLAP)]
+    names = [*complete, *(f"open {number}" for number in range(OPEN))]
+    records: list[Record] = [ItemRecord(item=make_item(name)) for name in names]
+    records += [RUN, *(a_trace(name) for name in names)]
+    for number, name in enumerate(complete):
+        target = Target(item=name, kind="preference", criterion="helpfulness")
+        people = (f"annotator {(number + place) % 20}" for place in range(OVERLAP))
+        records += [LabelRecord(label=Label(target=target, annotator=who, value=number % 3)) for who in people]
+    imports.import_records(engine, STUDY, records)
+
+
+def timed(times: list[float], work: Callable[[], Any]) -> Any:
+    """Return what a function returns, and add its seconds to `times`."""
+    start = time.perf_counter()
+    found = work()
+    times.append(time.perf_counter() - start)
+    return found
+
+
+def label(engine: Engine, work: Work, count: int) -> dict[str, list[float]]:
+    """Label targets of the queue, and return the seconds of every request by its type."""
+    times: dict[str, list[float]] = {"next 30 tasks": [], "draft": [], "label": []}
+    seq = 0
+
+    def fetch() -> Any:
+        with reading(engine) as session:
+            return tasks.next_tasks(session, work, have=(), count=30, tab="todo", first=None)["tasks"]
+
+    def act(type: str, task: Any) -> None:
+        nonlocal seq
+        target = task["targets"][0]
+        about = {"task": task["id"], "target": target["id"], "base": target["version"]}
+        action = {"seq": seq + 1, "type": type, **about, "value": 1, "reason": "", "evidence": []}
+        [result] = actions.perform(engine, work, "bench", [action], after=seq, first=seq == 0)
+        assert result["status"] == "accepted", result
+        seq += 1
+        with reading(engine) as session:
+            tasks.progress(session, work)
+
+    while len(times["label"]) < count:
+        for task in timed(times["next 30 tasks"], fetch):
+            timed(times["draft"], lambda task=task: act("draft", task))
+            timed(times["label"], lambda task=task: act("label", task))
+    return times
+
+
+def memory() -> float:
+    """Return the megabytes that the process has used at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--labels", type=int, default=100_000, help="labels that are stored before")
+    parser.add_argument("--count", type=int, default=300, help="labels that are given; 2000 to see the memory")
+    parser.add_argument("--postgresql", action="store_true", help="on a server that is started for it, else on SQLite")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        url = f"sqlite:///{Path(folder) / 'workbench.db'}"
+        if options.postgresql:
+            server = start_server()
+            stack.callback(server.stop)
+            url = server.url(server.create())
+        engine = database.connect(url)
+        database.upgrade(engine)
+        plant(engine, options.labels)
+        with writing(engine) as session:
+            work = open_work(session, "disagreements", STUDY, "newcomer")
+            assert studies.get(session, STUDY).rules.overlap == OVERLAP
+        label(engine, work, 100)
+        before = memory()
+        times = label_as(engine, options.count)
+        engine.dispose()
+    print(f"{options.labels:,} labels stored, {options.count} given on {url.split(':')[0]}:")
+    for name, seconds in times.items():
+        ordered = sorted(seconds)
+        median, p95 = ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]
+        print(f"  {name}: median {1e3 * median:.1f} ms, p95 {1e3 * p95:.1f} ms, n = {len(ordered)}")
+    print(f"  memory: {memory() - before:+.1f} MB during the labels")
+    print(f"  load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def label_as(engine: Engine, count: int) -> dict[str, list[float]]:
+    """Label as another new annotator: the first one has filled the caches."""
+    with writing(engine) as session:
+        work = open_work(session, "disagreements", STUDY, "second newcomer")
+    return label(engine, work, count)
+
+
+if __name__ == "__main__":
+    main()
