@@ -49,6 +49,7 @@ _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
 )
+_MOVES = re.compile(r"\b(?:chang|switch|mov|shift|differ)\w*\b")
 _THINKS = re.compile(
     r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
@@ -321,6 +322,9 @@ class Choice(Single[int]):
             number = _number(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
             before = _THINKS.sub("", before)
+            if before.endswith(" from") and _MOVES.search(before):  # `I change my vote from Submission 1 to ...`
+                yield number, True
+                continue
             yield number, _ends(self.words, "than", before) or self.words.starts("than_after", after[:12]) is not None
 
 

@@ -59,9 +59,7 @@ _OTHER = re.compile(
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
     re.I,
 )
-_PRONOUN = re.compile(
-    r"\W*(?:it|this|that|das|es|c'est|esto|eso|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I
-)
+_PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 

@@ -103,3 +103,22 @@ def test_an_answer_can_be_asked_for_without_reasoning(answer: Choice | Rating | 
     value = answer.longest()
     assert answer.parse(answer.render(value, "json", reasoning="Because.")).value == value
     assert "Because." not in answer.render(value, "json", reasoning="Because.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("The answer from Assistant 1 is better.", 1),
+        ("I prefer the response from Assistant 2.", 2),
+        ("I now change my vote from Assistant 2 to Assistant 1.", 1),
+        ("I recommend Assistant 2.", 2),
+    ],
+)
+def test_a_choice_is_read_from_words_around_the_name(reply: str, value: int) -> None:
+    assert Choice(noun="Assistant").parse(reply).value == value
+
+
+@pytest.mark.parametrize("reply", ["Users prefer Assistant 2.", "The annotators chose Assistant 1."])
+def test_the_choice_of_others_is_none(reply: str) -> None:
+    with pytest.raises(UnreadableReply):
+        Choice(noun="Assistant").parse(reply)
