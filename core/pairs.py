@@ -60,7 +60,12 @@ class Pairs(Frozen):
             if not pairs:
                 count = "only responses" if own else "no response"
                 raise TiebreakError(f"Item {item.id} has {count} of the baseline, the system {self.baseline!r}.")
-        return [f"{first}-{second}" for first, second in pairs] if len(item.responses) > 2 else [""]
+        return [pair_part(*pair, len(item.responses)) for pair in pairs] or [""]
+
+
+def pair_part(first: int, second: int, responses: int) -> str:
+    """Return the part of two responses, the lower number first, of an item with this number of responses."""
+    return f"{first}-{second}" if responses > 2 else ""
 
 
 def pair_item(item: Item, part: str) -> Item:

@@ -30,11 +30,6 @@ def pairwise_preferences(scores: Sequence[float | None]) -> dict[tuple[int, int]
     return {(i, j): preference_of_scores(a, b) for (i, a), (j, b) in combinations(numbered, 2)}
 
 
-def response_pair(first: int, second: int, responses: int) -> str:
-    """Return the part of a target for the preference between two responses: empty if there are only two."""
-    return "" if responses == 2 else f"{first} or {second}"
-
-
 def scores_of_preferences(preferences: Iterable[tuple[str, str, int | None]]) -> dict[str, float]:
     """Return entry -> its share of wins, a tie one half, over the comparisons (first, second, choice) with a choice."""
     points: dict[str, list[float]] = {}

@@ -9,7 +9,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.items import Item
-from core.statistics.conversions import pairwise_preferences, response_pair
+from core.pairs import pair_part
+from core.statistics.conversions import pairwise_preferences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,7 @@ def _derive(
         numbers = [_number(rows.get(place, {}).get(value)) for place in range(1, count + 1)]
         for (i, j), preference in pairwise_preferences(numbers).items():
             if i in rows and j in rows:
-                part = response_pair(i, j, count)
+                part = pair_part(i, j, count)
                 yield first | {"kind": "preference", "part": part, "value": preference}
 
 

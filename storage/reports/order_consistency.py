@@ -5,17 +5,23 @@ The choices are read from the turns, because the opinion of a judge whose choice
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from core.errors import TiebreakError
+from core.protocols import registry
+from core.protocols.dna_eval.settings import Settings, settings_of_item
+from core.protocols.dna_eval.verdicts import collect_judgements_of_order
 from core.statistics.conversions import preference_of_scores
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
+from storage import aspects, items, runs
 from storage.reports import turns
 from storage.reports.opinions import shown_orders
 
@@ -33,7 +39,7 @@ class OrderPair:
     judge: str
     criterion: str
     scenario: str
-    choices: tuple[int | None, int | None]
+    choices: tuple[int | None, ...]
 
 
 def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
@@ -59,27 +65,55 @@ def _pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterato
     criteria = dict(zip(judged["trace"], judged["criterion"], strict=True))
     later = judged[judged["stage"] != "first"]
     names = dict(zip(zip(later["run"], later["rater"], strict=True), later["judge"], strict=True))
+    scoring = _aspect_settings(session, study_id)
+    items_by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
     for recorded in turns.by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
         if recorded.trace in criteria:
-            for speaker, choices in _choices(recorded.turns):
+            settings = scoring.get(recorded.run)
+            by_aspect = None if settings is None else settings_of_item(settings, items_by_id[recorded.item])
+            given = _choices(recorded.turns) if by_aspect is None else _choices_by_aspect(recorded.turns, by_aspect)
+            for speaker, choices in given:
                 judge = names.get((recorded.run, speaker), speaker)
                 yield OrderPair(judge, criteria[recorded.trace], recorded.scenario, choices)
 
 
-def _choices(given: tuple[Turn, ...]) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
-    """Yield (speaker, choices in both orders), from each speaker's last round.
+def _aspect_settings(session: Session, study_id: int) -> dict[int, Settings]:
+    """Return run id -> its settings, for the protocols whose preference follows from the scores of several asks."""
+    protocols = registry.with_artifact("aspects")
+    found = {}
+    for run in runs.of_study(session, study_id):
+        if run.protocol in protocols:
+            with suppress(TiebreakError):  # an imported run may have any settings
+                found[run.id] = aspects.parse_settings(run.settings)
+    return found
+
+
+def _choices_by_aspect(given: tuple[Turn, ...], settings: Settings) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    """Yield (judge, preferences in both orders) by the judge's overall scores in each order."""
+    by_order = [collect_judgements_of_order(given, settings, 2, order) for order in ((1, 2), (2, 1))]
+    for of_judge in zip(*by_order, strict=True):
+        choices = [preference_of_scores(*one.overalls) if one.overalls else None for one in of_judge]
+        yield of_judge[0].judge, tuple(choices)
+
+
+def _choices(given: tuple[Turn, ...]) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    """Yield (speaker, choices in both orders), from each speaker's last round in each order.
 
     The asks about several pairs come in the same sequence in both orders, so they match by number.
     """
-    by_ask: dict[tuple[str, str], dict[int, dict[tuple[int, ...], list[Turn]]]] = defaultdict(dict)
+    by_speaker: dict[str, dict[tuple[int, ...], list[Turn]]] = defaultdict(lambda: defaultdict(list))
     for turn in given:
         if turn.shown in BOTH:
-            rounds = by_ask[turn.speaker, turn.step]
-            rounds.setdefault(turn.round, defaultdict(list))[turn.shown].append(turn)
-    for (speaker, _), rounds in by_ask.items():
-        last = rounds[max(rounds)]
+            by_speaker[turn.speaker][turn.shown].append(turn)
+    for speaker, orders in by_speaker.items():
+        last = {order: _last_round(of_order) for order, of_order in orders.items()}
         for first, second in zip(last.get((1, 2), ()), last.get((2, 1), ()), strict=False):
             yield speaker, (_choice(first), _choice(second))
+
+
+def _last_round(given: list[Turn]) -> list[Turn]:
+    last = max(turn.round for turn in given)
+    return [turn for turn in given if turn.round == last]
 
 
 def _choice(turn: Turn) -> int | None:

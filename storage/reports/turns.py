@@ -23,6 +23,8 @@ class TraceTurns:
     trace: int
     run: int
     item: str
+    part: str
+    """The pair of responses that the trace is on; empty if it is on the whole item."""
     scenario: str
     group: str
     """The document or dialogue of the item, otherwise the item."""
@@ -33,8 +35,8 @@ def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = 
     """Yield the turns of each trace of these runs, or of all runs of the study, in the order of the traces."""
     query = (
         select(
-            col(EventRow.trace_id), col(EventRow.run_id), col(ItemRow.key), col(ItemRow.scenario),
-            col(ItemRow.cluster), cast(col(EventRow.body), Text),
+            col(EventRow.trace_id), col(EventRow.run_id), col(ItemRow.key), col(TraceRow.part),
+            col(ItemRow.scenario), col(ItemRow.cluster), cast(col(EventRow.body), Text),
         )
         .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
@@ -45,6 +47,7 @@ def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = 
     )  # fmt: skip
     if run_ids is not None:
         query = query.where(col(EventRow.run_id).in_(run_ids))
-    for (trace, run, item, scenario, group), rows in groupby(session.execute(query), key=lambda row: tuple(row[:5])):
-        turns = completed_turns([parse_event(row[5]) for row in rows])
-        yield TraceTurns(trace, run, item, scenario or "", group or item, tuple(turns))
+    for key, rows in groupby(session.execute(query), key=lambda row: tuple(row[:6])):
+        trace, run, item, part, scenario, group = key
+        turns = completed_turns([parse_event(row[6]) for row in rows])
+        yield TraceTurns(trace, run, item, part, scenario or "", group or item, tuple(turns))

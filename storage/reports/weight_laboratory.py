@@ -50,7 +50,7 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         for trace in turns.by_trace(session, study.id, list(scoring)):
             run, settings = scoring[trace.run]
             settings = settings_of_item(settings, items_by_id[trace.item])
-            target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name)
+            target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name, part=trace.part)
             if target in gold:
                 for judgement in collect_judgements(trace.turns, settings, 2):
                     if judgement.complete:

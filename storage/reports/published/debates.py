@@ -257,7 +257,7 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
     """Return run -> the stances of each trace with a preference as its only target."""
     with database.reading(request.engine) as session:
         frame = opinion_frame(session, request.study.id)
-        frame = frame[(frame["kind"] == PREFERENCE) & (frame["part"] == "")]
+        frame = frame[(frame["kind"] == PREFERENCE) & frame["part"].map(_is_of_responses).astype(bool)]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
         of_trace = dict(zip(frame["trace"].tolist(), targets.of_frame(frame), strict=True))
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
@@ -270,6 +270,11 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
                 ]
                 stances_by_debate[names[trace.run]].append((of_trace[trace.trace], stances))
     return stances_by_debate
+
+
+def _is_of_responses(part: str) -> bool:
+    """Return whether a preference is between responses, and not between critiques."""
+    return not part or pair_numbers(part) is not None
 
 
 def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dict[str, Value]]:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from core.statistics.conversions import (
     pairwise_preferences,
     preference_of_scores,
-    response_pair,
     scores_of_preferences,
     win,
 )
@@ -31,10 +30,6 @@ def test_swapping_the_scores_swaps_the_preference(first, second):
 
 def test_a_ranking_is_its_pairs():
     assert pairwise_preferences([3, 9, 3]) == {(1, 2): 2, (1, 3): 0, (2, 3): 1}
-
-
-def test_only_more_than_two_responses_are_named_in_the_part():
-    assert (response_pair(1, 2, 2), response_pair(1, 3, 3)) == ("", "1 or 3")
 
 
 def test_the_score_of_preferences_is_the_share_of_wins_with_a_tie_as_one_half():

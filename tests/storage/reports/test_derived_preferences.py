@@ -78,10 +78,10 @@ def test_peoples_scores_are_compared_with_a_judges_preferences(engine: Engine) -
 
 def test_a_ranking_of_three_responses_is_compared_pair_by_pair(engine: Engine) -> None:
     scores = {("a", "1"): 9, ("a", "2"): 3, ("a", "3"): 6}
-    people = [label("a", "preference", 2, "2 or 3"), label("a", "preference", 1, "1 or 2")]
+    people = [label("a", "preference", 2, "2-3"), label("a", "preference", 1, "1-2")]
     data = load(engine, item("a", 3), *people, *run("scorer", "score", scores))
     judge = f"scorer{BY_SCORES}"
-    assert preferences(data) == {(judge, "a", "1 or 2"): 1, (judge, "a", "2 or 3"): 2}
+    assert preferences(data) == {(judge, "a", "1-2"): 1, (judge, "a", "2-3"): 2}
 
 
 def test_an_own_preference_is_not_replaced_and_scores_alone_derive_nothing(engine: Engine) -> None:

@@ -1,15 +1,23 @@
 """The share of pairs on which a judge makes the same choice in both orders, from stored turns."""
 
+import asyncio
+
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
+from core.items import Criterion
 from core.labels import Opinion
+from core.llm.client import ScriptedModel
+from core.protocols import Judge
+from core.protocols.dna_eval.settings import Settings
+from core.protocols.registry import PROTOCOLS
 from core.statistics.reports.alignment import AlignmentRow
-from core.trace import Event, Verdict, VerdictReached
+from core.trace import Ask, Event, Spec, Verdict, VerdictReached
 from storage import database, studies
 from storage.reports import alignment
 from storage.reports.order_consistency import STATISTIC
 from storage.transfer import imports
+from storage.worker import launch
 from tests.conftest import make_item
 from tests.storage.shared import a_turn
 
@@ -63,3 +71,39 @@ def test_a_judge_asked_in_one_order_has_no_row(engine: Engine) -> None:
     one_order = trace("a", 1, 1)
     events = tuple(event for event in one_order.events if getattr(event, "ask", 0) == 0)
     assert consistency(engine, "all", one_order.model_copy(update={"events": events})) == []
+
+
+def test_a_debate_counts_with_the_last_opinion_in_each_order(engine: Engine) -> None:
+    one = trace("a", 1, 2)
+    reply = a_turn(2, speaker="j0", step="reply", round=1, reading=1, shown=(2, 1))
+    (row,) = consistency(engine, "all", one.model_copy(update={"events": (*one.events[:2], reply, one.events[2])}))
+    assert (row.value, row.items) == (1.0, 1)
+
+
+def test_scores_by_aspect_count_with_their_weighted_sum(engine: Engine) -> None:
+    settings = Settings(
+        judges=(Judge(name="j0", spec=Spec(model="m")),),
+        aspects=(Criterion(name="x"), Criterion(name="y")),
+        criterion=Criterion(name="helpfulness"),
+        both_orders=True,
+    )
+
+    def reply(ask: Ask) -> str:
+        """Prefer response 1 on x, which decides, and on y what is read first."""
+        if ask.step == "weights":
+            return "x: 90\ny: 10"
+        return "9 1" if ask.round == 2 or ask.shown == (1, 2) else "1 9"
+
+    study = imports_study(engine)
+    request = launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "run")
+    run_id = launch.create_run(engine, request)
+    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(reply)))
+    rows = [row for row in alignment.rows(engine, study, "all", resamples=5) if row.statistic == STATISTIC]
+    assert [(row.judge, row.value, row.items) for row in rows] == [("j0", 1.0, 1)]
+
+
+def imports_study(engine: Engine) -> studies.Study:
+    """Import a study of one item."""
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("a"))])
+    with database.reading(engine) as session:
+        return studies.get(session, "s")
