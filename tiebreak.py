@@ -28,12 +28,14 @@ from core.answers import (
     Truth,
     Weights,
 )
+from core.contention import contention
 from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
 from core.labels import Kind, Opinion, Scale, Target, Value
-from core.protocols import Judge, Protocol
+from core.protocols import Judge, Protocol, check_unique_names
 from core.protocols.conformance import check_protocol
+from core.protocols.prompt_parts import criterion_text, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Spec, Turn, Verdict, combine_verdicts
 
@@ -81,7 +83,11 @@ __all__ = [
     "Verdict",
     "Weights",
     "check_protocol",
+    "check_unique_names",
     "combine_verdicts",
+    "contention",
+    "criterion_text",
+    "item_material",
     "open",
     "render",
 ]

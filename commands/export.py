@@ -61,12 +61,12 @@ def export(
         )
     engine = open_database(database)
     source = find_study(engine, study)
+    if instructions is not None:  # first, because it raises for a study without area chairs
+        write_instructions(engine, source, instructions, every_sample=every_sample)
     if gold is not None:
         write_gold(engine, source, gold, judges=judges or [], judge_columns=judge_columns, pseudonyms=pseudonyms)
     if everything is not None:
         write_study(engine, source, everything, quiet=as_json)
-    if instructions is not None:
-        write_instructions(engine, source, instructions, every_sample=every_sample)
     if turns is not None:
         write_turns(engine, source, turns)
     for format, path in others.items():

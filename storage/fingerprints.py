@@ -85,7 +85,7 @@ def fingerprint(row: Row, repeat: int = 0) -> str:
 
 
 def with_fingerprint(row: Row) -> Row:
-    """Return the row as it is stored."""
+    """Return the row, without characters that cannot be stored, with its fingerprint."""
     row = sanitize(row)
     return row | {"fingerprint": fingerprint(row)}
 

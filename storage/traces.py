@@ -69,7 +69,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions on traces; None is no condition."""
+    """Conditions on traces; None means no filter."""
 
     study_id: int
     run_id: int | None = None

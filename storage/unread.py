@@ -45,7 +45,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class UnreadFilter:
-    """Conditions on unreadable replies; None is no condition."""
+    """Conditions on unreadable replies; None means no filter."""
 
     study_id: int
     run_id: int | None = None

@@ -229,7 +229,7 @@ def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
 
 
 def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
-    """`Helpfulness and accuracy: 40% each`: the number of both names before it."""
+    """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
     for place, ((one, first), (other, second)) in enumerate(pairwise(marks)):
         limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
         each = _EACH.match(line.text[other.end() : limit])

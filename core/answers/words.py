@@ -46,7 +46,7 @@ class Words:
         return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
 
     def find(self, concept: str, text: str) -> re.Match[str] | None:
-        """The first occurrence of a phrase of `concept`."""
+        """Return the first match of a phrase of `concept`."""
         return _compiled(self[concept], False).search(text.lower())
 
     def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:

@@ -56,8 +56,8 @@ def turn_row(turn: Turn, ask: int, **trace: Any) -> TurnRow:
     """Return the row of a turn; `trace` has the fields that concern its trace."""
     names = ("speaker", "step", "round", "model", "shown", "reading", "reading_rule", "reading_span", "read_by")
     named = {name: getattr(turn, name) for name in (*names, "format", "problem", "reply")}
-    criterion = turn.criterion or trace.pop("criterion", "")
-    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, criterion=criterion, **trace)
+    trace["criterion"] = turn.criterion or trace["criterion"]
+    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, **trace)
 
 
 def write_csv(rows: Iterable[TurnRow], stream: TextIO) -> None:

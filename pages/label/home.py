@@ -39,7 +39,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         "Labelled today",
         f"{today.labels:,}",
         help="A pause counts as at most 30 seconds.",
-        delta=None if pace is None else f"{pace:.0f} an hour",
+        delta=None if pace is None else f"{pace:.0f} per hour",
         delta_color="off",
         delta_arrow="off",
     )
@@ -187,7 +187,7 @@ def draw_empty(study: Study) -> None:
         )
 
 
-study = shell.draw_header("Home", "Your open targets, and the one at which you stopped.")
+study = shell.draw_header("Home", "Your open targets, and where you left off.")
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
 with database.reading(resources.engine()) as session:

@@ -84,7 +84,8 @@ def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
     if not rows:
         return None
     kind = _choose("Kind", sorted({row.kind for row in rows}), "kind")
-    criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))
+    items = {row.criterion: row.items for row in rows if row.kind == kind}
+    criteria = sorted(items, key=lambda name: (name != "all", -items[name], name))
     criterion = _choose("Criterion", criteria, "criterion")
     return kind, criterion, _choose("Judges", sorted({panel.judges for panel in report.panels}), "judges")
 
@@ -147,7 +148,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
 def draw_headline(
     panels: list[PanelReport], report: AgreementReport, query: ItemQuery, choice: StatisticChoice
 ) -> None:
-    """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels in`, once for each stage."""
+    """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels collected`, once for each stage."""
     kind, criterion = query.kind, query.criterion or ""
     are_judges = query.group == "judges"
     rows = {

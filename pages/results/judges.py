@@ -237,7 +237,7 @@ def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, rep
     significant = [comparison for comparison in report.comparisons if judge_charts.is_significant(comparison)]
     st.markdown(
         f"{len(significant)} of {numbers.format_count(len(report.comparisons), 'difference')} "
-        "remain with p under 0.05 after Holm's correction; they have a star."
+        "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(report.comparisons, names, selected=selected)
     charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair)
@@ -282,4 +282,4 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         item_drilldown.draw_detail(study, item)
 
 
-draw_page(shell.draw_header("Judges", "Which judge can replace people, and is one judge better than another?"))
+draw_page(shell.draw_header("Judges", "Which judge can replace annotators, and is one judge better than another?"))

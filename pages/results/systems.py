@@ -41,7 +41,7 @@ def draw_page(study: Study) -> None:
     choice, judge = choose(choices)
     report = systems.rate(resources.engine(), study, data, choice, judge)
     if not report.rows:
-        st.info("No two responses of different systems were labelled or judged by this criterion.")
+        st.info("No two responses of different systems were labelled or judged on this criterion.")
         return
     draw_report(report)
 
@@ -98,7 +98,7 @@ def draw_report(report: SystemReport) -> None:
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         st.caption(f":material/info: {escape_markdown(reason)}.")
     st.caption(
-        "Labels of people have to be of a random sample of the targets. If only disputed targets were labelled, "
+        "Labels of people must come from a random sample of the targets. If only disputed targets were labelled, "
         "the corrected values are biased: label a random sample first."
     )
     by_scenario = len(rows) < len(report.rows)
@@ -116,7 +116,7 @@ def describe(rows: Sequence[SystemRow]) -> str:
         return f"{text}."
     second = others[0]
     if best.low is None or second.high is None:
-        return f"No best system can be determined. {text}."
+        return f"Not enough data to rank the systems. {text}."
     verdict = "is ahead of" if best.low > second.high else "is not clearly ahead of"
     return f"{best.system} {verdict} {second.system}. {text}; {second.system}: " + numbers.format_estimate(
         second.value, second.low, second.high

@@ -99,7 +99,7 @@ def choose_filter(study: Study) -> Filter:
         key="outcome",
         bind="query-params",
     )
-    item = columns[4].text_input("Item", placeholder="part of its name", key="name", bind="query-params")
+    item = columns[4].text_input("Item", placeholder="name contains…", key="name", bind="query-params")
     run_id = next((id for id, name in run_names.items() if name == run_name), None)
     return Filter(study.id, run_id, scenario, criterion, status, item or None)
 

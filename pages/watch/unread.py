@@ -189,7 +189,7 @@ def draw_control(reply: UnreadReply) -> None:
     if ask.answer is None:
         st.caption(":material/block: This protocol does not declare the answer type of its replies.")
         return
-    st.caption("Enter the value that the reply states, in its own terms. Leave it unread if it states no value.")
+    st.caption("Enter the value that the reply states, in its own terms. Leave it empty if it states no value.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         value = answer_control.draw(ask.answer, f"value_{reply.id}")
         if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):

@@ -95,7 +95,7 @@ class Case:
 
     @property
     def is_contested(self) -> bool:
-        """Whether the annotators disagree, or they and a verdict; scores by more than half of their scale."""
+        """Whether annotators disagree with each other or with a verdict; scores by more than half of their scale."""
         return is_disputed(max(self.human_split, self.judge_conflict), DISPUTE_THRESHOLD if self._is_ordered else 0.0)
 
     @property

@@ -40,7 +40,7 @@ ANNOTATOR = bindparam("annotator", type_=Integer)
 
 @dataclass(frozen=True)
 class Queue:
-    """The targets of a kind that the judges could not agree on, or `every` one; None is no condition."""
+    """The targets of a kind that the judges could not agree on, or `every` one; None means no filter."""
 
     study_id: int
     kind: Kind = "preference"

@@ -93,14 +93,22 @@ def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) 
         if opinion.stage == "verdict"
         and (opinion.kind, opinion.criterion, opinion.part) == (target.kind, target.criterion, target.part)
     ]
-    word = OUTCOMES.get(trace.status, "")
+    several = len(_concluded(events)) > 1  # the outcome of the trace is then not that of this target
+    word = "Verdict" if several else OUTCOMES.get(trace.status, "")
     values = [_short(opinion.value, target) for opinion in opinions if opinion.value is not None]
     return f"{word}: {', '.join(values)}" if values else word
 
 
+def _concluded(events: Sequence[tuple[int, Event]]) -> set[tuple[str, str, str]]:
+    """Return kind, criterion and part of each target that the trace has a verdict on."""
+    verdicts = [event.verdict for _, event in events if isinstance(event, VerdictReached)]
+    opinions = [opinion for verdict in verdicts for opinion in verdict.opinions if opinion.stage == "verdict"]
+    return {(opinion.kind, opinion.criterion, opinion.part) for opinion in opinions}
+
+
 def _turn(turn: Turn, target: Target, item: Item) -> Json:
     value = turn.reading if isinstance(turn.reading, bool | int | float | str) else None
-    text = turn.reply.strip()
+    text = turn.statement.strip()
     content = {
         "value": value,
         "short": "" if value is None else _short(value, target),

@@ -111,7 +111,7 @@ def queue_named(
     scenario: str | None = None,
     run_id: int | None = None,
 ) -> Queue:
-    """Return the targets of a queue; None is no condition."""
+    """Return the targets of a queue; None means no filter."""
     return Queue(
         study_id,
         TARGET_KINDS[name],

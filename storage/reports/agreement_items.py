@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ItemQuery:
-    """The items of one statistic; None is no condition."""
+    """The items of one statistic; None means no filter."""
 
     group: RaterGroup
     kind: str

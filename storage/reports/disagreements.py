@@ -36,7 +36,7 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True)
 class JudgeQuery:
-    """A judge's opinions of a kind, on a criterion or on "all"; scenario None is no condition."""
+    """A judge's opinions of a kind, on a criterion or on "all"; scenario None means no filter."""
 
     judge: str
     kind: str

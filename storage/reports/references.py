@@ -50,7 +50,7 @@ class Reference:
         """The reference in words."""
         match self.type:
             case "gold":
-                return "adjudicated gold, otherwise people's majority or mean"
+                return "adjudicated gold, otherwise the majority or mean of the annotators' labels"
             case "majority":
                 return "the majority of people"
             case "mean":

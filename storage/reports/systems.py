@@ -12,7 +12,7 @@ from core.pairs import pair_item
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
 from storage import database, items
-from storage.reports.alignment import FIRST_OPINION, AlignmentData, load_data
+from storage.reports.alignment import AlignmentData, load_data
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -55,9 +55,14 @@ def choices(data: AlignmentData) -> list[Choice]:
     return options
 
 
+def _one_criterion(criterion: str) -> str | None:
+    """Return the criterion for `select_rows`; None for all of them, which are pooled for preferences only."""
+    return None if criterion == ALL else criterion
+
+
 def _judges(data: AlignmentData, kind: str, criterion: str) -> tuple[str, ...]:
-    opinions = select_rows(data.opinions, kind, criterion)
-    opinions = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
+    opinions = select_rows(data.opinions, kind, _one_criterion(criterion))
+    opinions = opinions[opinions["value"].notna() & (opinions["stage"] != "first")]
     return tuple(map(str, opinions["judge"].value_counts().index))
 
 
@@ -103,9 +108,10 @@ def rate(
 def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
     """Return item, criterion and part with the columns people and judge, one row a target."""
     target = ["item", "criterion", "part"]
-    gold = select_rows(data.gold, choice.kind, choice.criterion)
+    criterion = _one_criterion(choice.criterion)
+    gold = select_rows(data.gold, choice.kind, criterion)
     people = gold.assign(people=gold["value" if choice.kind == "preference" else "number"])[[*target, "people"]]
-    opinions = select_rows(data.opinions, choice.kind, choice.criterion)
+    opinions = select_rows(data.opinions, choice.kind, criterion)
     opinions = opinions[opinions["judge"] == judge]
     judged = opinions.assign(judge=opinions["value"].astype(float))[[*target, "judge"]].drop_duplicates(target)
     return people.merge(judged, on=target, how="outer")

@@ -122,7 +122,7 @@ def receivers_sentence(request: RunRequest) -> str:
     named = receivers.receivers([*specs, *filter(None, [request.extractor])])
     if not named:
         return "Texts stay on this machine: every model is local."
-    return f"Texts of the study will be sent to: {', '.join(named)}."
+    return f"Study texts will be sent to: {', '.join(named)}."
 
 
 def create_run(engine: Engine, request: RunRequest) -> int:

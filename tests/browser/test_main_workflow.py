@@ -76,8 +76,8 @@ def submit_blind_decision(page, choice: str) -> None:
 
 
 def read_headline(page) -> str:
-    """Return `24 items · 3 annotators · 68 % of labels in`, which changes with every label."""
-    line = page.get_by_text(re.compile("of labels in")).first
+    """Return `24 items · 3 annotators · 68 % of labels collected`, which changes with every label."""
+    line = page.get_by_text(re.compile("of labels collected")).first
     line.wait_for()
     return line.inner_text()
 

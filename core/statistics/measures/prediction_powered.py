@@ -11,6 +11,8 @@ import numpy as np
 from core.statistics.data.arrays import Floats
 from core.statistics.measures.means import Z
 
+FEWEST_LABELS = 10
+"""Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
 FEW_LABELS = 30
 """Below this many labels the normal approximation of the interval is rough."""
 
@@ -37,18 +39,22 @@ class PredictionPoweredMean:
 
 
 def prediction_powered_mean(
-    human: Floats, judge: Floats, unlabelled: Floats, judge_weight: float | None = None
+    human: Floats,
+    judge: Floats,
+    unlabelled: Floats,
+    judge_weight: float | None = None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> PredictionPoweredMean:
     """Estimate from human (n,) and judge (n,) on the labelled items, and the judge on the unlabelled items, (N,).
 
     theta = mean(human) - lambda (mean(judge) - mean(unlabelled)). Its variance is
     var(human - lambda judge) / n + lambda^2 var(unlabelled) / N, least at
     lambda = cov(human, judge) / ((1 + n / N) var(all verdicts)), clipped to [0, 1]. Labelled items must be a random
-    sample of all. For a win rate pass 0 / 1.
+    sample of all. For a win rate pass 0, .5 and 1. Intervals end at `limits`, the ends of the scale.
     """
     n, n_unlabelled = human.size, unlabelled.size
     if n < 2:
-        reason = f"{n} labelled items: at least two are needed"
+        reason = f"at least two labelled items are required, not {n}"
         return PredictionPoweredMean(None, None, None, None, None, None, 0.0, n, n_unlabelled, None, reason)
     human_variance = float(human.var(ddof=1) / n)
     lam = 0.0
@@ -58,21 +64,26 @@ def prediction_powered_mean(
     value = human.mean() - lam * correction
     variance = (human - lam * judge).var(ddof=1) / n
     variance += lam**2 * unlabelled.var(ddof=1) / n_unlabelled if n_unlabelled > 1 else 0.0
-    half, human_half = Z * np.sqrt(variance), Z * np.sqrt(human_variance)
     human_mean = float(human.mean())
     return PredictionPoweredMean(
         float(value),
-        float(value - half),
-        float(value + half),
+        *_interval(float(value), float(variance), n, limits),
         human_mean,
-        float(human_mean - human_half),
-        float(human_mean + human_half),
+        *_interval(human_mean, human_variance, n, limits),
         float(lam),
         n,
         n_unlabelled,
         float(n * human_variance / variance) if variance > 0 else None,
         caveats(n, n_unlabelled, human_variance),
     )
+
+
+def _interval(value: float, variance: float, n: int, limits: tuple[float, float]) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of a mean; None for few labels, or labels that are all the same."""
+    if n < FEWEST_LABELS or variance <= 0:
+        return None, None
+    half = Z * variance**0.5
+    return max(value - half, limits[0]), min(value + half, limits[1])
 
 
 def optimal_judge_weight(human: Floats, judge: Floats, unlabelled: Floats) -> float:
@@ -90,7 +101,9 @@ def caveats(n: int, n_unlabelled: int, human_variance: float) -> str:
     if not n_unlabelled:
         notes.append("no items that only the judge saw: this is the mean of the human labels")
     if human_variance == 0:
-        notes.append("all human labels are the same: the interval has no width")
-    if n < FEW_LABELS:
+        notes.append("no interval: all human labels are the same")
+    if n < FEWEST_LABELS:
+        notes.append(f"no interval: fewer than {FEWEST_LABELS} labelled items")
+    elif n < FEW_LABELS:
         notes.append(f"fewer than {FEW_LABELS} labelled items: the interval depends on a normal approximation")
     return "; ".join(notes)

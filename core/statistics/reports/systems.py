@@ -95,7 +95,7 @@ def _win_row(games: pd.DataFrame, scenario: str, system: str, strength: SystemRa
     own = games[(games["first"] == system) ^ (games["second"] == system)]
     is_first = (own["first"] == system).to_numpy(bool)
     people, judge = _columns(own)
-    return _row(system, scenario, wins(people, is_first), wins(judge, is_first), strength)
+    return _row(system, scenario, wins(people, is_first), wins(judge, is_first), strength, (LOSS, WIN))
 
 
 def wins(winners: Floats, is_first: Bools) -> Floats:
@@ -108,13 +108,20 @@ def _columns(frame: pd.DataFrame) -> tuple[Floats, Floats]:
     return frame["people"].to_numpy(float), frame["judge"].to_numpy(float)
 
 
-def _row(system: str, scenario: str, people: Floats, judge: Floats, strength: SystemRating | None) -> SystemRow:
+def _row(
+    system: str,
+    scenario: str,
+    people: Floats,
+    judge: Floats,
+    strength: SystemRating | None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+) -> SystemRow:
     labelled, judged = ~np.isnan(people), ~np.isnan(judge)
     both, only_judged = labelled & judged, judged & ~labelled
     if judged.any():
-        mean = prediction_powered_mean(people[both], judge[both], judge[only_judged])
+        mean = prediction_powered_mean(people[both], judge[both], judge[only_judged], limits=limits)
     else:  # without a judge, the mean of the labels
-        mean = prediction_powered_mean(people[labelled], people[labelled], np.empty(0))
+        mean = prediction_powered_mean(people[labelled], people[labelled], np.empty(0), limits=limits)
     notes = [mean.reason] if mean.reason else []
     without_verdict = int((labelled & ~judged).sum())
     if judged.any() and without_verdict:

@@ -319,9 +319,11 @@ const SCREENS = {
   finished: (_, __, state) => {
     const { labelled, total, skipped, training } = progress(state);
     if (training?.passed === false) return trainingFailed(training, state);
+    const left = total - labelled - skipped;
     return message(
-      total ? "Done" : "Nothing to label",
-      h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "No item of this study waits here."),
+      total ? (left > 0 ? "End of the queue" : "Done") : "Nothing to label",
+      h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "This queue is empty."),
+      left > 0 ? h("a", { class: "submit", href: location.href }, `Go to the ${left} not labelled yet`) : null,
       skipped ? h("a", { class: "submit", href: withTab("skipped") }, `Go through the ${skipped} you skipped`) : null,
       h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
     );

@@ -6,7 +6,7 @@ const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 export const COMMON = [
   ["Enter", "submit", "submit; after the reveal: keep, and go on"],
   ["Ctrl+Enter", "submit", "the same, also from a text field"],
-  ["u", "undo", "undo, any number back"],
+  ["u", "undo", "undo (repeatable)"],
   ["Shift+u", "redo", "redo"],
   ["s", "skip", "skip this item"],
   ["f", "flag", "flag this item"],

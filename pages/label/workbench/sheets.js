@@ -12,7 +12,7 @@ export function keySheet(panelKeys, { quick, onQuick, close }) {
     "section",
     { class: "sheet", "aria-label": "Keys" },
     heading("Keys", "H", close),
-    h("label", { class: "setting" }, box, " One key submits: the digit labels without Enter"),
+    h("label", { class: "setting" }, box, " Submit on digit, without Enter"),
     h(
       "dl",
       {},
@@ -38,9 +38,9 @@ export function guidelinePage(guidelines, confirm) {
     "section",
     { class: "page", "aria-label": "Guidelines" },
     h("h2", {}, guidelines.read ? "The guidelines have changed" : "Guidelines"),
-    h("p", { class: "state" }, `Version ${guidelines.version}. They stay one key away: G.`),
+    h("p", { class: "state" }, `Version ${guidelines.version}. Press G to reopen them.`),
     guidelineText(guidelines),
-    button({ class: "submit", onclick: confirm }, h("span", {}, "Read, continue"), kbd("Enter")),
+    button({ class: "submit", onclick: confirm }, h("span", {}, "I have read them: continue"), kbd("Enter")),
   );
 }
 

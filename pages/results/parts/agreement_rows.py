@@ -94,9 +94,9 @@ def sort_names(*series: Mapping[str, AgreementRow]) -> list[str]:
 
 
 def format_counts(row: AgreementRow, share: float | None, rater_noun: str = "rater", item_noun: str = "item") -> str:
-    """Return `120 items · 3 annotators · 94 % of labels in`."""
+    """Return `120 items · 3 annotators · 94 % of labels collected`."""
     parts = [numbers.format_count(row.items, item_noun), numbers.format_count(row.raters, rater_noun)]
-    return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels in")] if share is not None else []))
+    return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels collected")] if share is not None else []))
 
 
 LineKey = tuple[str, str, str | None]

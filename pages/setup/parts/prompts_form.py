@@ -73,7 +73,10 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
     blanks = set(Template(default).get_identifiers())
     blanks |= set(optional) if "question" in blanks else set()
     listed = ", ".join(f"`${blank}`" for blank in sorted(blanks))
-    st.caption(f"Placeholders: {listed}. Each may be left out. Write `$$` for a dollar sign. {SYSTEM_HELP}")
+    st.caption(
+        f"Placeholders: {listed}. A template without the material to judge is refused. Write `$$` for a dollar sign. "
+        f"{SYSTEM_HELP}"
+    )
     with st.container(horizontal=True):
         if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
             _save_checked(study, protocol, name, text, blanks)

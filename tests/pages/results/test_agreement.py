@@ -79,7 +79,7 @@ def test_the_headline_has_interval_items_annotators_and_share_of_labels() -> Non
     text = page_text(visit(PAGE))
     assert "Overall: Fleiss' kappa" in text
     assert "## 0.7" in text
-    assert "20 items · 3 annotators · 97 % of labels in" in text
+    assert "20 items · 3 annotators · 97 % of labels collected" in text
 
 
 def test_every_figure_is_in_the_table_and_undefined_values_have_a_reason() -> None:

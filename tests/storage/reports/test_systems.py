@@ -4,8 +4,9 @@ import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, Record
+from core.formats.records import ItemRecord, LabelRecord, Record
 from core.items import Item, Response
+from core.labels import Label, Target
 from storage.reports import systems
 from storage.studies import Study
 from tests.conftest import make_label
@@ -52,3 +53,23 @@ def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
 def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
     with pytest.raises(TiebreakError, match="No systems can be compared"):
         systems.report(engine, study, kind="score")
+
+
+def test_all_criteria_are_pooled_with_every_judge(engine: Engine) -> None:
+    responses = (Response(text="a", system="large"), Response(text="b", system="small"))
+    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
+    for number in range(4):
+        item = Item(id=f"i{number}", prompt="?", responses=responses)
+        target = {"item": item.id, "kind": "preference"}
+        labels = [
+            LabelRecord(label=Label(target=Target(**target, criterion=criterion), annotator="ann", value=1))
+            for criterion in ("depth", "tone")
+        ]
+        records += [ItemRecord(item=item), *labels, make_trace(item.id, ("judge", "verdict", 1))]
+    study = import_study(engine, records)
+    report = systems.report(engine, study, resamples=10)
+    assert (report.criterion, report.judge) == ("all", "judge")
+    assert {row.system: row.people for row in report.rows} == {"large": None, "small": None}
+    alone = systems.report(engine, study, judge="", resamples=10)
+    assert {row.system: (row.people, row.labelled) for row in alone.rows} == {"large": (1.0, 8), "small": (0.0, 8)}
+    assert all(row.low is None and "fewer than 10 labelled items" in row.reason for row in alone.rows)

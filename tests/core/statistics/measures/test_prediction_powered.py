@@ -8,12 +8,21 @@ from core.statistics.measures.prediction_powered import prediction_powered_mean
 
 def test_the_mean_computed_by_hand():
     """The formula with lambda 1: mean(Y) - (mean(F) - mean(F')), var(Y - F) / n + var(F') / N."""
-    human, judge = np.array([1.0, 0, 1, 1]), np.array([1.0, 1, 1, 0])
+    human, judge = np.tile([1.0, 0, 1, 1], 3), np.tile([1.0, 1, 1, 0], 3)
     unlabelled = np.array([1.0, 1, 1, 0, 1, 0])
     result = prediction_powered_mean(human, judge, unlabelled, judge_weight=1.0)
     assert result.value == pytest.approx(0.75 - (0.75 - 4 / 6))
-    variance = np.var(human - judge, ddof=1) / 4 + np.var(unlabelled, ddof=1) / 6
+    variance = np.var(human - judge, ddof=1) / 12 + np.var(unlabelled, ddof=1) / 6
     assert result.high - result.low == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-6)
+
+
+def test_few_or_equal_labels_have_no_interval_and_limits_end_it():
+    few, same = np.array([1.0, 0, 1]), np.ones(40)
+    wins = np.array([1.0] * 19 + [0.0])
+    assert prediction_powered_mean(few, few, np.empty(0)).low is None
+    assert prediction_powered_mean(same, same, np.empty(0)).low is None
+    assert prediction_powered_mean(wins, wins, np.empty(0)).high > 1
+    assert prediction_powered_mean(wins, wins, np.empty(0), limits=(0, 1)).high == 1
 
 
 def test_without_unlabelled_items_it_is_the_human_mean():
