@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
 from core.statistics.data.estimate import Estimate
@@ -17,14 +18,20 @@ from core.statistics.data.frames import (
     target_codes,
     with_pooled_criteria,
 )
-from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.data.ratings import Ratings, Scores, category_numbers
 from core.statistics.measures.agreement import (
+    MAX_TABLE_CATEGORIES,
     NOMINAL_STATISTICS,
     ORDERED_STATISTICS,
     estimate_score_statistics,
     estimate_statistics,
 )
+from core.statistics.measures.pair_values import pair_values
+from core.statistics.measures.pairwise import overlapping_pairs
 from core.statistics.reports import weight_statistics
+
+MAX_PAIRS_WITH_INTERVALS = 300
+"""The intervals of one pair take 6 ms, those of 25 raters 2 s; the pairs of more raters have values only."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,16 @@ class AgreementRow:
     raters: int
     pairs: int
     reason: str
+
+
+@dataclass(frozen=True)
+class CrowdGroup:
+    """The labels of one kind and criterion by so many raters that their pairs get no intervals."""
+
+    kind: str
+    criterion: str
+    scale: Scale
+    ratings: Ratings
 
 
 @dataclass(frozen=True)
@@ -72,20 +89,51 @@ def agreement_rows(
     none.
     """
     labels, scales = (frame, scales) if by == "criterion" else with_pooled_criteria(frame, scales)
-    rows = [
-        agreement_row(group.kind, group.criterion, group.group, name, estimate)
-        for group in label_groups(labels, by, scales)
-        for name, estimate in group_statistics(group, resamples, seed).items()
-    ]
+    rows: list[AgreementRow] = []
+    for group in label_groups(labels, by, scales):
+        if isinstance(group, CrowdGroup):
+            rows += crowd_pair_rows(group)
+            continue
+        rows += [
+            agreement_row(group.kind, group.criterion, group.group, name, estimate)
+            for name, estimate in group_statistics(group, resamples, seed).items()
+        ]
     return rows + weight_rows(frame, by, resamples, seed)
+
+
+def crowd_pair_rows(group: CrowdGroup) -> Iterator[AgreementRow]:
+    """Yield the rows of every two of many raters who share an item, in the order of their names, without intervals."""
+    ratings = group.ratings
+    order = np.argsort(np.array(ratings.raters, object).astype(str), kind="stable")
+    codes = ratings.codes[:, order]
+    raters = [ratings.raters[place] for place in order]
+    pairs = overlapping_pairs(codes)
+    names = statistic_names(group.scale)
+    no_interval = f"more than {MAX_PAIRS_WITH_INTERVALS} pairs of raters: no intervals"
+    start = 0
+    for shared, values in pair_values(codes, category_numbers(ratings.categories), names, pairs):
+        for number, items in enumerate(shared.tolist()):
+            a, b = (raters[rater] for rater in pairs[start + number].tolist())
+            for name, value in zip(names, values[:, number].tolist(), strict=True):
+                undefined = value != value
+                reason = "undefined for these two raters' labels" if undefined else no_interval
+                yield AgreementRow(
+                    group.kind, group.criterion, f"{a} × {b}", name, None if undefined else value, None, None, items, 2,
+                    items, reason,
+                )  # fmt: skip
+        start += len(shared)
 
 
 def group_statistics(group: LabelGroup, resamples: int, seed: int) -> dict[str, Estimate]:
     """Estimate the statistics that apply to the group's scale."""
     if isinstance(group.ratings, Scores):
         return estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
-    names = NOMINAL_STATISTICS if group.scale.level == "nominal" else ORDERED_STATISTICS
-    return estimate_statistics(group.ratings, names, resamples=resamples, seed=seed)
+    return estimate_statistics(group.ratings, statistic_names(group.scale), resamples=resamples, seed=seed)
+
+
+def statistic_names(scale: Scale) -> tuple[str, ...]:
+    """Return the statistics of a scale with categories."""
+    return NOMINAL_STATISTICS if scale.level == "nominal" else ORDERED_STATISTICS
 
 
 def weight_rows(frame: pd.DataFrame, by: By, resamples: int, seed: int) -> list[AgreementRow]:
@@ -116,17 +164,29 @@ def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimat
     )
 
 
-def label_groups(frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
-    """Yield the labels of each kind, criterion and group."""
+def label_groups(
+    frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]
+) -> Iterator[LabelGroup | CrowdGroup]:
+    """Yield the labels of each kind, criterion and group; by raters those of a crowd together."""
     for (kind, criterion), labels in split_by_criterion(frame):
         if (kind, criterion) not in scales:
             continue
         scale = scales[kind, criterion]
         if by == "raters":
-            yield from rater_pairs(LabelGroup(kind, criterion, ALL, scale, ratings_from_labels(labels, scale)))
+            ratings = ratings_from_labels(labels, scale)
+            if isinstance(ratings, Ratings) and is_crowd(ratings):
+                yield CrowdGroup(kind, criterion, scale, ratings)
+            else:
+                yield from rater_pairs(LabelGroup(kind, criterion, ALL, scale, ratings))
         else:
             for group, group_labels in split_frame(labels, by):
                 yield LabelGroup(kind, criterion, group, scale, ratings_from_labels(group_labels, scale))
+
+
+def is_crowd(ratings: Ratings) -> bool:
+    """Whether the pairs of raters are too many for intervals, and their tables are small."""
+    pairs = len(ratings.raters) * (len(ratings.raters) - 1) // 2
+    return pairs > MAX_PAIRS_WITH_INTERVALS and len(ratings.categories) <= MAX_TABLE_CATEGORIES
 
 
 def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:

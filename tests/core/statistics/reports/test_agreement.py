@@ -259,6 +259,22 @@ def test_scenarios_and_pairs_of_raters_are_pooled_over_criteria():
         ]
 
 
+def test_the_pairs_of_a_crowd_have_values_without_intervals():
+    raters = [f"r{number:02}" for number in range(26)]
+    rows = [
+        {"item": str(item), "scenario": "", "kind": "likert", "criterion": "", "part": None, "rater": rater,
+         "value": 1 + (item + place // 13) % 5}
+        for item in range(10)
+        for place, rater in enumerate(raters)
+    ]  # fmt: skip
+    pairs = agreement_rows(pd.DataFrame(rows), by="raters", scales={("likert", ""): FIVE}, resamples=10)
+    found = {(row.group, row.statistic): row for row in pairs}
+    assert len(found) == 325 * 10
+    equal, shifted = found["r00 × r01", "percent"], found["r00 × r25", "percent"]
+    assert (equal.value, shifted.value, equal.items, equal.low) == (1.0, 0.0, 10, None)
+    assert equal.reason == "more than 300 pairs of raters: no intervals"
+
+
 def test_agreement_is_imported_without_scipys_distributions():
     """Importing scipy.stats takes a third of a second, which every command and page would wait for."""
     code = "import sys, core.statistics.reports.agreement; sys.exit('scipy.stats' in sys.modules)"
