@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats
+from core.statistics.data.arrays import Floats, Ints
 from core.statistics.measures.means import Z
 
 FEWEST_LABELS = 10
@@ -44,6 +44,7 @@ def prediction_powered_mean(
     unlabelled: Floats,
     judge_weight: float | None = None,
     limits: tuple[float, float] = (-np.inf, np.inf),
+    clusters: tuple[Ints, Ints] | None = None,
 ) -> PredictionPoweredMean:
     """Estimate from human (n,) and judge (n,) on the labelled items, and the judge on the unlabelled items, (N,).
 
@@ -51,19 +52,21 @@ def prediction_powered_mean(
     var(human - lambda judge) / n + lambda^2 var(unlabelled) / N, least at
     lambda = cov(human, judge) / ((1 + n / N) var(all verdicts)), clipped to [0, 1]. Labelled items must be a random
     sample of all. For a win rate pass 0, .5 and 1. Intervals end at `limits`, the ends of the scale.
+
+    `clusters`: numbers (n,) and (N,) of what the values belong to, such as items with several pairs; None if they are
+    independent. The variance is then the sum over clusters of their squared summed influence (Liang & Zeger 1986).
     """
     n, n_unlabelled = human.size, unlabelled.size
     if n < 2:
         reason = f"at least two labelled items are required, not {n}"
         return PredictionPoweredMean(None, None, None, None, None, None, 0.0, n, n_unlabelled, None, reason)
-    human_variance = float(human.var(ddof=1) / n)
+    human_variance = _variance(human, np.empty(0), clusters)
     lam = 0.0
     if n_unlabelled:
         lam = optimal_judge_weight(human, judge, unlabelled) if judge_weight is None else judge_weight
     correction = judge.mean() - unlabelled.mean() if n_unlabelled else 0.0
     value = human.mean() - lam * correction
-    variance = (human - lam * judge).var(ddof=1) / n
-    variance += lam**2 * unlabelled.var(ddof=1) / n_unlabelled if n_unlabelled > 1 else 0.0
+    variance = _variance(human - lam * judge, lam * unlabelled, clusters)
     human_mean = float(human.mean())
     return PredictionPoweredMean(
         float(value),
@@ -84,6 +87,18 @@ def _interval(value: float, variance: float, n: int, limits: tuple[float, float]
         return None, None
     half = Z * variance**0.5
     return max(value - half, limits[0]), min(value + half, limits[1])
+
+
+def _variance(labelled: Floats, unlabelled: Floats, clusters: tuple[Ints, Ints] | None) -> float:
+    """Return the variance of mean(labelled) + mean(unlabelled), which are independent between clusters."""
+    if clusters is None:
+        spread = unlabelled.var(ddof=1) / unlabelled.size if unlabelled.size > 1 else 0.0
+        return float(labelled.var(ddof=1) / labelled.size + spread)
+    parts = [values for values in (labelled, unlabelled) if values.size]
+    influence = np.concatenate([(values - values.mean()) / values.size for values in parts])
+    _, numbers = np.unique(np.concatenate(clusters[: len(parts)]), return_inverse=True)
+    sums = np.bincount(numbers, influence)
+    return float((sums**2).sum() * sums.size / max(1, sums.size - 1))
 
 
 def optimal_judge_weight(human: Floats, judge: Floats, unlabelled: Floats) -> float:

@@ -95,7 +95,8 @@ def _win_row(games: pd.DataFrame, scenario: str, system: str, strength: SystemRa
     own = games[(games["first"] == system) ^ (games["second"] == system)]
     is_first = (own["first"] == system).to_numpy(bool)
     people, judge = _columns(own)
-    return _row(system, scenario, wins(people, is_first), wins(judge, is_first), strength, (LOSS, WIN))
+    items = own["item"] if own["item"].duplicated().any() else None
+    return _row(system, scenario, wins(people, is_first), wins(judge, is_first), strength, (LOSS, WIN), items)
 
 
 def wins(winners: Floats, is_first: Bools) -> Floats:
@@ -115,13 +116,20 @@ def _row(
     judge: Floats,
     strength: SystemRating | None,
     limits: tuple[float, float] = (-np.inf, np.inf),
+    items: "pd.Series[str] | None" = None,
 ) -> SystemRow:
+    """Return the row of one system; `items` are those of the values, None if no item has several values."""
+    numbers = None if items is None else pd.factorize(items)[0].astype(np.int64)
     labelled, judged = ~np.isnan(people), ~np.isnan(judge)
     both, only_judged = labelled & judged, judged & ~labelled
     if judged.any():
-        mean = prediction_powered_mean(people[both], judge[both], judge[only_judged], limits=limits)
+        clusters = None if numbers is None else (numbers[both], numbers[only_judged])
+        mean = prediction_powered_mean(people[both], judge[both], judge[only_judged], limits=limits, clusters=clusters)
     else:  # without a judge, the mean of the labels
-        mean = prediction_powered_mean(people[labelled], people[labelled], np.empty(0), limits=limits)
+        clusters = None if numbers is None else (numbers[labelled], np.empty(0, np.int64))
+        mean = prediction_powered_mean(
+            people[labelled], people[labelled], np.empty(0), limits=limits, clusters=clusters
+        )
     notes = [mean.reason] if mean.reason else []
     without_verdict = int((labelled & ~judged).sum())
     if judged.any() and without_verdict:

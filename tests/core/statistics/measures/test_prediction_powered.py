@@ -57,3 +57,33 @@ def test_intervals_cover_the_truth_with_a_biased_judge():
         result = prediction_powered_mean(truth[:100], judge[:100], judge[100:])
         covered.append(result.low <= 0.5 <= result.high)
     assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 500)
+
+
+def test_two_equal_values_of_one_item_count_once():
+    rng = np.random.default_rng(3)
+    human, judge, unlabelled = (rng.random(n) for n in (40, 40, 200))
+    once = prediction_powered_mean(human, judge, unlabelled)
+    numbers = np.arange(240)
+    clusters = (np.repeat(numbers[:40], 2), np.repeat(numbers[40:], 2))
+    twice = prediction_powered_mean(
+        *(np.repeat(values, 2) for values in (human, judge, unlabelled)), once.judge_weight, clusters=clusters
+    )
+    assert twice.value == pytest.approx(once.value)
+    assert twice.high - twice.low == pytest.approx(once.high - once.low, rel=0.02)
+    assert twice.human_high == pytest.approx(once.human_high)
+    assert twice.effective_labels == pytest.approx(2 * once.effective_labels, rel=0.05)
+
+
+def test_intervals_of_clustered_values_cover_the_truth():
+    """Three values of an item agree often; without the clusters the interval would be too narrow."""
+    rng, covered, ignored = np.random.default_rng(4), [], []
+    numbers = np.repeat(np.arange(200), 3)
+    for _ in range(300):
+        shared = np.repeat(rng.random(200) < 0.5, 3)
+        truth = np.where(rng.random(600) < 0.8, shared, rng.random(600) < 0.5).astype(float)
+        judge = np.where(rng.random(600) < 0.2, 1.0, truth)
+        values = (truth[:120], judge[:120], judge[120:])
+        for found, clusters in ((covered, (numbers[:120], numbers[120:])), (ignored, None)):
+            result = prediction_powered_mean(*values, clusters=clusters)
+            found.append(result.low <= 0.5 <= result.high)
+    assert np.mean(covered) > 0.9 > np.mean(ignored)

@@ -96,3 +96,17 @@ def test_labels_without_a_verdict_are_counted_as_left_out() -> None:
     games = planted_games(6)
     games.loc[:9, "judge"] = np.nan
     assert "labelled targets have no verdict and are left out" in rate_by_games(games, resamples=5)[0].reason
+
+
+def test_pairs_of_one_item_are_not_independent() -> None:
+    games = planted_games(5).assign(scenario="")
+    of_pairs = games.assign(item=[f"i{number // 3}" for number in range(len(games))])
+    values = {row.system: row.value for row in rate_by_games(games, resamples=2)}
+    clustered = {row.system: row for row in rate_by_games(of_pairs, resamples=2)}
+    assert {name: row.value for name, row in clustered.items()} == values
+    repeated = pd.concat([games] * 3)  # three equal games of each item are worth one
+    widths = [
+        {row.system: (row.high or 0) - (row.low or 0) for row in rate_by_games(frame, resamples=2)}
+        for frame in (games, repeated)
+    ]
+    assert all(widths[1][name] == pytest.approx(widths[0][name], rel=0.03) for name in STRENGTH)
