@@ -99,17 +99,21 @@ def has_targets(session: Session, queue: Queue) -> bool:
     return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
 
 
-def target_query(*columns: Any, queue: Queue, with_items: bool = False) -> Select[*tuple[Any, ...]]:
-    """Select columns of the targets of a queue, and of their items if the queue or `with_items` needs them."""
+def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: bool = False) -> Select[*tuple[Any, ...]]:
+    """Select columns of the targets of a queue, and of their items if the queue or `with_items` needs them.
+
+    `few`: a joined table has rows of few targets, so SQLite should not begin with all targets of the queue.
+    """
     query = select(*columns).select_from(TargetRow)
     if with_items or queue.scenario is not None:
         query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-    return query.where(*target_conditions(queue))
+    study_id = col(TargetRow.study_id) + 0 if few else col(TargetRow.study_id)  # an expression has no index
+    return query.where(study_id == queue.study_id, *_target_conditions(queue))
 
 
-def target_conditions(queue: Queue) -> list[ColumnElement[bool]]:
-    """Return the conditions on targets; that of the scenario is on the item."""
-    conditions = [col(TargetRow.study_id) == queue.study_id, col(TargetRow.kind) == queue.kind]
+def _target_conditions(queue: Queue) -> list[ColumnElement[bool]]:
+    """Return the conditions on targets besides the study; that of the scenario is on the item."""
+    conditions: list[ColumnElement[bool]] = [col(TargetRow.kind) == queue.kind]
     if queue.criterion is not None:
         conditions.append(col(TargetRow.criterion) == queue.criterion)
     elif queue.reserved:

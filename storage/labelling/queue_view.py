@@ -165,7 +165,7 @@ class TargetView:
     def labelled(self) -> dict[int, bool]:
         """The targets that the annotator has labelled, with whether more labels of them are wanted."""
         query = (
-            self._query(col(TargetRow.id), self._is_open, scope="all")
+            self._query(col(TargetRow.id), self._is_open, scope="all", few=True)
             .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
             .where(col(LabelRow.annotator_id) == self.work.annotator_id)
             .where(col(LabelRow.study_id) == self.work.study.id, is_current(LabelRow))
@@ -176,7 +176,7 @@ class TargetView:
     def drafts(self) -> Collection[int]:
         """See `View`."""
         columns = (col(TargetRow.id), col(DraftRow.at))
-        drafted = self._query(*columns).join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
+        drafted = self._query(*columns, few=True).join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
         fixed = select(col(DraftRow.target_id), col(DraftRow.at)).where(col(DraftRow.target_id).in_(self.fixed))
         queries = [drafted, fixed] if self.fixed else [drafted]
         found = [
@@ -190,7 +190,7 @@ class TargetView:
     def marked(self) -> Mapping[str, Mapping[int, bool]]:
         """Mark -> the targets on which it is on -> whether more labels of them are wanted."""
         query = (
-            self._query(col(MarkRow.mark), col(TargetRow.id), col(MarkRow.on), self._is_open)
+            self._query(col(MarkRow.mark), col(TargetRow.id), col(MarkRow.on), self._is_open, few=True)
             .join(MarkRow, col(MarkRow.target_id) == col(TargetRow.id))
             .where(col(MarkRow.annotator_id) == self.work.annotator_id, col(MarkRow.mark).in_(("skip", "flag")))
             .order_by(col(MarkRow.id))
@@ -217,7 +217,7 @@ class TargetView:
             is_current(LabelRow),
         )
         query = (
-            self._query(col(TargetRow.id), scope="assigned")
+            self._query(col(TargetRow.id), scope="assigned", few=True)
             .join(lease, col(lease.target_id) == col(TargetRow.id))
             .where(col(lease.until) > at, col(lease.annotator_id) != self.work.annotator_id, ~has_labelled)
             .where(self._is_open)
@@ -310,11 +310,16 @@ class TargetView:
         return col(TargetRow.counted) < wanted_labels()
 
     def _query(
-        self, *columns: Any, scope: Scope = "visible", with_items: bool = False, with_checks: bool = False
+        self,
+        *columns: Any,
+        scope: Scope = "visible",
+        with_items: bool = False,
+        with_checks: bool = False,
+        few: bool = False,
     ) -> Select[*tuple[Any, ...]]:
         """Select columns of the queue's ordinary targets in a scope; `with_checks`: and of the possible checks."""
         condition = None if scope == "all" else assignment.assigned_condition(self.work)
-        query = target_query(*columns, queue=self.work.queue, with_items=with_items or condition is not None)
+        query = target_query(*columns, queue=self.work.queue, with_items=with_items or condition is not None, few=few)
         if self.only_training:
             return query.where(false())
         if self.training is not None:
