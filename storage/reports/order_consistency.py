@@ -54,12 +54,13 @@ def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> l
 
 
 def _pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator[OrderPair]:
+    judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
+    if judged.empty:
+        return
     orders: dict[int, set[tuple[int, ...]]] = defaultdict(set)
     for trace, order in shown_orders(session, study_id):
         orders[trace].add(order)
-    in_both = [trace for trace, shown in orders.items() if shown >= BOTH]
-    judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
-    judged = judged[judged["trace"].isin(in_both)] if len(judged) else judged
+    judged = judged[judged["trace"].isin([trace for trace, shown in orders.items() if shown >= BOTH])]
     if judged.empty:
         return
     criteria = dict(zip(judged["trace"], judged["criterion"], strict=True))

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Codes, Floats
+from core.statistics.data.judged_patterns import judged_patterns
 from core.statistics.data.patterns import Units, distinct_scores, row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import agreement, continuous
+from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.intervals import Resampled, bootstrap
 from core.statistics.measures.statistic import Family, stack_statistics, weighted_mean
 
@@ -92,11 +94,23 @@ def accuracy(codes: Codes, categories: int) -> tuple[Family, Units]:
     return stack_statistics([weighted_mean(rows[:, 0], np.ones(len(rows), bool))]), units
 
 
+def ceilings(codes: Codes, categories: int) -> tuple[Family, Units]:
+    """Annotators against the majority of the others, the judge against the same, and the difference."""
+    names = tuple(map(str, range(codes.shape[1] - 1)))
+    ratings = Ratings(tuple(map(str, range(len(codes)))), names, codes[:, :-1], tuple(range(1, categories + 1)))
+    patterns = judged_patterns(ratings, codes[:, -1], codes[:, 0])
+    ceiling = human_ceiling(patterns)
+    if ceiling is None:
+        raise ValueError("no item has a majority of the others")
+    return stack_statistics([ceiling.annotators, ceiling.judge, ceiling.difference]), patterns.units
+
+
 CASES = (
     Case(("percent", "gwet_ac1", *PAIR_NAMES[1:4]), two_raters),
     Case(("alpha ordinal", "alpha interval", "quadratic kappa, 3 pairs", "spearman, 3 pairs"), many_raters),
     Case(("pearson with mean", "spearman with mean", "kendall_tau_b with mean"), judge_correlations),
     Case(("accuracy",), accuracy),
+    Case(("human_ceiling", "judge_against_others", "judge_less_ceiling"), ceilings),
 )
 
 

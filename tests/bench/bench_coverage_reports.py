@@ -56,6 +56,13 @@ def critique_f1(rng: np.random.Generator, units: int, resamples: int) -> Mapping
     return critique_scores(AiuCounts(names, precision, recall), resamples=resamples)
 
 
+def continuous_scores(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Continuous scores of a judge and of people, correlated at .6."""
+    quality = rng.normal(size=units)
+    judge, people = (quality + rng.normal(0, 0.8, units) for _ in range(2))
+    return correlation.item_level_correlations(judge, people, resamples=resamples)
+
+
 def correlations_in_dialogues(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Mean over dialogues of the correlation within six items."""
     quality = rng.normal(size=(units, 6)) + rng.normal(size=(units, 1))
@@ -88,6 +95,7 @@ CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
     means: (SIZES, 100_000),
     grouped_means: (SIZES, 100_000),
     critique_f1: (SIZES, 100_000),
+    continuous_scores: (SIZES, 20_000),
     correlations_in_dialogues: (SIZES, 20_000),
     correlations_of_systems: ((5, 10, 20), 2_000),
 }

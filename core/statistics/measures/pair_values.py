@@ -17,7 +17,7 @@ def pair_values(codes: Codes, numbers: Floats, names: Sequence[str], pairs: Ints
     """Yield the shared items (chunk,) and the values (statistics, chunk) of rater pairs (pairs, 2), in their order.
 
     `codes` (N, R) are the labels of all items, -1 missing; `numbers` (K,) are those of the categories. A value is nan
-    where it is undefined.
+    if it is undefined.
     """
     chunk = max(1, MAX_TABLE_CELLS // max(numbers.size**2, codes.shape[0]))
     weights = np.ones((codes.shape[0], 1))

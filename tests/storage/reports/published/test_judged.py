@@ -1,9 +1,12 @@
 """Tables of debates and judges, on small own files and on the released ones where these are present."""
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import cli
 from core.errors import TiebreakError
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord
@@ -98,6 +101,20 @@ def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
         table.name: [] for table in TABLES
     }
     engine.dispose()
+
+
+def test_the_command_lists_the_tables_and_prints_one(tmp_path: Path) -> None:
+    address = create_database(tmp_path / "tiebreak.db")
+    imports.import_records(database.connect(address), "s", list(read_records(samples.path("dna_eval"))))
+    listed = json.loads(CliRunner().invoke(cli.app, ["table", "--json"]).stdout)
+    assert [table["name"] for table in listed] == [table.name for table in TABLES]
+    options = ["--study", "s", "--database", address]
+    printed = CliRunner().invoke(cli.app, ["table", "dna-3", *options])
+    assert "How good are the aspects that models propose?" in printed.stdout and "clarity" in printed.stdout
+    empty = CliRunner().invoke(cli.app, ["table", "metacritique-3", *options])
+    assert "No rows: this table needs people's ratings" in empty.stdout
+    refused = CliRunner().invoke(cli.app, ["table", "dna-3"])
+    assert refused.exit_code == 2 and "--study" in refused.stderr
 
 
 def test_an_unknown_table_is_refused_with_the_names_of_all() -> None:
