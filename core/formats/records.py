@@ -49,6 +49,8 @@ class StudyRules(Frozen):
     """Whether adjudicators can decide on targets that they have labelled."""
     own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
     """Whether annotators see their own pace, agreement and anchoring."""
+    markdown: bool = Field(default=False, exclude_if=lambda markdown: not markdown)
+    """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
     training_required: bool = Field(default=True, exclude_if=lambda required: required)
     """Whether an annotator who has not passed the training gets training items only."""
     training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)

@@ -1,5 +1,6 @@
 """Draws an item: its context, prompt, images, reference and responses."""
 
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -15,42 +16,49 @@ OPEN_CONTEXT = 400
 """A context of at most so many characters is expanded from the start."""
 
 
-def draw_item(item: Item, key: str = "item", media_folder: Path | None = None) -> None:
+def draw_item(item: Item, key: str = "item", media_folder: Path | None = None, *, markdown: bool = False) -> None:
     """Draw the prompt, then two responses side by side (tabs on a phone); any other number one below the other.
 
-    `home` is the study's media folder, if its images are.
+    `media_folder` is the study's, if it has images. Texts are shown as they are, unless the study declares `markdown`.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
             with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
-                st.markdown(sanitize_markdown(item.context))
+                _draw_text(item.context, markdown)
         with st.container(key=f"collapsible-question-{key}"):
-            st.markdown(sanitize_markdown(item.prompt))
+            _draw_text(item.prompt, markdown)
         if item.image:
             draw_image(item.image, media_folder)
         if item.reference:
             with st.expander("Reference answer"):
-                st.markdown(sanitize_markdown(item.reference))
+                _draw_text(item.reference, markdown)
     if len(item.responses) != 2:
         for number in range(1, len(item.responses) + 1):
-            _draw_response(item, number, key, media_folder)
+            _draw_response(item, number, key, media_folder, markdown)
         return
     with st.container(key=f"wide-{key}"):
         for number, column in enumerate(st.columns(2, gap="medium"), start=1):
             with column:
-                _draw_response(item, number, key, media_folder)
+                _draw_response(item, number, key, media_folder, markdown)
     with st.container(key=f"narrow-{key}"):
         for number, tab in enumerate(st.tabs(["Response 1", "Response 2"]), start=1):
             with tab:
-                _draw_response(item, number, f"{key}-tab", media_folder)
+                _draw_response(item, number, f"{key}-tab", media_folder, markdown)
 
 
-def _draw_response(item: Item, number: int, key: str, media_folder: Path | None) -> None:
+def _draw_text(text: str, markdown: bool) -> None:
+    if markdown:
+        st.markdown(sanitize_markdown(text))
+    elif text.strip():
+        st.html(f'<div class="plain-text" dir="auto">{escape(text)}</div>')
+
+
+def _draw_response(item: Item, number: int, key: str, media_folder: Path | None, markdown: bool) -> None:
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         with st.container(key=f"collapsible-{number}-{key}"):
-            st.markdown(sanitize_markdown(response.text))
+            _draw_text(response.text, markdown)
         if response.image:
             draw_image(response.image, media_folder)
 

@@ -212,7 +212,7 @@ def draw_trace(trace: Trace) -> None:
     if item != whole:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
-    items.draw_item(item, media_folder=images.media_folder(study.name))
+    items.draw_item(item, media_folder=images.media_folder(study.name), markdown=study.rules.markdown)
     systems = items.system_names(item)
     if systems:
         st.caption(systems)

@@ -17,12 +17,15 @@ def above(work: Work, task: Task, item: Item, *, reference: bool = True) -> list
     """Return the blocks above the responses: context, question and reference."""
     blocks = []
     if item.context:
-        blocks.append({**block("context", "Context", item.context), "fold": _folded(item.context, is_dialogue=True)})
+        blocks.append(
+            {**_item_text(work, "context", "Context", item.context), "fold": _folded(item.context, is_dialogue=True)}
+        )
     fold = _folded(item.prompt, is_dialogue=len(SPEAKER.findall(item.prompt)) > 1)
-    question = {**block("question", "Question", item.prompt), "fold": fold}
+    question = {**_item_text(work, "question", "Question", item.prompt), "fold": fold}
     blocks.append(question | _image(work, task, "question", item.image))
     if item.reference and reference:
-        blocks.append({**block("reference", "Reference answer", item.reference), "fold": True})
+        reference_answer = _item_text(work, "reference", "Reference answer", item.reference)
+        blocks.append({**reference_answer, "fold": True})
     return blocks
 
 
@@ -48,6 +51,11 @@ def block(name: str, title: str, text: str) -> Json:
     return {"id": name, "title": title, "format": "plain", "text": text}
 
 
+def _item_text(work: Work, name: str, title: str, text: str) -> Json:
+    """Return a text of an item, which is Markdown if the study declares it."""
+    return block(name, title, text) | ({"format": "markdown"} if work.study.rules.markdown else {})
+
+
 def target_json(work: Work, target: Target) -> Json:
     """Return the fields of every target; its options or its range are added."""
     return {"id": target_name(work, target), "kind": target.kind, "group": "", "required": True, "question": ""}
@@ -63,5 +71,5 @@ def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
 
 def _response(work: Work, task: Task, number: int, response: Response, only: bool) -> Json:
     name = f"response-{number}"
-    content = block(name, "Response" if only else f"Response {number}", response.text)
+    content = _item_text(work, name, "Response" if only else f"Response {number}", response.text)
     return content | {"number": number} | _image(work, task, name, response.image)

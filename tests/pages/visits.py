@@ -1,6 +1,7 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
 from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
 
 import streamlit as st
@@ -61,7 +62,8 @@ def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
 def page_text(app: AppTest) -> str:
     """Return the texts on the page."""
     elements = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
-    return "\n".join(str(element.value) for element in [*elements, *app.success])
+    html = [unescape(element.proto.body) for element in app.get("html")]  # questions and responses
+    return "\n".join([*(str(element.value) for element in [*elements, *app.success]), *html])
 
 
 def trace_text(item: str, run: str | None = None) -> str:

@@ -168,4 +168,4 @@ def draw_detail(study: Study, judged_item: TargetValues) -> None:
             st.markdown(
                 " · ".join(f"{escape_markdown(rater)} **{escape_markdown(text)}**" for rater, text in values.items())
             )
-        items.draw_item(item, "selected", images.media_folder(study.name))
+        items.draw_item(item, "selected", images.media_folder(study.name), markdown=study.rules.markdown)

@@ -26,6 +26,7 @@ class RuleFields:
     reasons: str
     adjudicate_own: bool
     own_statistics: bool
+    markdown: bool
 
     def rules(self) -> dict[str, Any]:
         """Return the fields of the rules; raises TiebreakError for an entry that cannot be read."""
@@ -36,6 +37,7 @@ class RuleFields:
             "adjudication_reasons": tuple(dict.fromkeys(_lines(self.reasons))),
             "adjudicate_own": self.adjudicate_own,
             "own_statistics": self.own_statistics,
+            "markdown": self.markdown,
         }
 
 
@@ -68,7 +70,13 @@ def draw_fields(rules: StudyRules) -> RuleFields:
         statistics = st.toggle(
             "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
         )
-    return RuleFields(order, named, groups, reasons, own, statistics)
+        markdown = st.toggle(
+            "Texts are Markdown",
+            rules.markdown,
+            help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly "
+            "as they are, which is what judges receive.",
+        )
+    return RuleFields(order, named, groups, reasons, own, statistics, markdown)
 
 
 def _lines(text: str) -> list[str]:

@@ -175,3 +175,10 @@ def test_opaque_ids_reveal_nothing_and_are_decoded_with_their_key_only():
     assert all(others.decode("t", name) is None for name in names[:50])
     for wrong in ("", "t-", "t-1", "g" + names[0][1:], names[0].upper(), "t-zzzzzzzzzzzzzzzz", names[0] + "0"):
         assert ids.decode("t", wrong) is None
+
+
+@pytest.mark.parametrize(("rules", "format"), [({}, "plain"), ({"markdown": True}, "markdown")])
+def test_texts_are_plain_unless_the_study_declares_markdown(ann, engine, rules, format):
+    set_rules(engine, **rules)
+    task = ann.tasks()[0]
+    assert {block["format"] for block in [*task["above"], *task["columns"]]} == {format}
