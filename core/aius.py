@@ -134,16 +134,16 @@ class EditedAius:
     """New AIU -> the AIUs it replaced; empty for one that was added."""
 
     def aius(self) -> dict[str, Aiu]:
-        """Every current AIU by its id."""
+        """Return every current AIU by its id."""
         return {aiu.id: aiu for critique in self.critiques for aiu in critique.aius or ()}
 
     def lacks_aius(self) -> bool:
-        """Whether there is no reference critique, or no AIUs of a critique."""
+        """Return whether there is no reference critique, or no AIUs of a critique."""
         critiques = [*hypothesis_critiques(self.critiques), reference_critique(self.critiques)]
         return any(critique is None or critique.aius is None for critique in critiques)
 
     def critique_of(self, aiu: str) -> Critique:
-        """The critique that contains an AIU; raises TiebreakError when an edit has replaced the AIU."""
+        """Return the critique that contains an AIU; raises TiebreakError when an edit has replaced the AIU."""
         for critique in self.critiques:
             if any(current.id == aiu for current in critique.aius or ()):
                 return critique

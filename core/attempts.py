@@ -78,7 +78,7 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
 
 
 def ended_early(turn: Turn) -> bool:
-    """Whether the reply was cut off or refused, which is never parsed."""
+    """Return whether the reply was cut off or refused, which is never parsed."""
     beginnings = tuple(reason.partition("{")[0] for reason in _INCOMPLETE.values())
     return turn.problem.startswith(beginnings)
 

@@ -56,7 +56,7 @@ def is_disputed(contention: float | None, threshold: float) -> bool:
 
 
 def scale_length(scale: Scale | None) -> float | None:
-    """The distance between the ends of a numeric scale; None if the scale has no numeric ends."""
+    """Return the distance between the ends of a numeric scale; None if the scale has no numeric ends."""
     if scale is None or scale.level == "nominal":
         return None
     levels = [value for value in scale.categories if isinstance(value, int | float) and not isinstance(value, bool)]
@@ -68,7 +68,7 @@ def scale_length(scale: Scale | None) -> float | None:
 
 
 def _division(values: Sequence[Value]) -> float:
-    """One minus the modal share, as a share of its largest value: (1 - m/n) / (1 - 1/n), without rounding errors."""
+    """Return one minus the modal share, as a share of its largest value: (1 - m/n) / (1 - 1/n), computed exactly."""
     if len(values) < 2:
         return 0.0
     counts = Counter((isinstance(value, bool), repr(value) if isinstance(value, dict) else value) for value in values)

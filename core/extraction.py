@@ -67,7 +67,7 @@ class Extracted(Answer[Any]):
 
 
 def can_extract(ask: Ask, turn: Turn) -> bool:
-    """Whether an extractor can be asked about this turn: an answer was asked for, and the reply has some text."""
+    """Return whether an extractor can be asked about this turn: it asked for an answer, and the reply has text."""
     return ask.answer is not None and turn.is_unreadable and bool(turn.statement.strip())
 
 

@@ -38,7 +38,7 @@ class Scale(Frozen):
     high: float | None = None
 
     def contains(self, value: object) -> bool:
-        """Whether `value` is on this scale. True does not count as 1."""
+        """Return whether `value` is on this scale. True does not count as 1."""
         if self.categories:
             return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in self.categories)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -46,7 +46,7 @@ class Scale(Frozen):
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def covers(self, value: object) -> bool:
-        """Whether `value` is on this scale or between two of its numbers, as a mean of labels can be."""
+        """Return whether `value` is on this scale or between two of its numbers, as a mean of labels can be."""
         numbers = [c for c in self.categories if isinstance(c, int | float) and not isinstance(c, bool)]
         if self.contains(value) or len(numbers) < max(len(self.categories), 1):
             return self.contains(value)
@@ -149,7 +149,7 @@ def resolve_gold(
     """Return the gold value: adjudicated, a single label, the mean of scores or weights, unanimous, or majority.
 
     `labels` holds each annotator's newest value. `scale` is the declared scale of the target. A tie is never broken: it
-    is unresolved until an adjudicator decides. Judges have no part in it: see `judges_gold`.
+    is unresolved until an adjudicator decides. Judges are not considered: see `judges_gold`.
     """
     distribution = _count_values(labels)
     value, source, reason = _resolve(target.kind, list(labels.values()), distribution, adjudication, scale)

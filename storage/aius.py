@@ -72,7 +72,7 @@ def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
 def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:
     """Return the items as a run evaluates them: with the edits before its start, if its settings say so.
 
-    Edits are never changed, so the same run always gets the same items.
+    Edits are immutable, so the same run always gets the same items.
     """
     if not run.settings.get(EDITED):
         return dict(by_key)

@@ -42,7 +42,7 @@ class DatabaseUnavailable(TiebreakError):
 
 
 def is_conflict(error: DBAPIError) -> bool:
-    """Whether PostgreSQL ended a transaction because of another one."""
+    """Return whether PostgreSQL ended a transaction because of another one."""
     return getattr(error.orig, "sqlstate", None) in CONFLICTS
 
 
@@ -71,7 +71,7 @@ def _by_beginning(sentences: dict[str, str], code: str) -> str:
 
 
 def _is_lost_connection(error: DBAPIError, cause: Any) -> bool:
-    """Whether there is no connection: psycopg's errors have no SQLSTATE then."""
+    """Return whether there is no connection: psycopg's errors have no SQLSTATE then."""
     return error.connection_invalidated or (
         type(cause).__module__.startswith("psycopg")
         and type(cause).__name__ == "OperationalError"

@@ -1,4 +1,4 @@
-"""Versions of a study's guidelines, and which one an annotator has read."""
+"""Versions of a study's guidelines, and the version that each annotator has read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

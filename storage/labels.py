@@ -203,7 +203,7 @@ def version(session: Session, study_id: int) -> tuple[int, int]:
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return the current labels, one a row: item, scenario, group, kind, criterion, part, rater, value."""
+    """Return the current labels, one per row: item, scenario, group, kind, criterion, part, rater, value."""
     import pandas as pd
 
     values = _current_values(session, study_id)

@@ -433,7 +433,7 @@ class EventRow(Table, table=True):
 
 
 class UnreadReplyRow(Table, table=True):
-    """A reply that the parser could not read, one a turn.
+    """A reply that the parser could not read, one per turn.
 
     The rows follow from the events; they make replies that are to be read by a person countable and listable.
     """

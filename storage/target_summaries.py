@@ -74,7 +74,7 @@ def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
 
 
 def is_current(label: Any) -> ColumnElement[bool]:
-    """Whether a label is its annotator's newest of the target, and not withdrawn; `label` is the table or an alias."""
+    """Return whether a label (the table or an alias) is its annotator's newest of the target and not withdrawn."""
     newer = aliased(LabelRow)
     replaced = exists().where(
         col(newer.target_id) == col(label.target_id),

@@ -274,7 +274,7 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
 
 
 def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
-    """Let every trace of a run that has events but no verdict start again; its events stay, superseded."""
+    """Restart every trace of a run that has events but no verdict; its events are marked as superseded."""
     query = (
         select(col(EventRow.trace_id))
         .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))

@@ -34,7 +34,7 @@ def record_study(session: Session, study_id: int, annotator: str) -> None:
 
 
 def is_study_viewed(session: Session, study_id: int, annotator: str) -> bool:
-    """Whether the annotator has labelled or viewed every target of a study, so no later label is blind."""
+    """Return whether the annotator has labelled or viewed every target of a study, so no later label is blind."""
     annotator_id = annotators.find_id(session, annotator)
     if annotator_id is None:
         return not _target_ids(session, study_id)

@@ -44,15 +44,15 @@ class Answer(ABC, Generic[T]):
     """Whether it is requested as JSON if the model accepts a schema."""
 
     def instruction(self, format: Format = "text") -> str:
-        """The closing instruction of a prompt."""
+        """Return the closing instruction of a prompt."""
         return self._json_instruction() if format == "json" else self._text_instruction()
 
     def retry(self, reason: str, format: Format = "text") -> str:
-        """The second request, after a reply that could not be read: the reason, and the form once more."""
+        """Return the second request, after a reply that could not be read: the reason, and the form once more."""
         return f"Your reply could not be read: {reason.rstrip('.')}. Please answer again. {self.instruction(format)}"
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of a structured answer, within the limits of providers' strict modes."""
+        """Return the JSON schema of a structured answer, within the limits of providers' strict modes."""
         properties = {REASONING: _REASONING} if self.reasoning else {}
         return {
             "type": "object",
@@ -62,7 +62,7 @@ class Answer(ABC, Generic[T]):
         }
 
     def render(self, value: T, format: Format = "text", reasoning: str = "") -> str:
-        """A well-formed reply that states `value`."""
+        """Return a well-formed reply that states `value`."""
         if format == "json":
             fields = {REASONING: reasoning} if self.reasoning else {}
             return json.dumps({**fields, self.key: self._encoded(value)}, ensure_ascii=False)
@@ -74,26 +74,26 @@ class Answer(ABC, Generic[T]):
 
     @abstractmethod
     def shortest(self) -> T:
-        """A value whose reply is among the shortest."""
+        """Return a value whose reply is among the shortest."""
 
     @abstractmethod
     def longest(self) -> T:
-        """A value whose reply is among the longest; it differs from `shortest()` if two values are possible."""
+        """Return a value whose reply is among the longest; it differs from `shortest()` if two values are possible."""
 
     @abstractmethod
     def _text_instruction(self) -> str: ...
 
     @abstractmethod
     def _written(self, value: T) -> str:
-        """The value as the text instruction asks for it."""
+        """Return the value as the text instruction asks for it."""
 
     @abstractmethod
     def _field(self) -> Mapping[str, Any]:
-        """The schema of the value."""
+        """Return the schema of the value."""
 
     @abstractmethod
     def _encoded(self, value: T) -> Any:
-        """The value as the schema has it."""
+        """Return the value as the schema has it."""
 
     @property
     def _closing(self) -> str:
@@ -108,15 +108,15 @@ class Answer(ABC, Generic[T]):
         )
 
     def _shape(self) -> str:
-        """The JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
+        """Return the JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
         return "..."
 
     @abstractmethod
     def _described(self) -> str:
-        """The possible values in words, such as "one of 1, 2 or 3"."""
+        """Return the possible values in words, such as "one of 1, 2 or 3"."""
 
 
 def listed(values: tuple[Any, ...], last: str = "or") -> str:
-    """`1, 2 or 3`."""
+    """Read `1, 2 or 3`."""
     *most, final = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return f"{', '.join(most)} {last} {final}" if most else final

@@ -117,7 +117,7 @@ class Aspects(Answer[dict[str, str]]):
         return named, "list", lines[0].start, lines[-1].end
 
     def _inline(self, lines: list[Item]) -> list[Named] | None:
-        """`Accuracy, Clarity, Depth`, `1. accuracy; 2. clarity`."""
+        """Read `Accuracy, Clarity, Depth`, `1. accuracy; 2. clarity`."""
         line = re.sub(r"^\W*(?:aspects?|criteria)\W*:\s*", "", plain(lines[0].text), flags=re.I)
         for pattern in (_INLINE, re.compile(r"\s*[,;、，；]\s*(?:and\s+)?|\s+and\s+")):
             pieces = [piece.strip(" .;,") for piece in pattern.split(line) if piece and piece.strip(" .;,")]
@@ -127,7 +127,7 @@ class Aspects(Answer[dict[str, str]]):
 
 
 def _fields(lines: list[Item]) -> list[Named] | None:
-    """`- name: Accuracy`, and `definition: Is it right?` on the line below."""
+    """Read `- name: Accuracy`, and `definition: Is it right?` on the line below."""
     fields = [_FIELD.match(plain(item.text)) for item in lines]
     if len(fields) < 2 or not all(fields):
         return None
@@ -141,7 +141,7 @@ def _fields(lines: list[Item]) -> list[Named] | None:
 
 
 def _grouped(lines: list[Item]) -> list[Named]:
-    """The items of the outermost list; the lines below an item are its definition."""
+    """Return the items of the outermost list; the lines below an item are its definition."""
     tops = marked(lines)
     headings = [item for item in lines if item.kind == "heading"]
     if (not tops or tops[0].kind == "bulleted") and len(headings) > 1 and lines[0] is headings[0]:
@@ -175,7 +175,7 @@ def _grouped(lines: list[Item]) -> list[Named]:
 
 
 def _below(lines: list[Item], tops: list[Item]) -> bool:
-    """Whether the first item has lines below it."""
+    """Return whether the first item has lines below it."""
     return len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
 
 
@@ -185,7 +185,7 @@ def _cells(item: Item) -> Named:
 
 
 def _split(text: str) -> Named:
-    """A name and its definition."""
+    """Return a name and its definition."""
     text = re.sub(r"^\s*#+\s*", "", text)
     if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
         inner = _SPLIT.match(match["name"]) if not match["definition"].strip() else None
@@ -211,7 +211,7 @@ def _definition(text: str) -> str:
 
 
 def _named(value: Any) -> list[Named] | None:
-    """The aspects of a structured answer: names, objects with a name, or an object from name to definition."""
+    """Return the aspects of a structured answer: names, objects with a name, or an object from name to definition."""
     if isinstance(value, list):
         named = [_one(inner) for inner in value]
         return [one for one in named if one] if all(named) else None
@@ -231,7 +231,7 @@ def _named(value: Any) -> list[Named] | None:
 
 
 def _keyed(fields: Mapping[str, Any]) -> list[Named] | None:
-    """`{"1": {"name": ..., "definition": ...}}`, `{"Accuracy": {"definition": ...}}`."""
+    """Read `{"1": {"name": ..., "definition": ...}}`, `{"Accuracy": {"definition": ...}}`."""
     named = []
     for key, inner in fields.items():
         one = _one(inner) if re.fullmatch(r"\D*\d{1,2}", key) else None

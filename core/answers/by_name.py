@@ -34,19 +34,19 @@ class ByName(Answer[Numbers]):
 
     @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        """The values in lines, sentences and rows."""
+        """Yield the values in lines, sentences and rows."""
 
     @abstractmethod
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
-        """The values, or the reason why there are none."""
+        """Return the values, or the reason why there are none."""
 
     @abstractmethod
     def _place(self, key: str) -> int | None:
-        """The name that a key refers to."""
+        """Return the name that a key refers to."""
 
     @abstractmethod
     def _one(self) -> Mapping[str, Any]:
-        """The schema of one number."""
+        """Return the schema of one number."""
 
     def _field(self) -> dict[str, Any]:
         return {
@@ -76,7 +76,7 @@ class ByName(Answer[Numbers]):
                 yield Candidate(value, "json", document.start, document.end, FINAL, problem)
 
     def _tagged(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        """`<response_1>7</response_1>`."""
+        """Read `<response_1>7</response_1>`."""
         tags = list(_TAGGED.finditer(text.clean))[-_TAGS:]
         measures = self._by_key([(tag[1], tag[2]) for tag in tags])
         if measures is not None:
@@ -84,7 +84,7 @@ class ByName(Answer[Numbers]):
             yield Candidate(value, "marked", tags[0].start(), tags[-1].end(), FINAL, problem)
 
     def _by_key(self, named: Sequence[tuple[str, Any]]) -> dict[str, Measure] | None:
-        """The numbers in fields that hold the names; None if a name is missing."""
+        """Return the numbers in fields that hold the names; None if a name is missing."""
         measures: dict[str, Measure] = {}
         for key, value in named:
             place = self._place(readable(key).replace("_", " ").lower().strip())
@@ -94,7 +94,7 @@ class ByName(Answer[Numbers]):
         return measures if len(measures) == len(self.names) else None
 
     def _in_order(self, value: Any) -> dict[str, Measure] | None:
-        """A list of as many numbers as names."""
+        """Return a list of as many numbers as names."""
         numbers = listed_numbers(value, len(self.names)) or ()
         measures = [Measure(number, None, False, 0) for number in numbers]
         return dict(zip(self.names, measures, strict=True)) if measures else None
@@ -105,5 +105,5 @@ class ByName(Answer[Numbers]):
 
 
 def place_of(match: re.Match[str] | None) -> int | None:
-    """The name that a match of `mentions` refers to."""
+    """Return the name that a match of `mentions` refers to."""
     return int((match.lastgroup or "n0")[1:]) if match else None

@@ -75,7 +75,7 @@ class Choice(Single[int]):
     nouns = True
 
     def names(self) -> tuple[str, ...]:
-        """The responses as the prompt names them."""
+        """Return the responses as the prompt names them."""
         return tuple(f"{self.noun} {self._mark(number)}" for number in range(1, self.count + 1))
 
     def shortest(self) -> int:
@@ -147,13 +147,13 @@ class Choice(Single[int]):
         return Parsed(stated, len(line)) if stated is not None else None
 
     def _bare(self, mark: str) -> int:
-        """The number of a single mark; in a pair called A and B, C is a tie."""
+        """Return the number of a single mark; in a pair called A and B, C is a tie."""
         if mark.isdigit():
             return int(mark)
         return 0 if mark == "C" and self.letters and self.count == 2 else ord(mark.upper()) - 64
 
     def _parse_rest(self, rest: str) -> Parsed[int] | None:
-        """`Response 1 (clearer)`, `2 - Response 2 is better`, `neither`; not `1 or 2`, `1/2`, `1.5`."""
+        """Read `Response 1 (clearer)`, `2 - Response 2 is better`, `neither`; not `1 or 2`, `1/2`, `1.5`."""
         if (compared := self._compared(rest)) is not None:
             return Parsed(compared, len(rest))
         lead = match.end() if (match := _LEAD.match(rest)) else 0
@@ -173,7 +173,7 @@ class Choice(Single[int]):
         return self._agreeing(value, after, end)
 
     def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
-        """The value, unless the following words state another one."""
+        """Return the value, unless the following words state another one."""
         stated = self._stated(after)
         if stated is not None and stated != value:
             return Parsed(None, end, f"it names both {value} and {stated}")
@@ -203,11 +203,11 @@ class Choice(Single[int]):
         )
 
     def _without_neither(self, text: str) -> str:
-        """The text without phrases for "none is better": these are not negations."""
+        """Return the text without phrases for "none is better": these are not negations."""
         return self.words.without("neither", self.words.without("tie", text))
 
     def _compared(self, text: str) -> int | None:
-        """`Response 2 > Response 1`, `A > B`."""
+        """Read `Response 2 > Response 1`, `A > B`."""
         match = re.search(
             r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?!\w|\.\d)", text[:120]
         )
@@ -246,7 +246,7 @@ class Choice(Single[int]):
         return values.pop() if len(values) == 1 else None
 
     def _sentences(self, text: Text) -> Iterator[Candidate[int]]:
-        """Plain sentences; without any, a comparative such as "more helpful" in the last one that concludes."""
+        """Read plain sentences; without any, a comparative such as "more helpful" in the last one that concludes."""
         found = list(super()._sentences(text))
         yield from found
         end = trailing(text)
@@ -261,7 +261,7 @@ class Choice(Single[int]):
                     yield Candidate(parsed.value, "sentence", unit.start, unit.end, WEAK)
 
     def _about_a_part(self, sentence: str) -> bool:
-        """`Style: Response 1 is better.`"""
+        """Return whether the text is like `Style: Response 1 is better.`"""
         topic = _TOPIC.match(sentence)
         if topic is None or _pattern(self.words, self.noun).search(topic[1]):
             return False
@@ -281,7 +281,7 @@ class Choice(Single[int]):
         return None
 
     def _chosen(self, clause: str) -> bool:
-        """`I choose Response 1`, `Response 1 gets my vote`; not `users prefer Response 1`."""
+        """Return whether a choice is stated: `I choose Response 1`, `Response 1 gets my vote`; not `users prefer`."""
         verb = self.words.find("choose", clause)
         if verb is None:
             return False
@@ -290,7 +290,7 @@ class Choice(Single[int]):
         return named is not None or not by_others(before, verb[0], self.words)
 
     def _chosen_mark(self, clause: str) -> int | None:
-        """`I choose "1"`."""
+        """Read `I choose "1"`."""
         chosen = self.words.find("choose", clause)
         rest = clause[chosen.end() :].strip() if chosen else ""
         rest = rest or (match[1] if (match := _QUOTED_END.search(clause)) else "")
@@ -307,7 +307,7 @@ class Choice(Single[int]):
         return value if 1 <= value <= self.count or (value == 0 and self.neither) else None
 
     def _preferred(self, clause: str) -> bool:
-        """Whether a word such as "better" is there on its own: "better written" says less."""
+        """Return whether a word such as "better" is there on its own: "better written" says less."""
         places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
         return any(self._stands_alone(clause[place.end() :]) for place in places)
 
@@ -317,7 +317,7 @@ class Choice(Single[int]):
         return not follows or not follows.islower() or self.words.starts("after_better", follows) is not None
 
     def _mentions(self, clause: str) -> Iterator[tuple[int, bool]]:
-        """Each response named, and whether another one is compared with it."""
+        """Yield each response that is named, and whether another one is compared with it."""
         for match in _pattern(self.words, self.noun).finditer(clause):
             number = _number(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
@@ -333,7 +333,7 @@ def _ends(words: Words, concept: str, text: str) -> bool:
 
 
 def _number(match: re.Match[str]) -> int:
-    """The response that a mention refers to."""
+    """Return the response that a mention refers to."""
     if match["number"]:
         number = match["number"].lower()
         if number.isdigit():
@@ -350,7 +350,7 @@ def _number(match: re.Match[str]) -> int:
 
 @lru_cache(maxsize=64)
 def _pattern(words: Words, noun: str) -> re.Pattern[str]:
-    """A response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
+    """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
     nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
     marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
     numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"

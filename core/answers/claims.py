@@ -21,7 +21,7 @@ _NO_CLAIMS = re.compile(r"\b(?:no|not|any|zero)\b.{0,40}\b(?:claims?|statements?
 
 @dataclass(frozen=True)
 class Claims(Answer[tuple[str, ...]]):
-    """Claims, one a line, each one line of text; `noun` is their name in the prompt."""
+    """Claims, one per line, each one line of text; `noun` is their name in the prompt."""
 
     noun: str = "claim"
 
@@ -92,7 +92,7 @@ class Claims(Answer[tuple[str, ...]]):
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
 
     def _plain(self, lines: list[Item], text: Text) -> list[Item]:
-        """Lines without numbers or bullets, one claim each; a paragraph is not a claim."""
+        """Read lines without numbers or bullets, one claim each; a paragraph is not a claim."""
         if len(lines) == 1:
             sentences = [unit for unit in text.units if lines[0].start <= unit.start < lines[0].end]
             if lines[0].text.rstrip().endswith(("?", "？")):
@@ -118,7 +118,7 @@ class Claims(Answer[tuple[str, ...]]):
         return match is not None and not squash(line[match.end() :])
 
     def _none(self, text: Text, lines: list[Item]) -> bool:
-        """`none`, `The critique makes no claims.`"""
+        """Return whether the text states that there are none: `none`, `The critique makes no claims.`"""
         line = readable(plain(_LABEL.sub("", lines[0].text)))
         if len(lines) > 1:
             return False
@@ -139,7 +139,7 @@ class Claims(Answer[tuple[str, ...]]):
 
 
 def _says_none(sentence: str) -> bool:
-    """`There are no claims`, `It contains no checkable claims`; not a claim about claims."""
+    """Return whether the text states that there are none: `It contains no checkable claims`."""
     return bool(
         re.match(
             r"\W*(?:there (?:are|is|were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
@@ -151,7 +151,7 @@ def _says_none(sentence: str) -> bool:
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
-    """The texts of a structured answer: a list, a list of objects, or numbered fields."""
+    """Return the texts of a structured answer: a list, a list of objects, or numbered fields."""
     if isinstance(value, list):
         texts = [_text(one) for one in value]
         return (
@@ -181,7 +181,7 @@ def _text(value: Any) -> str | None:
 
 
 def _after_label(lines: list[Item]) -> list[Item]:
-    """The lines below the last "claims:" on a line of its own."""
+    """Return the lines below the last "claims:" on a line of its own."""
     for place in range(len(lines) - 2, -1, -1):
         if re.fullmatch(r"\W*(?:claims|aius|output)\W*:\W*", lines[place].text, re.I):
             return lines[place + 1 :]
@@ -189,7 +189,7 @@ def _after_label(lines: list[Item]) -> list[Item]:
 
 
 def _without_parents(lines: list[Item]) -> list[Item]:
-    """An item that ends with a colon announces those below it."""
+    """Return the items without those that end with a colon, which introduce the items below them."""
     remaining = []
     for item, following in zip_longest(lines, lines[1:]):
         parent = plain(item.text).endswith((":", "：")) and following is not None

@@ -31,7 +31,7 @@ class Candidate(Generic[T]):
 
 
 def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
-    """The candidate that counts; raises UnreadableReply if none does."""
+    """Return the candidate that counts; raises UnreadableReply if none does."""
     if not candidates:
         refused(text, missing)
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
@@ -62,7 +62,7 @@ def refused(text: Text, missing: str) -> NoReturn:
 
 
 def trailing(text: Text) -> int:
-    """The position at which courtesies, notes and confidence lines at the end of the reply begin."""
+    """Return the position at which courtesies, notes and confidence lines at the end of the reply begin."""
     end = len(text.spoken)
     for unit in reversed(text.units):
         if not (text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
@@ -72,14 +72,14 @@ def trailing(text: Text) -> int:
 
 
 def is_confidence(text: Text, line: str) -> bool:
-    """Whether a line states the model's confidence."""
+    """Return whether a line states the model's confidence."""
     phrase = text.words.find("confidence", line[:40])
     after = line[phrase.end() :] if phrase else ""
     return phrase is not None and bool(_STATED.match(after) or re.match(r"\W*I(?:'m| am)\b", line))
 
 
 def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
-    """A weaker answer contradicts the accepted one if it follows it or directly precedes it."""
+    """Return whether a weaker answer contradicts the accepted one: it follows it or directly precedes it."""
     if first.rank <= WEAK:
         return False
     if first.start >= last.end:
@@ -99,7 +99,7 @@ def _both(first: Candidate[T], second: Candidate[T]) -> str:
 
 
 def _corrected(text: Text, start: int, end: int) -> bool:
-    """Whether a sentence between two places announces a correction."""
+    """Return whether a sentence between two places announces a correction."""
     return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
 
 

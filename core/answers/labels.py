@@ -44,7 +44,7 @@ class Labelled:
 def labelled(
     text: Text, concepts: tuple[str, ...], names: tuple[str, ...] = (), nouns: bool = False
 ) -> Iterator[Labelled]:
-    """Every label of these concepts, or with these names, in the order of the text; preliminary ones are left out.
+    """Yield every label of these concepts, or with these names, in the order of the text, without preliminary ones.
 
     Some words are a label and the name of a response ("回答1"): with `nouns`, they need a sign or a verb after them.
     """
@@ -72,7 +72,7 @@ def labelled(
 def _behind(
     text: Text, unit: Unit, match: re.Match[str], ranked: tuple[int, int], following: Unit | None
 ) -> Labelled | None:
-    """The text after a label: the rest of the sentence, otherwise the next line."""
+    """Return the text after a label: the rest of the sentence, otherwise the next line."""
     low = unit.text.lower()
     joined = _join(text.words).match(low, match.end())
     if joined is None:
@@ -91,13 +91,13 @@ def _behind(
 
 
 def _line(text: Text, unit: Unit) -> tuple[str, int]:
-    """The line that a sentence begins, and its position."""
+    """Return the line that a sentence begins, and its position."""
     line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
     return line.text[:REST], line.start
 
 
 def _rank(before: str, words: Words) -> tuple[int, int] | None:
-    """The rank that the words before a label give it, and how many characters of them belong to it.
+    """Return the rank that the words before a label give it, and the number of their characters that belong to it.
 
     None if they make it another label, or an uncertain one.
     """

@@ -38,7 +38,7 @@ class Item:
 
 
 def items(text: Text, noun: str) -> list[Item]:
-    """The lines of a reply that may be items; `noun` is their name ("claim")."""
+    """Return the lines of a reply that may be items; `noun` is their name ("claim")."""
     lines: list[Item] = []
     start = 0
     for raw, clean in zip(text.raw.split("\n"), _clean_lines(text), strict=True):
@@ -59,7 +59,7 @@ def items(text: Text, noun: str) -> list[Item]:
 
 
 def without_frame(text: Text, lines: list[Item]) -> list[Item]:
-    """The items without an introduction, and without the courtesies, notes and confidence lines after them."""
+    """Return the items without an introduction, and without the courtesies, notes and confidence lines after them."""
     remaining = list(lines)
     while remaining and _closes(text, remaining, lines):
         remaining.pop()
@@ -70,7 +70,7 @@ def without_frame(text: Text, lines: list[Item]) -> list[Item]:
 
 
 def marked(lines: list[Item]) -> list[Item]:
-    """The numbered items, otherwise the bulleted ones, otherwise the rows of a table; empty if none is marked."""
+    """Return the numbered items, otherwise the bulleted ones, otherwise the rows of a table, if there are any."""
     for kind in ("numbered", "bulleted", "cell"):
         if any(item.kind == kind for item in lines):
             return [item for item in lines if item.kind == kind]
@@ -78,7 +78,7 @@ def marked(lines: list[Item]) -> list[Item]:
 
 
 def plain(text: str) -> str:
-    """An item without markup, and without quotes around all of it."""
+    """Return an item without markup, and without quotes around all of it."""
     bare = (
         without_markup(text).strip().rstrip(",").strip()
         if re.fullmatch(r"\s*[\"'“‘].*[\"'”’],?\s*", text)
@@ -89,14 +89,14 @@ def plain(text: str) -> str:
 
 
 def declines(text: Text, lines: list[Item]) -> bool:
-    """Whether the reply begins with a refusal, and marks no item."""
+    """Return whether the reply begins with a refusal, and marks no item."""
     first = next((unit.text for unit in text.units), "")
     match = text.words.find("refusal", first[:120])
     return match is not None and not marked(lines)
 
 
 def joined(lines: list[Item]) -> Iterator[Item]:
-    """Marked items, each with the indented lines that continue it."""
+    """Yield the marked items, each with the indented lines that continue it."""
     current: Item | None = None
     for item in lines:
         if item.kind != "plain":
@@ -110,7 +110,7 @@ def joined(lines: list[Item]) -> Iterator[Item]:
 
 
 def _clean_lines(text: Text) -> list[str]:
-    """The plain lines, cut where the reply's own lines are."""
+    """Return the plain lines, cut where the reply's own lines are."""
     lines, start = [], 0
     for raw in text.raw.split("\n"):
         lines.append(text.clean[start : start + len(raw)])
@@ -142,13 +142,13 @@ def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
 
 @lru_cache(maxsize=64)
 def _called(words: Words, noun: str) -> re.Pattern[str]:
-    """`**Claim 3:**`, `AIU 3.`"""
+    """Read `**Claim 3:**`, `AIU 3.`"""
     nouns = words.any("claim") if noun == "claim" else rf"(?<!\w){re.escape(noun)}(?!\w)"
     return re.compile(rf"^[\s>#*_\"'-]*(?:{nouns}|#)\s*#?\d{{1,3}}\s*[*_]*\s*[:.)\-–][*_]*\s*(?=\S)", re.I)
 
 
 def _closes(text: Text, remaining: list[Item], lines: list[Item]) -> bool:
-    """Whether the last line is a courtesy, a note or the like; between plain lines, only after a blank one."""
+    """Return whether the last line is a courtesy, a note or the like; between plain lines, only after a blank one."""
     item, before = remaining[-1], remaining[-2] if len(remaining) > 1 else None
     if item.kind in ("numbered", "bulleted", "cell"):
         return False
@@ -161,7 +161,7 @@ def _closes(text: Text, remaining: list[Item], lines: list[Item]) -> bool:
 
 
 def _announces(text: Text, item: Item, left: int, titles: bool) -> bool:
-    """`Sure! Here are the claims:`, `**Claims**`."""
+    """Return whether a line introduces the list: `Sure! Here are the claims:`, `**Claims**`."""
     if item.kind in ("numbered", "bulleted", "cell"):
         return False
     line = plain(item.text)

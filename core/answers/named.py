@@ -61,7 +61,7 @@ class Block:
 
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
-    """Every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
+    """Return every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
     pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
@@ -80,7 +80,7 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
 
 
 def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
-    """A heading with a name alone, and the first "Score: 4" below it."""
+    """Read a heading with a name alone, and the first "Score: 4" below it."""
     pattern, place = mentions(text.words, names), None
     for line in text.lines[-SECTION_LINES:]:
         heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
@@ -101,7 +101,7 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
-    """`1: 5` and `2: 7` on lines of their own."""
+    """Read `1: 5` and `2: 7` on lines of their own."""
     found = [(line, match) for line in text.lines[-LINES:] if (match := _NUMBERED_LINE.fullmatch(line.text))]
     if [int(match[1]) for _, match in found] != list(range(1, len(names) + 1)):
         return []
@@ -110,7 +110,7 @@ def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
 
 
 def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
-    """The entries in groups: a repeated name, or a heading, begins the next group."""
+    """Return the entries in groups: a repeated name, or a heading, begins the next group."""
     groups: list[list[Entry]] = []
     for entry in collected:
         fresh = (
@@ -125,7 +125,7 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
 
 
 def repeated(before: Block | None, block: Block, text: Text) -> str:
-    """A name with another number in the lines directly before a block."""
+    """Return a name with another number in the lines directly before a block."""
     if before is None or len(before.entries) == len(block.entries) or before.rank < block.rank:
         return ""
     if any(line.start >= before.end and line.end <= block.start for line in text.lines):
@@ -135,7 +135,7 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
 
 
 def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern with a group for each name."""
+    """Return a pattern with a group for each name."""
     return _mentions(words, names)
 
 
@@ -146,7 +146,7 @@ def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
-    """The accepted forms of a name: another noun before the number of "Response 1", fewer words of an aspect's name."""
+    """Return the accepted forms of a name: another noun in "Response 1", or fewer words of an aspect's name."""
     name = names[place].lower()
     if numbered := _NUMBERED.match(name):
         number = numbered[2]
@@ -160,7 +160,7 @@ def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
 
 
 def _shorter(names: tuple[str, ...], place: int) -> list[str]:
-    """The name, and each part of it that is unique among the names."""
+    """Return the name, and each part of it that is unique among the names."""
     plain = [squash(name).split() for name in names]
     own = plain[place]
     parts = [own] + [
@@ -174,7 +174,7 @@ def _shorter(names: tuple[str, ...], place: int) -> list[str]:
 
 
 def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
-    """A number after each name, before the next one."""
+    """Read a number after each name, before the next one."""
     for place, (match, group) in enumerate(marks):
         limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
         piece = line.text[match.end() : limit]
@@ -188,14 +188,14 @@ def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
 
 
 def _ends_there(after: str, amount: Measure) -> bool:
-    """Whether a number is a value and not part of a phrase: `2 errors`, `80% of users`."""
+    """Return whether a number is a value and not part of a phrase: `2 errors`, `80% of users`."""
     if amount.value == 1 and re.match(r"[.)]\s+[^\W\d]", after):
         return False  # "1. It greets the user." begins a list
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
 
 
 def _joined(piece: str, words: Words) -> int | None:
-    """Where the number begins, if only filler words precede it."""
+    """Return the position at which the number begins, if only filler words precede it."""
     match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
     return match.end() if match else None
 
@@ -215,7 +215,7 @@ def _joining(words: Words) -> re.Pattern[str]:
 
 
 def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
-    """`70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
+    """Read `70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
     done = 0
     for match, group in marks:
         piece = line.text[done : match.start()]
@@ -263,14 +263,14 @@ def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
 
 
 def _apart(text: Text, end: int, start: int) -> bool:
-    """Whether a heading or sentences separate the lines of two entries."""
+    """Return whether a heading or sentences separate the lines of two entries."""
     between = [line for line in text.lines if line.start >= end and line.end <= start]
     heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
     return heading or any(text.words.starts("correction", line.text) for line in between)
 
 
 def _rank(text: Text, first: Entry) -> int:
-    """A block below "Final scores:", or with "score" in its lines, outranks one without."""
+    """Return the rank of a block: higher below "Final scores:", or with "score" in its lines."""
     begin = text.spoken.rfind("\n", 0, first.start) + 1
     same = text.spoken[begin : first.end]
     above = [line.text for line in text.lines if line.end <= begin][-1:]

@@ -87,7 +87,7 @@ class Number(Single[float]):
         return self._parse_rest(text) or Parsed(None, 0, f"“{shorten(text)}” is not a number")
 
     def _alone(self, line: str) -> Parsed[float] | None:
-        """`42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
+        """Read `42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
         line = _ABBREVIATED.sub("", line)
         before = re.match(r"[^\d=]*", line)
         word = before and re.search(r"[^\W\d]{2,}", before[0])
@@ -109,7 +109,7 @@ class Number(Single[float]):
         )
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
-        """The only number before the reasons; after the last "=", if there is one."""
+        """Return the only number before the reasons; after the last "=", if there is one."""
         clause = self._clause(rest)
         if in_doubt(clause, self.words) and not _ABOUT.match(clause):
             return None
@@ -124,13 +124,13 @@ class Number(Single[float]):
         return amounts[0] if alone and len({parsed.value for parsed in amounts}) == 1 else several
 
     def _is_unclear(self, clause: str, after: str, equation: bool) -> bool:
-        """A bound, "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
+        """Return whether it is a bound or one of several numbers: "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
         another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
         number = _NUMBERED.search(clause)
         return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
 
     def _clause(self, rest: str) -> str:
-        """The text before a bracket, a reason or the next sentence."""
+        """Return the text before a bracket, a reason or the next sentence."""
         text = re.sub(r"(?<=\d)(?:\s+[^\W\d]{1,20})?\s*\([^()]{0,80}\)", lambda aside: " " * len(aside[0]), rest)
         parts = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text, maxsplit=1)
         clause = parts[0]
@@ -147,7 +147,7 @@ class Number(Single[float]):
             yield parsed
 
     def _amount(self, clause: str, match: re.Match[str]) -> Parsed[float]:
-        """A number with the fraction, power or "million" that follows it."""
+        """Match a number with the fraction, power or "million" that follows it."""
         end = match.end()
         if match[0] in _VULGAR:
             return Parsed(_VULGAR[match[0]], end)
@@ -169,7 +169,7 @@ class Number(Single[float]):
         return Parsed(whole(number), end)
 
     def _word(self, clause: str, start: int) -> Parsed[float] | None:
-        """`seven`, `forty-two apples`."""
+        """Read `seven`, `forty-two apples`."""
         match = re.match(rf"[\s\"'(]*({NUMERAL})(?:\s|[.\")]|$)", clause[start:], re.I)
         if (
             match is None
@@ -181,7 +181,7 @@ class Number(Single[float]):
         return Parsed(value(match[1]), start + match.end())
 
     def _sentences(self, text: Text) -> Iterator[Candidate[float]]:
-        """`There are **5** apples left.`, `The sum is 5.`: the one bold, or the only, number of the last sentence."""
+        """Read the only, or the only bold, number of the last sentence: `There are **5** apples.`, `The sum is 5.`"""
         yield from super()._sentences(text)
         end = trailing(text)
         unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
@@ -196,7 +196,7 @@ class Number(Single[float]):
             yield Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem)
 
     def _predicate(self, sentence: str) -> str:
-        """The predicate of `The sum is 5 cents.`; "" if the sentence has another number."""
+        """Return the predicate of `The sum is 5 cents.`; "" if the sentence has another number."""
         text = _NOT.sub(" ", sentence).rstrip(" .")
         if re.search(r"\bthere (?:is|are|was|were)\b", text, re.I):
             return ""
@@ -204,7 +204,7 @@ class Number(Single[float]):
         return text[verbs[0].end() :] if len(verbs) == 1 and len(_AMOUNT.findall(text)) == 1 else ""
 
     def _stated(self, sentence: str) -> float | None:
-        """`Therefore, the total is 42.`, `So 6 * 7 = 42.`"""
+        """Read `Therefore, the total is 42.`, `So 6 * 7 = 42.`"""
         if not (self.words.starts("therefore", sentence) or _IN_TOTAL.search(sentence)):
             hence = list(_HENCE.finditer(sentence))
             if not hence:
@@ -222,7 +222,7 @@ class Number(Single[float]):
 
 
 def _thousands(digits: str, clause: str, end: int) -> Parsed[float]:
-    """`15.000 €` is 15000 and `3.142` a decimal; `15.000` without a unit is ambiguous."""
+    """Parse a number with points: `15.000 €` is 15000 and `3.142` a decimal; `15.000` without a unit is ambiguous."""
     if _CURRENCY.match(clause, end):
         return Parsed(value(digits.replace(".", "")), end)
     ambiguous = digits.endswith("00")

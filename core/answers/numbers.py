@@ -35,7 +35,7 @@ NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONES}))?|{alternatives(tuple(_N
 
 
 def value(text: str) -> float:
-    """The number of a text that `AMOUNT` or `NUMERAL` matches; whole numbers are int."""
+    """Return the number of a text that `AMOUNT` or `NUMERAL` matches; whole numbers are int."""
     word = text.strip().lower()
     if word in _NUMERALS:
         return _NUMERALS[word]
@@ -45,17 +45,17 @@ def value(text: str) -> float:
 
 
 def whole(number: float) -> float:
-    """An int if the number is one."""
+    """Return an int if the number is whole."""
     return int(number) if float(number).is_integer() else number
 
 
 def fraction(top: float, bottom: float) -> float | None:
-    """A quotient without floating-point noise, or None if there is none."""
+    """Return a quotient without floating-point noise, or None if there is none."""
     return whole(float(Fraction(str(top)) / Fraction(str(bottom)))) if bottom else None
 
 
 def _plain(text: str) -> str:
-    """Digits with a point: `1,200.5`, `1.200,5`, `1 200`, `3,5`."""
+    """Parse digits with a point: `1,200.5`, `1.200,5`, `1 200`, `3,5`."""
     digits = text.replace(" ", "").replace("'", "")
     if "," in digits and "." in digits:
         decimal = max(digits.rfind(","), digits.rfind("."))
@@ -77,7 +77,7 @@ class Measure:
 
 
 def measure(text: str, words: Words) -> Measure | None:
-    """The value that `text` begins with, after brackets; None if none does. A range has a problem."""
+    """Return the value that `text` begins with, after brackets; None if none does. A range has a problem."""
     match = _measure(words).match(text)
     if match is None:
         return None

@@ -94,7 +94,7 @@ class Option(Single[str]):
         )
 
     def _alone(self, line: str) -> Parsed[str] | None:
-        """`B`, `(b)`, `B) 12 km`."""
+        """Read `B`, `(b)`, `B) 12 km`."""
         bare = line.strip(_EDGE)
         if re.fullmatch(rf"(?i:{_NOUN})[(\"']*[A-Za-z]", bare) and (
             bare[-1].isupper() or len(bare) < len(line.strip())
@@ -112,7 +112,7 @@ class Option(Single[str]):
         )
 
     def _lines(self, text: Text) -> Iterator[Candidate[str]]:
-        """No line of a list of all options is the answer."""
+        """Yield the lines that may be the answer: none of a list of all options."""
         listing = sum(_LISTED.match(line.text) is not None for line in text.lines) > 1
         return (one for one in super()._lines(text) if not listing or not _LISTED.match(text.spoken[one.start :]))
 
@@ -148,7 +148,7 @@ class Option(Single[str]):
         return letters.pop() if len(letters) == 1 else None
 
     def _concluded(self, clause: str) -> set[str]:
-        """`Option D is correct`, `I choose B`, `Therefore, D.`"""
+        """Read `Option D is correct`, `I choose B`, `Therefore, D.`"""
         if in_doubt(clause, self.words):
             return set()
         letters = {

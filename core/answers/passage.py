@@ -66,7 +66,7 @@ class Passage(Answer[str]):
 
 
 def _unwrapped(text: str, key: str) -> str:
-    """The text of a reply that is a JSON object with this one field; any other text unchanged."""
+    """Return the text of a reply that is a JSON object with this one field; any other text unchanged."""
     bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
     if not bare.startswith("{"):
         return text

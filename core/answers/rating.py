@@ -42,7 +42,7 @@ class Rating(Single[Level]):
     key = "rating"
 
     def holds(self, value: Level) -> bool:
-        """Whether the scale has this level."""
+        """Return whether the scale has this level."""
         if self.levels:
             return value in self.levels
         if isinstance(value, str) or not self.low <= value <= self.high:
@@ -110,7 +110,7 @@ class Rating(Single[Level]):
         return self._named(line.strip(), alone=True)
 
     def _parse_rest(self, rest: str) -> Parsed[Level] | None:
-        """`4`, `4/5`, `4 out of 5, because`, `Level 4`, `Good (4)`, `four`; not `3-4`, `3 of the 5 points`."""
+        """Read `4`, `4/5`, `4 out of 5, because`, `Level 4`, `Good (4)`, `four`; not `3-4`, `3 of the 5 points`."""
         lead = re.match(rf"[\s\"'(\[|:=]*(?:an?\s+|of\s+|{self.words.any('rating')}\s*:?\s*)*", rest, re.I)
         start = lead.end() if lead else 0
         amount = self._measured(rest[start:])
@@ -122,7 +122,7 @@ class Rating(Single[Level]):
         return self._named(rest) or self._bracketed(rest) or self._between(rest)
 
     def _bracketed(self, rest: str) -> Parsed[Level] | None:
-        """`Good (4)`."""
+        """Read `Good (4)`."""
         match = re.match(r"\s*[^\W\d][\w ]{0,20}\(\s*(?=\d)", rest)
         amount = self._measured(rest[match.end() :]) if match else None
         if match is None or amount is None or not rest[match.end() + amount.end :].lstrip().startswith(")"):
@@ -131,7 +131,7 @@ class Rating(Single[Level]):
         return Parsed(parsed.value, match.end() + parsed.end, parsed.problem)
 
     def _between(self, rest: str) -> Parsed[Level] | None:
-        """A range that begins with a word is an answer without a value."""
+        """Read a range that begins with a word: an answer without a value."""
         either = self.words.starts("either", rest)
         if either and re.match(r"\s*\d", rest[either.end() :]):
             return Parsed(None, len(rest), f"“{shorten(rest)}” is not one value")
@@ -144,7 +144,7 @@ class Rating(Single[Level]):
         return any(isinstance(level, str) for level in self.levels)
 
     def _named(self, text: str, alone: bool = False) -> Parsed[Level] | None:
-        """A level that is a word."""
+        """Read a level that is a word."""
         if not self._worded():
             return None
         plain = squash(text)
@@ -171,7 +171,7 @@ class Rating(Single[Level]):
         return Parsed(value, amount.end)
 
     def _sentences(self, text: Text) -> Iterator[Candidate[Level]]:
-        """Plain sentences; ratings of several other criteria, one a line, are not an overall rating."""
+        """Read plain sentences; ratings of several other criteria, one per line, are not an overall rating."""
         sentences = list(super()._sentences(text))
         criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
         if len(criteria) > 1:
@@ -179,7 +179,7 @@ class Rating(Single[Level]):
         yield from sentences
 
     def _last(self, unit: Unit) -> Candidate[Level] | None:
-        """`Bad sources, no structure: poor.`"""
+        """Read `Bad sources, no structure: poor.`"""
         if self._worded() and ":" in unit.text and (named := self._named(unit.text.rsplit(":", 1)[1], alone=True)):
             return Candidate(named.value, "sentence", unit.start, unit.end, SENTENCE)
         return super()._last(unit)
@@ -192,7 +192,7 @@ class Rating(Single[Level]):
         return values.pop() if len(values) == 1 else None
 
     def _given(self, clause: str) -> list[Level]:
-        """`I'd give it a 4`, `it deserves 4 out of 5`, `4/5`: a verb that gives, or the top of the scale."""
+        """Read `I'd give it a 4`, `it deserves 4 out of 5`, `4/5`: a verb that gives, or the top of the scale."""
         if in_doubt(clause, self.words) or self.words.find("bound", clause):
             return []
         if self._worded():
@@ -227,7 +227,7 @@ _DIGITS = re.compile(
 
 @lru_cache(maxsize=16)
 def _gives(words: Words) -> re.Pattern[str]:
-    """A verb of rating before it; "to deserve a 4" is not one."""
+    """Return whether a verb of rating precedes it; "to deserve a 4" is not one."""
     return re.compile(
         rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|"
         r"^\W*(?:(?:so|overall|all in all),?\s+)?(?:it|this|that)(?:'s| is) an?\s+$|^\W*an?\s+[a-z-]{3,15}\s+$"

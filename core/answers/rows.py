@@ -14,7 +14,7 @@ LAST = 30
 
 
 def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
-    """Lines with as many numbers as names and nothing else, in the order of the names or of a header above."""
+    """Read lines with as many numbers as names and nothing else, in the order of the names or of a header above."""
     lines = [line for line in text.lines if line.start < end]
     header: tuple[str, ...] = ()
     for place, line in enumerate(lines):
@@ -36,12 +36,12 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
 
 
 def _is_no_answer(text: Text, label: str) -> bool:
-    """Whether the words before a row make it an earlier, uncertain or conditional one."""
+    """Return whether the words before a row make it an earlier, uncertain or conditional one."""
     return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
 
 
 def _header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in the order in which a line without numbers gives them all; empty if it does not."""
+    """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
     order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
     free = mentions(text.words, names).sub("", line.lower())
     return tuple(order) if sorted(order) == sorted(names) and not re.search(r"\d", free) and len(line) < 300 else ()
@@ -52,7 +52,7 @@ def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -
 
 
 def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
-    """The label and the numbers of a line that holds nothing else; no numbers if it does."""
+    """Return the label and the numbers of a line that holds nothing else; no numbers if it does."""
     line = re.sub(r"\s{2,}", "  ", line)  # the expressions below take quadratic time on a long run of spaces
     label = re.match(
         r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",

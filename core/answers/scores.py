@@ -77,7 +77,7 @@ class Scores(ByName):
         yield from self._both(text)
 
     def _both(self, text: Text) -> list[Candidate[Numbers]]:
-        """`Both deserve 8/10.`"""
+        """Read `Both deserve 8/10.`"""
         candidates = []
         for unit in text.units[-2:]:
             spoken = mentions(self.words, self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())

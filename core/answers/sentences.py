@@ -40,7 +40,7 @@ _CONTRACTED = re.compile(r"\w+n't\b")
 
 
 def clauses(sentence: str, words: Words) -> Iterator[str]:
-    """The main clauses of a sentence: without reasons, concessions and asides."""
+    """Yield the main clauses of a sentence: without reasons, concessions and asides."""
     if words.find("condition", _without_reasons(sentence, words)) or _is_question(sentence):
         return
     text = _without_reasons(sentence, words)
@@ -57,14 +57,14 @@ def clauses(sentence: str, words: Words) -> Iterator[str]:
 
 
 def in_doubt(clause: str, words: Words) -> bool:
-    """Whether it is negated, hedged, or another person's view."""
+    """Return whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
     low = _FIRST_PERSON.sub(" ", low)
     return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
 
 
 def by_others(before: str, verb: str, words: Words) -> bool:
-    """Whether the words before "choose" and similar verbs name another person: `Many students choose B`.
+    """Return whether the words before "choose" and similar verbs name another person: `Many students choose B`.
 
     It looks at English verbs: those of other languages in the table are in the first person.
     """
@@ -76,7 +76,7 @@ def by_others(before: str, verb: str, words: Words) -> bool:
 
 
 def announcement(sentence: str, words: Words) -> int:
-    """The end of the words that announce a correction; 0 if the sentence begins otherwise."""
+    """Return the end of the words that announce a correction; 0 if the sentence begins otherwise."""
     lead = _LEAD.match(sentence)
     for start in (lead.end() if lead else 0, 0):
         if match := words.starts("correction", sentence[start:]):

@@ -4,7 +4,7 @@ import re
 
 
 def _table() -> dict[int, str]:
-    """The characters that have one plain counterpart."""
+    """Return the characters that have one plain counterpart."""
     table = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in "！？；"}
     digits = (0x0660, 0x06F0, 0x0966, 0x09E6, 0x0E50)
     table |= {start + digit: str(digit) for start in digits for digit in range(10)}
@@ -36,10 +36,10 @@ _PLAIN = _table()
 
 
 def readable(text: str) -> str:
-    """A text of the same length with plain signs and digits."""
+    """Return a text of the same length with plain signs and digits."""
     return text.translate(_PLAIN)
 
 
 def squash(text: str) -> str:
-    """Only the words, in lower case, for comparing names."""
+    """Return only the words, in lower case, for comparing names."""
     return " ".join(re.findall(r"\w+", readable(text).replace("_", " ").lower()))

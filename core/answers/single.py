@@ -60,26 +60,26 @@ class Single(Answer[T]):
 
     @abstractmethod
     def _parse_rest(self, rest: str) -> Parsed[T] | None:
-        """The value in the text after a label; None if no value was intended there."""
+        """Return the value in the text after a label; None if no value was intended there."""
 
     @abstractmethod
     def _alone(self, line: str) -> Parsed[T] | None:
-        """The value of a line that holds nothing else."""
+        """Return the value of a line that holds nothing else."""
 
     @abstractmethod
     def _stated(self, sentence: str) -> T | None:
-        """The conclusion of a plain sentence."""
+        """Return the conclusion of a plain sentence."""
 
     @abstractmethod
     def _decoded(self, value: Any) -> Parsed[T] | None:
-        """The value of a structured answer; None if it is of another kind."""
+        """Return the value of a structured answer; None if it is of another kind."""
 
     @abstractmethod
     def _concepts(self) -> tuple[str, ...]:
-        """The labels that may precede the value."""
+        """Return the labels that may precede the value."""
 
     def _names(self) -> tuple[str, ...]:
-        """Other labels that may."""
+        """Return further labels that may precede the value."""
         return (self.label,)
 
     def _missing(self) -> str:
@@ -94,7 +94,7 @@ class Single(Answer[T]):
                     yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
 
     def _key_rank(self, key: str) -> int:
-        """The priority of a key: 0 if it is another field's."""
+        """Return the priority of a key: 0 if it is another field's."""
         plain = squash(key)
         if plain == self.key:
             return FINAL + 1
@@ -105,7 +105,7 @@ class Single(Answer[T]):
         return FINAL if self.words.find("final", plain) or named else PLAIN
 
     def _marked(self, text: Text) -> Iterator[Candidate[T]]:
-        """Boxes, tags and double brackets: marks that judges put around a final answer."""
+        """Read boxes, tags and double brackets: marks that judges put around a final answer."""
         for pattern in (_BOXED, _BRACKETED, _TAGGED):
             for match in list(pattern.finditer(text.clean))[-MARKS:]:
                 if pattern is _TAGGED and not self._key_rank(match[1]):
@@ -124,7 +124,7 @@ class Single(Answer[T]):
                 yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
 
     def _corrections(self, text: Text) -> Iterator[Candidate[T]]:
-        """`Correction: 3`."""
+        """Read `Correction: 3`."""
         for unit in text.units[-20:]:
             end = announcement(unit.text, self.words)
             sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
@@ -140,7 +140,7 @@ class Single(Answer[T]):
                 )
 
     def _lines(self, text: Text) -> Iterator[Candidate[T]]:
-        """The value alone on the last line, or on the first one before an explanation."""
+        """Yield the value alone on the last line, or on the first one before an explanation."""
         end = trailing(text)
         lines = [line for line in text.lines if line.start < end]
         for place, rank in ((-1, PLAIN), (0, SENTENCE)):
@@ -151,7 +151,7 @@ class Single(Answer[T]):
                     yield Candidate(parsed.value, "line", line.start, min(line.end, end), rank, parsed.problem)
 
     def _sentences(self, text: Text) -> Iterator[Candidate[T]]:
-        """Plain sentences at the end of the reply, or at its beginning."""
+        """Read plain sentences at the end of the reply, or at its beginning."""
         end = trailing(text)
         units = [unit for unit in text.units if unit.start < end]
         for unit in _ending(units):
@@ -162,7 +162,7 @@ class Single(Answer[T]):
             yield last
 
     def _last(self, unit: Unit) -> Candidate[T] | None:
-        """`... That settles it. Response 2.`, `... has the better argument, so: 1`."""
+        """Read `... That settles it. Response 2.`, `... has the better argument, so: 1`."""
         therefore = self.words.starts("therefore", unit.text)
         text = unit.text[therefore.end() :].lstrip(" ,") if therefore else unit.text
         if self.words.starts("opening", text) and "," in text:  # `Based on the evaluation, "1"`
@@ -174,12 +174,12 @@ class Single(Answer[T]):
 
 
 def _ending(units: list[Unit]) -> list[Unit]:
-    """The first sentence and the last two."""
+    """Return the first sentence and the last two."""
     return units if len(units) <= 3 else [units[0], *units[-2:]]
 
 
 def _inner(value: Any) -> Any:
-    """The value in `{"value": 2, "max": 5}`."""
+    """Return the value in `{"value": 2, "max": 5}`."""
     if not isinstance(value, Mapping):
         return value
     return next(

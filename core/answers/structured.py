@@ -39,7 +39,7 @@ def _is_object(value: Any) -> bool:
 
 
 def documents(text: str) -> list[Document]:
-    """The JSON objects and lists of a text, in order; nested ones are not listed."""
+    """Return the JSON objects and lists of a text, in order; nested ones are not listed."""
     result: list[Document] = []
     done = repairs = 0
     for attempt, match in enumerate(_BEGINNING.finditer(text)):
@@ -57,7 +57,7 @@ def documents(text: str) -> list[Document]:
 
 
 def fields(value: Any, depth: int = 4) -> Iterator[tuple[str, Any]]:
-    """Every key of an object and of the objects inside it, with its value."""
+    """Yield every key of an object and of the objects inside it, with its value."""
     if isinstance(value, Mapping) and depth:
         for key, inner in value.items():
             yield str(key), inner
@@ -68,7 +68,7 @@ def fields(value: Any, depth: int = 4) -> Iterator[tuple[str, Any]]:
 
 
 def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
-    """Key and number of an object; name and weight of each object in a list."""
+    """Return key and number of an object; name and weight of each object in a list."""
     if not depth:
         return []
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:
-    """The numbers of an object's only list of so many numbers."""
+    """Return the numbers of an object's only list of so many numbers."""
     if not isinstance(value, Mapping):
         return None
     lists = [one for one in value.values() if isinstance(one, list) and len(one) == count]
@@ -102,7 +102,7 @@ def listed_numbers(value: Any, count: int) -> list[float] | None:
 
 
 def _decoded(text: str, start: int) -> Document | None:
-    """The value that begins at `start`."""
+    """Return the value that begins at `start`."""
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -111,7 +111,7 @@ def _decoded(text: str, start: int) -> Document | None:
 
 
 def _repaired(text: str, start: int) -> Document | None:
-    """The same, as Python would write it, with comments, with curly quotes, or with a comma too many."""
+    """Return the value of JSON with Python literals, comments, curly quotes or trailing commas, after repairs."""
     end = text.rfind("}" if text[start] == "{" else "]") + 1
     piece = _COMMA.sub(r"\1", _COMMENT.sub("", text[start:end]))
     for repaired in (piece, _from_python(piece), piece.translate(_SMART)):

@@ -102,7 +102,7 @@ class Text:
         return _edges(tuple(unit for line in self.lines for unit in _sentences(line)))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """A place in `plain` as a place in the reply."""
+        """Return a span of `plain` as a span of the reply."""
         return start + self.offset, end + self.offset
 
     def _unquoted(self, quote: re.Match[str]) -> str:
@@ -120,18 +120,18 @@ class Text:
 
 
 def shorten(text: str, longest: int = 40) -> str:
-    """A quotation for a message."""
+    """Return a quotation for a message."""
     plain = " ".join(text.split())
     return plain if len(plain) <= longest else f"{plain[:longest]}…"
 
 
 def without_reasoning(reply: str) -> str:
-    """A reply without the text between reasoning tags, or before a closing tag without its opening tag."""
+    """Return a reply without the text between reasoning tags, or before a closing tag without its opening tag."""
     return _blanked(reply, _reasoning(readable(reply)), blank="")
 
 
 def without_markup(text: str) -> str:
-    """A text without Markdown, HTML and the tokens that end a turn."""
+    """Return a text without Markdown, HTML and the tokens that end a turn."""
     return _MARKUP.sub("", text).strip()
 
 
@@ -140,7 +140,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _reasoning(text: str) -> list[tuple[int, int]]:
-    """The text between reasoning tags, before an unopened closing tag, or after an unclosed opening tag."""
+    """Return the text between reasoning tags, before an unopened closing tag, or after an unclosed opening tag."""
     channels = list(_CHANNEL.finditer(text))
     spans = [(0, channels[-1].end())] if channels else []
     opened = None
@@ -159,7 +159,7 @@ def _reasoning(text: str) -> list[tuple[int, int]]:
 
 
 def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
-    """The text with spaces in place of each span, which ends a line."""
+    """Return the text with spaces in place of each span, which ends a line."""
     pieces, done = [], 0
     for start, end in spans:
         pieces += [text[done:start], blank * (end - start - 1), "\n"]
@@ -168,7 +168,7 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
 
 
 def _without_block_quotes(plain: str, clean: str) -> str:
-    """Lines that begin with ">" are another person's words, unless nothing follows them."""
+    """Blank lines that begin with ">", which are another person's words unless nothing follows them."""
     if ">" not in clean:
         return plain
     own = [match.start() for match in re.finditer(r"^(?! *>)[^\n\w]*\w", clean, re.M)]
@@ -177,7 +177,7 @@ def _without_block_quotes(plain: str, clean: str) -> str:
 
 
 def _long_document(text: str, offset: int) -> list[Document]:
-    """The JSON that a long reply begins with; its position is relative to the parsed part."""
+    """Return the JSON that a long reply begins with; its position is relative to the parsed part."""
     result = documents(text) if offset and text.lstrip().startswith(("{", "```")) else []
     return [Document(one.value, one.start - offset, one.end - offset) for one in result[:1] if one.end > offset]
 

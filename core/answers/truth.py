@@ -118,7 +118,7 @@ class Truth(Single[bool]):
         )
 
     def _alone(self, line: str) -> Parsed[bool] | None:
-        """`True`, `**False**.`, `No`."""
+        """Read `True`, `**False**.`, `No`."""
         bare = line.strip(_EDGE).lower()
         for value, concept in ((True, "true"), (False, "false")):
             if (match := self.words.starts(concept, bare)) and not bare[match.end() :].strip(_EDGE):
@@ -126,7 +126,7 @@ class Truth(Single[bool]):
         return Parsed(_YES[bare], len(line)) if bare in _YES else None
 
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
-        """`True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
+        """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
         head = _head(first)
         if self.words.find("partly", head) or (self.words.find("true", head) and self.words.find("false", head)):
@@ -156,7 +156,7 @@ class Truth(Single[bool]):
                 )
 
     def _value(self, head: str) -> bool | None:
-        """True or false if the text begins with the word."""
+        """Return true or false if the text begins with the word."""
         for value, concept in ((False, "false"), (True, "true")):
             match = self.words.starts(concept, head)
             after = head[match.end() :].strip(_EDGE) if match else ""
@@ -192,7 +192,7 @@ class Truth(Single[bool]):
         return values.pop() if len(values) == 1 else None
 
     def _replied(self, sentence: str) -> bool | None:
-        """`Yes, the claim follows from the text.`; None if the rest contradicts it."""
+        """Read `Yes, the claim follows from the text.`; None if the rest contradicts it."""
         word = _REPLY.match(sentence)
         value = _YES.get(word["word"].lower()) if word else None
         if word is None or value is None or self.words.find("claim", sentence) is None:
@@ -203,7 +203,7 @@ class Truth(Single[bool]):
         return value if self._stated(rest) in (None, value) else None
 
     def _concluded(self, clause: str) -> bool | None:
-        """The last predicate of a clause about the claim."""
+        """Return the last predicate of a clause about the claim."""
         clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
         low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", self._without_claimed(clause.lower())))
@@ -226,7 +226,7 @@ class Truth(Single[bool]):
         return predicates[-1][1]
 
     def _predicates(self, low: str) -> list[tuple[int, bool]]:
-        """Each position at which the clause asserts true or false; "a true story" asserts neither."""
+        """Return each position at which the clause asserts true or false; "a true story" asserts neither."""
         falses = [match.span() for match in re.finditer(self.words.any("false"), low)]
         trues = [
             match.start()
@@ -237,7 +237,7 @@ class Truth(Single[bool]):
         return [predicate for predicate in predicates if not _ATTRIBUTE.match(low, predicate[0])]
 
     def _without_claimed(self, low: str) -> str:
-        """`the claim that the answer is false is true` without the claim."""
+        """Read `the claim that the answer is false is true` without the claim."""
         return re.sub(
             rf"(\bclaim|statement)(\s+that\s.{{1,300}})(?=\s{_IS}\s+(?:\w+ly\s+|therefore\s+|thus\s+)?(?:true|false|correct|incorrect)\b)",
             lambda match: match[1] + " " * len(match[2]),
@@ -246,7 +246,7 @@ class Truth(Single[bool]):
 
 
 def _head(text: str) -> str:
-    """The text before a comma, a bracket, a dash or "because"."""
+    """Return the text before a comma, a bracket, a dash or "because"."""
     return re.split(
         r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s", text.lstrip(" \"'([:=-–—|"), maxsplit=1
     )[0]

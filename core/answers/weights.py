@@ -64,7 +64,7 @@ class Weights(ByName):
             yield self._candidate(block, "row")
 
     def _entries(self, text: Text) -> list[Entry]:
-        """Numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
+        """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
         collected = [
             entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
         ]
@@ -77,7 +77,7 @@ class Weights(ByName):
         return collected
 
     def _other(self, text: Text, start: int, end: int) -> str:
-        """The reason why numbers next to a block contradict it: another aspect has a weight, or a name has two."""
+        """Return why numbers next to a block contradict it: another aspect has a weight, or a name has two."""
         pattern = mentions(self.words, self.names)
         for line in text.lines:
             if not (start - 400 <= line.start and line.start <= end + 400):
@@ -92,7 +92,7 @@ class Weights(ByName):
         return ""
 
     def _pair(self, text: Text) -> Block | None:
-        """`70 % / 30 %` on the last line."""
+        """Read `70 % / 30 %` on the last line."""
         line = text.lines[-1] if text.lines else None
         slashed = _PAIR.fullmatch(line.text) if line and len(self.names) == 2 else None
         if line is None or slashed is None:
@@ -102,7 +102,7 @@ class Weights(ByName):
         return Block(tuple(Entry(name, one, line.start, line.end) for name, one in named if one), FINAL)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
-        """The weights in percent, rescaled to 100 after rounding."""
+        """Return the weights in percent, rescaled to 100 after rounding."""
         for name in self.names:
             if measures[name].problem:
                 return None, f"{name}: {measures[name].problem}"
@@ -122,7 +122,7 @@ class Weights(ByName):
 
 
 def _digits(value: float) -> str:
-    """All digits of a number, without an exponent."""
+    """Match all digits of a number, without an exponent."""
     return format(Decimal(repr(whole(value))), "f")
 
 

@@ -36,13 +36,13 @@ class Words:
         return self._hash
 
     def extended(self, **more: Sequence[str]) -> "Words":
-        """The table with more phrases: `WORDS.extended(answer=["erantzuna"], true=["egia"])`."""
+        """Return the table with more phrases: `WORDS.extended(answer=["erantzuna"], true=["egia"])`."""
         if unknown := sorted(more.keys() - self._phrases.keys()):
             raise ValueError(f"there is no list of words called {unknown[0]!r}: {', '.join(sorted(self._phrases))}")
         return Words(self._phrases | {concept: (*self[concept], *phrases) for concept, phrases in more.items()})
 
     def any(self, *concepts: str) -> str:
-        """A regular expression for any phrase of these concepts."""
+        """Return a regular expression for any phrase of these concepts."""
         return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
 
     def find(self, concept: str, text: str) -> re.Match[str] | None:
@@ -50,21 +50,21 @@ class Words:
         return _compiled(self[concept], False).search(text.lower())
 
     def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:
-        """Every occurrence of a phrase of `concept`."""
+        """Yield every occurrence of a phrase of `concept`."""
         return _compiled(self[concept], False).finditer(text.lower())
 
     def without(self, concept: str, text: str) -> str:
-        """The text in lower case, with spaces for the phrases of `concept`."""
+        """Return the text in lower case, with spaces for the phrases of `concept`."""
         return _compiled(self[concept], False).sub(lambda match: " " * len(match[0]), text.lower())
 
     def starts(self, concept: str, text: str) -> re.Match[str] | None:
-        """The phrase of `concept` that `text` begins with, after any marks."""
+        """Return the phrase of `concept` that `text` begins with, after any marks."""
         return _compiled(self[concept], True).match(text.lower())
 
 
 @lru_cache(maxsize=512)
 def alternatives(phrases: tuple[str, ...]) -> str:
-    """A regular expression for the longest of the phrases at a place, at word boundaries if the script has them."""
+    """Return a regular expression for the longest of the phrases, at word boundaries if the script has them."""
     forms = list(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
     if not forms:
         return r"(?!)"
@@ -75,7 +75,7 @@ def alternatives(phrases: tuple[str, ...]) -> str:
 
 
 def _branches(forms: Iterable[str]) -> str:
-    """A regular expression for any of the forms that merges common prefixes: many times faster than a list."""
+    """Return a regular expression for any of the forms that merges common prefixes: many times faster than a list."""
     tree: dict[str, Any] = {}
     for form in forms:
         branch = tree

@@ -22,7 +22,7 @@ FIRST_RECORD = re.compile(r'\{\s*"type"\s*:\s*"(' + "|".join(TYPES) + ')"')
 
 
 def recognises(path: Path) -> bool:
-    """Whether the file is JSON lines whose first record has a known type."""
+    """Return whether the file is JSON lines whose first record has a known type."""
     return (
         path.is_file() and path.suffix in (".jsonl", ".ndjson", ".json") and bool(FIRST_RECORD.match(read_head(path)))
     )

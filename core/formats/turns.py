@@ -1,4 +1,4 @@
-"""The turns of traces as CSV or JSON lines, one turn a row: each reply with its reading, and how it was read."""
+"""The turns of traces as CSV or JSON lines, one turn per row: each reply with its reading, and how it was read."""
 
 import csv
 import json
@@ -61,7 +61,7 @@ def turn_row(turn: Turn, ask: int, **trace: Any) -> TurnRow:
 
 
 def write_csv(rows: Iterable[TurnRow], stream: TextIO) -> None:
-    """Write a header and one line a turn. Structured values are JSON; text that would be a formula is escaped."""
+    """Write a header and one line per turn. Structured values are JSON; text that would be a formula is escaped."""
     writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow([field.name for field in fields(TurnRow)])
     writer.writerows([_cell(value) for value in asdict(row).values()] for row in rows)

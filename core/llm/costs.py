@@ -58,7 +58,7 @@ class CostEstimate:
 
     items: int
     traces: int
-    """One an item, or one a pair of its responses."""
+    """One per item, or one per pair of its responses."""
     calls_at_least: int
     calls_at_most: int
     """Without second requests, as the tokens and the dollars."""

@@ -93,13 +93,13 @@ def server_problem(error: ServerError, spec: Spec, retry_after: float | None) ->
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the provider declined to answer this text because of its content policy."""
+    """Return whether the provider declined to answer this text because of its content policy."""
     refusal = load_litellm().exceptions.ContentPolicyViolationError
     return isinstance(error, refusal) or has_policy_code(_codes(error))
 
 
 def has_policy_code(codes: Set[str]) -> bool:
-    """Whether one of a provider's error codes states a refusal because of its content policy."""
+    """Return whether one of a provider's error codes states a refusal because of its content policy."""
     return bool(codes & _POLICY_CODES)
 
 

@@ -54,7 +54,7 @@ def media_folder(study: str) -> Path:
 
 
 def is_url(image: str) -> bool:
-    """Whether an image is given as a URL of any scheme."""
+    """Return whether an image is given as a URL of any scheme."""
     return bool(re.match(r"[a-zA-Z][a-zA-Z0-9+.\-]*:", image))
 
 
@@ -169,7 +169,7 @@ def item_images(item: Item) -> Iterator[str]:
 
 
 def supports_images(spec: Spec) -> bool | None:
-    """Whether a model accepts images, by litellm's list; None if unknown, as for a server at its own address."""
+    """Return whether a model accepts images, by litellm's list; None if unknown, as for a server at its own address."""
     if local_server.is_local(spec):
         return False
     info = costs.model_info(spec)

@@ -20,5 +20,5 @@ def load_litellm() -> ModuleType:
 
 
 def is_loaded() -> bool:
-    """Whether litellm has been imported by `load_litellm` in this process."""
+    """Return whether litellm has been imported by `load_litellm` in this process."""
     return load_litellm.cache_info().currsize > 0

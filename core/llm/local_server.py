@@ -43,12 +43,12 @@ _running: list[tuple[str, Any]] = []
 
 
 def is_local(spec: Spec) -> bool:
-    """Whether a model is the local model; another server at an address may use the same name."""
+    """Return whether a model is the local model; another server at an address may use the same name."""
     return spec.model == MODEL_NAME and spec.address is None
 
 
 def is_installed() -> bool:
-    """Whether both packages are installed."""
+    """Return whether both packages are installed."""
     return _weights_path() is not None and importlib.util.find_spec("xllamacpp") is not None
 
 

@@ -42,7 +42,7 @@ def describe_problem(model: str, address: str, variable: str) -> str:
 
 
 def looks_like_key(text: str) -> bool:
-    """Whether a text looks like a key: a provider's prefix, or a long random sequence of letters and digits."""
+    """Return whether a text looks like a key: a provider's prefix, or a long random sequence of letters and digits."""
     return bool(KEY_PREFIX.match(text) or RANDOM_TEXT.fullmatch(text))
 
 

@@ -103,7 +103,7 @@ def can_decide(study: Study, case: Case) -> bool:
 
 
 def open_case(case_id: int) -> None:
-    """Put a case into the URL, and redraw the page."""
+    """Write a case to the URL, and redraw the page."""
     st.query_params["case"] = str(case_id)
     st.rerun()
 

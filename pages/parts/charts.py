@@ -68,7 +68,7 @@ def interval_figure(
     selected: str | None,
     reference_line: ReferenceLine | None,
 ) -> "go.Figure":
-    """Return a figure of values with intervals on a horizontal axis, one row a name in the given order."""
+    """Return a figure of values with intervals on a horizontal axis, one row per name in the given order."""
     import plotly.graph_objects as go
 
     positions = {name: place for place, name in enumerate(reversed(order))}
@@ -266,7 +266,7 @@ def _cell_text(row: AgreementRow, previous: AgreementRow | None) -> str:
 
 
 def wrap_label(name: str, count: int) -> str:
-    """Break a rater's name into short lines, so Plotly does not rotate it; `count` is the number of columns."""
+    """Split a rater's name into short lines, so Plotly does not rotate it; `count` is the number of columns."""
     lines = [""]
     for word in re.findall(r"[^\s-]*-|[^\s-]+\s?", truncate(name, 40)):
         if lines[-1] and len(lines[-1] + word) > (LINE_LENGTH if count < 3 else SHORT_LINE_LENGTH):

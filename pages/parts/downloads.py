@@ -21,7 +21,7 @@ def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 
 def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
-    """Return instances of a flat dataclass as CSV, one column a field."""
+    """Return instances of a flat dataclass as CSV, one column per field."""
     return csv_text([field.name for field in fields(row_type)], (astuple(row) for row in rows))
 
 

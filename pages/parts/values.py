@@ -23,7 +23,7 @@ def format_value(value: Value | None) -> str:
 
 
 def _format_scores(scores: Mapping[str, float]) -> str:
-    """Scores of two responses are written as a ratio, all others with their names."""
+    """Return scores as text: those of two responses as a ratio, all others with their names."""
     if list(scores) == ["1", "2"]:
         return " : ".join(format_value(score) for score in scores.values())
     return ", ".join(f"{name} {format_value(score)}" for name, score in scores.items())

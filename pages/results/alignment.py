@@ -267,7 +267,7 @@ def list_names(judges: Sequence[str]) -> str:
 def draw_table(
     by_place: Figures, order: Sequence[Place], statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool
 ) -> None:
-    """Draw every figure, one row a judge and scenario; a click selects the items on which they differ."""
+    """Draw every figure, one row per judge and scenario; a click selects the items on which they differ."""
     lines = [
         alignment_rows.table_line(place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario)
         for place in order

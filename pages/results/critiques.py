@@ -295,7 +295,7 @@ def accuracy_series(accuracies: Sequence[Accuracy]) -> list[Series]:
 
 
 def accuracy_lines(accuracies: Sequence[Accuracy]) -> list[dict[str, str | int]]:
-    """Return one table row a judge and task: accuracy on all critiques, on people's and on models'."""
+    """Return one table row per judge and task: accuracy on all critiques, on people's and on models'."""
     lines: dict[tuple[str, str], dict[str, str | int]] = {}
     columns = {"all": "All critiques", "human": "By people", "llm": "By models"}
     for accuracy in accuracies:

@@ -260,7 +260,7 @@ def select(pair: str | None = None) -> None:
 
 
 def clear_selection() -> None:
-    """Deselect."""
+    """Clear the selection."""
     select()
 
 

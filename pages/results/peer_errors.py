@@ -220,7 +220,7 @@ def _select() -> None:
 
 
 def clear_selection() -> None:
-    """Deselect the slice."""
+    """Clear the selected slice."""
     st.query_params.pop("slice", None)
 
 

@@ -1,4 +1,4 @@
-"""The tables and figures of the papers, computed from a study: one scorer a row."""
+"""The tables and figures of the papers, computed from a study: one scorer per row."""
 
 from collections.abc import Sequence
 

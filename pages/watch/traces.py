@@ -134,7 +134,7 @@ def record_list_views(study: Study, matches: list[Trace]) -> None:
 def draw_table(
     matches: list[Trace], opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
 ) -> None:
-    """Draw one trace a row; a click opens it. Without `opinions` no value of a judge is shown.
+    """Draw one trace per row; a click opens it. Without `opinions` no value of a judge is shown.
 
     `verdicts` has the verdicts of runs without a criterion, by trace and criterion.
     """

@@ -167,7 +167,7 @@ def _training_answer(transaction: Transaction, place: Place, plan: Training, con
 
 
 def _has_reason(work: Work, place: Place) -> bool:
-    """Whether the target's label has a reason: one for a task, and none for AIUs."""
+    """Return whether the target's label has a reason: one for a task, and none for AIUs."""
     return place.is_required and work.name != "aius"
 
 

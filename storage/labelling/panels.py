@@ -128,7 +128,7 @@ def _score_question(target: Target, scale: Scale) -> str:
 
 
 def _is_typed(scale: Scale) -> bool:
-    """Whether the value is typed as a number: more than ten values have no keys."""
+    """Return whether the value is typed as a number: more than ten values have no keys."""
     return not scale.categories or len(scale.categories) > 10
 
 
@@ -138,7 +138,7 @@ def _range(scale: Scale) -> Json:
 
 
 def _weights(session: Session, work: Work, task: Task, item: Item) -> Json:
-    """Weights depend on the question only: the responses are part of the reveal."""
+    """Return the panel of weights, which depend on the question only: the responses are part of the reveal."""
     names = aspects.of_target(session, work.study.id, task.target)
     definitions = aspects.definitions(session, work.study.id, task.target)
     listed = [

@@ -165,7 +165,7 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
 
 
 def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> ColumnElement[bool]:
-    """Whether as many others as the overlap allows have labelled the outer query's target, or have a lease of it.
+    """Return whether as many others as the overlap allows have labelled the outer query's target or hold a lease of it.
 
     `leased_target` is the target that is leased, if that is another one.
     """
@@ -181,7 +181,7 @@ def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> Col
 
 
 def wanted_labels() -> ColumnElement[int]:
-    """The requested labels of the outer query's target; `:overlap` is the study's overlap."""
+    """Return the requested labels of the outer query's target; `:overlap` is the study's overlap."""
     return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
 
 
@@ -198,7 +198,7 @@ def _full_query() -> Select[*tuple[Any, ...]]:
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:
-    """Whether the annotator's newest mark of that type is on."""
+    """Return whether the annotator's newest mark of that type is on."""
     newest = (
         select(case((col(MarkRow.on), 1), else_=0))
         .where(

@@ -251,7 +251,7 @@ class TargetView:
         return (target_id for target_id in self.order if target_id in chosen)
 
     def _listed(self, tab: Tab) -> Collection[int]:
-        """Return the ordinary targets in a list of what the annotator did."""
+        """Return the ordinary targets of a tab: drafts, done, skipped or flagged."""
         match tab:
             case "drafts":
                 return self.drafts
@@ -343,7 +343,7 @@ class TargetView:
 
 
 def _adjudicated(annotator_id: int | None = None) -> ColumnElement[bool]:
-    """Whether the outer query's target has a decision, of an annotator if one is passed."""
+    """Return whether the outer query's target has a decision, of an annotator if one is passed."""
     decided = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
     return decided if annotator_id is None else decided.where(col(AdjudicationRow.annotator_id) == annotator_id)
 

@@ -70,7 +70,7 @@ class AgreementReport:
 
 
 def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list[AgreementRow]:
-    """Return every statistic of a study, one a row: first of the annotators, then of the judges."""
+    """Return every statistic of a study, one per row: first of the annotators, then of the judges."""
     with database.reading(engine) as session:
         panels = [annotator_panel(session, study), *judge_panels(session, study)]
         scales = find_scales(session, study, panels)

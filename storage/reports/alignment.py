@@ -36,7 +36,7 @@ Scales = Mapping[tuple[str, str], Scale]
 
 @dataclass(frozen=True)
 class AlignmentData:
-    """Labels, opinions and gold of a study, one a row."""
+    """Labels, opinions and gold of a study, one per row."""
 
     labels: "pd.DataFrame"
     """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
@@ -53,7 +53,7 @@ class AlignmentData:
 def rows(
     engine: Engine, study: Study, by: By = "all", *, reference: str | None = None, resamples: int = 1000
 ) -> list[AlignmentRow]:
-    """Return every statistic of every judge, one a row; `reference` is written as in `references.FORMS`.
+    """Return every statistic of every judge, one per row; `reference` is written as in `references.FORMS`.
 
     Raises TiebreakError for a reference that the study does not have.
     """

@@ -133,7 +133,7 @@ def _values_as_shown(values: "pd.DataFrame", swapped: dict[int, tuple[int, ...]]
 
 
 def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return every opinion of a study, one a row, with OPINION_COLUMNS; the value of an unreadable one is None."""
+    """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
     import pandas as pd
 
     query = (

@@ -121,7 +121,7 @@ def debate_runs(session: Session, study_id: int) -> list[str]:
 
 
 def frame(session: Session, study_id: int, reference: Reference, scales: Scales) -> "pd.DataFrame":
-    """Return the values of a reference, one a row, with COLUMNS.
+    """Return the values of a reference, one per row, with COLUMNS.
 
     `value` is on the scale, or None; `number` is a number for correlations, which can be a mean between two categories.
     """

@@ -106,7 +106,7 @@ def rate(
 
 
 def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
-    """Return item, criterion and part with the columns people and judge, one row a target."""
+    """Return item, criterion and part with the columns people and judge, one row per target."""
     target = ["item", "criterion", "part"]
     criterion = _one_criterion(choice.criterion)
     gold = select_rows(data.gold, choice.kind, criterion)

@@ -116,7 +116,7 @@ class _RunExecution:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _execute_trace(self, trace: _ClaimedTrace) -> None:
-        """Drive one trace to its verdict, from its stored events on."""
+        """Run one trace to its verdict, starting from its stored events."""
         numbers = iter(range(trace.next_sequence_number, SEQUENCE_END))
 
         async def record(event: Event) -> None:

@@ -60,7 +60,7 @@ def format_value(value: Any) -> str:
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether a label's cell contains no label."""
+    """Return whether a label's cell contains no label."""
     if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or isinstance(cell, Missing) or (isinstance(cell, str) and not cell.strip())

@@ -61,7 +61,7 @@ def template_fields(template: str) -> list[str]:
 
 
 def is_template(source: str) -> bool:
-    """Whether `source` is a template rather than a field path."""
+    """Return whether `source` is a template rather than a field path."""
     return bool(BLANK.search(source))
 
 

@@ -135,7 +135,7 @@ class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
     judge: Source | None = None
-    """The judge's name, with `value`: one verdict a row."""
+    """The judge's name, with `value`: one verdict per row."""
     value: FieldPath | None = None
     columns: dict[FieldPath, str] = Field(default_factory=dict)
     """Field -> judge's name; in a list, each field is also the name."""
@@ -234,7 +234,7 @@ class AspectFields(Frozen):
 
     field: FieldPath
     separator: str | None = None
-    """What separates the aspects in text, such as ";"; otherwise a text is one aspect a line, or a JSON list."""
+    """What separates the aspects in text, such as ";"; otherwise a text is one aspect per line, or a JSON list."""
 
 
 class Join(Frozen):

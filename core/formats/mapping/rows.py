@@ -36,7 +36,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def has_header(path: Path) -> bool:
-    """Whether the file's first line names its columns."""
+    """Return whether the file's first line names its columns."""
     return path.suffix.lower() in (".csv", ".tsv", ".tab")
 
 
@@ -95,7 +95,7 @@ def _delimiter(path: Path, suffix: str) -> str:
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line is a complete JSON value; otherwise the file is one object over several lines."""
+    """Return whether the first line is a complete JSON value; otherwise the file is one object over several lines."""
     try:
         json.loads(next((text for _, text in read_lines(path)), "null"))
     except (ValueError, RecursionError):

@@ -28,7 +28,7 @@ class BlockReader(Protocol):
 
 
 def recognises(path: Path) -> bool:
-    """Whether the file has the suffix of a table."""
+    """Return whether the file has the suffix of a table."""
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 

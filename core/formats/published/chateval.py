@@ -84,7 +84,7 @@ class DiscussionFile:
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a file of questions or discussions, or a folder with some."""
+    """Return whether it is a file of questions or discussions, or a folder with some."""
     return bool(_files(path))
 
 

@@ -77,7 +77,7 @@ class SeenRecords:
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a file of weightings, a folder of them, or a folder with such folders."""
+    """Return whether it is a file of weightings, a folder of them, or a folder with such folders."""
     return bool(weighting_files(path))
 
 

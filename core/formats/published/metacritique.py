@@ -73,7 +73,7 @@ ENTRIES: TypeAdapter[list[Entry]] = TypeAdapter(list[Entry])
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is one of MetaCritique's files of items, or a folder with one."""
+    """Return whether it is one of MetaCritique's files of items, or a folder with one."""
     return any(_is_annotated(file) or benchmark.is_benchmark(file) for file in _files(path))
 
 

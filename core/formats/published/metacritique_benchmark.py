@@ -59,7 +59,7 @@ HYPOTHESES: TypeAdapter[list[HypothesisEntry]] = TypeAdapter(list[HypothesisEntr
 
 
 def is_benchmark(path: Path) -> bool:
-    """Whether it is a JSON array of questions with responses and reference or hypothesis critiques."""
+    """Return whether it is a JSON array of questions with responses and reference or hypothesis critiques."""
     if path.suffix != ".json":
         return False
     head = read_head(path)
@@ -68,7 +68,7 @@ def is_benchmark(path: Path) -> bool:
 
 
 def is_hypotheses(path: Path) -> bool:
-    """Whether it is a JSON array of `{"output": critique}` with a name like `hypothesis_critique.json`."""
+    """Return whether it is a JSON array of `{"output": critique}` with a name like `hypothesis_critique.json`."""
     if path.suffix != ".json" or not _FILE_OF_HYPOTHESES.fullmatch(path.stem):
         return False
     return bool(re.match(r'\[\s*\{\s*"output"', read_head(path)))

@@ -45,7 +45,7 @@ IdentifiedDebate = tuple[Debate, str, Speakers]
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a folder of debates, a folder with such folders, or the folder with results and responses."""
+    """Return whether it is a folder of debates, a folder of such folders, or the folder of results and responses."""
     return bool(comparison_folders(path))
 
 

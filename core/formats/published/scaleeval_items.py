@@ -122,7 +122,7 @@ def _read_answers(file: Path) -> Sequence[Answer]:
 
 
 def _matches(debate: Debate, answer: Answer, other: Answer) -> bool:
-    """Whether two answers to one prompt are the debate's submissions, in either order."""
+    """Return whether two answers to one prompt are the debate's submissions, in either order."""
     if not _is_same_text(debate.question, answer.prompt):
         return False
     first, second = debate.submissions

@@ -70,7 +70,7 @@ def unknown_judge(speaker: int) -> Judge:
 
 
 def is_unknown(name: str) -> bool:
-    """Whether a name is that of a speaker that cannot be identified: the same number is another judge elsewhere."""
+    """Return whether a name does not identify a speaker: the same number is another judge elsewhere."""
     return UNKNOWN_NAME.fullmatch(name) is not None
 
 

@@ -97,7 +97,7 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
 
 
 def _is_present(name: str, value: Any) -> bool:
-    """Whether a field has a text; an empty response is an empty answer."""
+    """Return whether a field has a text; an empty response is an empty answer."""
     return value not in (None, "", [], {}) or (value == "" and RESPONSES.fullmatch(name.lower()) is not None)
 
 

@@ -54,7 +54,7 @@ RECORDS: TypeAdapter[list[ArgillaRecord]] = TypeAdapter(list[ArgillaRecord])
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a JSON array of records with fields and responses or suggestions."""
+    """Return whether it is a JSON array of records with fields and responses or suggestions."""
     if not path.is_file() or path.suffix != ".json":
         return False
     head = read_head(path, 64_000)

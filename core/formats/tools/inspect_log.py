@@ -82,7 +82,7 @@ class Evaluation(BaseModel):
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a log: an archive with a header, or a JSON object with an evaluation."""
+    """Return whether it is a log: an archive with a header, or a JSON object with an evaluation."""
     if not path.is_file():
         return False
     if path.suffix == ".eval":

@@ -74,7 +74,7 @@ TASKS: TypeAdapter[list[Task]] = TypeAdapter(list[Task])
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a JSON array of tasks with data and annotations."""
+    """Return whether it is a JSON array of tasks with data and annotations."""
     if not path.is_file() or path.suffix != ".json":
         return False
     head = read_head(path)

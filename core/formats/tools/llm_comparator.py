@@ -59,7 +59,7 @@ class Comparison(BaseModel):
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a JSON object with the examples of a comparison."""
+    """Return whether it is a JSON object with the examples of a comparison."""
     if not path.is_file() or path.suffix != ".json":
         return False
     head = read_head(path, 64_000)

@@ -67,7 +67,7 @@ class RunState(BaseModel):
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a folder with MetaEvaluator's main state."""
+    """Return whether it is a folder with MetaEvaluator's main state."""
     state = path / MAIN_STATE
     return path.is_dir() and state.is_file() and read_head(state).startswith("{")
 

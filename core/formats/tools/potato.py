@@ -1,6 +1,6 @@
 """Potato's project folder (https://github.com/davidjurgens/potato): instances, and the state of each annotator.
 
-    data/instances.json (or .jsonl, .csv, .tsv)     one instance a line, with an id
+    data/instances.json (or .jsonl, .csv, .tsv)     one instance per line, with an id
     annotation_output/USER/user_state.json          the user's answers, (scheme, label) -> value by instance
 
 The older `annotated_instances.jsonl` is read as well; it has the text of each instance. A scheme's name is the
@@ -50,7 +50,7 @@ class AnnotatedInstance(BaseModel):
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a folder with states of annotators, or a file of annotated instances."""
+    """Return whether it is a folder with states of annotators, or a file of annotated instances."""
     if path.is_dir():
         return bool(_states(path))
     return path.suffix == ".jsonl" and '"label_annotations"' in read_head(path) and '"instance_id"' in read_head(path)

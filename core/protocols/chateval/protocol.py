@@ -27,7 +27,7 @@ ASSISTANTS = ("Assistant 1", "Assistant 2")
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One item. The discussions in both orders are independent and run in parallel."""
+    """Run one item. The discussions in both orders are independent and run in parallel."""
     discussions = [start_discussion(item, settings, shown, rng, templates) for shown in settings.orders]
     strategy = STRATEGIES[settings.strategy]
     turns = yield from run_in_parallel([strategy(discussion) for discussion in discussions])
@@ -88,7 +88,7 @@ def with_summary(discussion: Discussion) -> PartialFlow:
 
 
 def independent(discussion: Discussion) -> PartialFlow:
-    """The ensemble of Section 3.2: every persona is asked once and sees no other contribution."""
+    """Run the ensemble of Section 3.2: every persona is asked once and sees no other contribution."""
     yield [ask_contribution(discussion, persona, 0, None) for persona in discussion.settings.personas]
 
 

@@ -22,19 +22,19 @@ TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
 
 
 def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
-    """Agreed if there is a value and little contention; disputed if opinions differ; otherwise no verdict.
+    """Return the verdict: agreed if there is a value and little contention, disputed if opinions differ, or none.
 
     A verdict needs a readable reply in each order of the responses, and readable replies of at least two personas if
     there are several: one persona is no consensus.
     """
     last = turns_by_persona(turns)
-    apart = measure_contention(last, settings)
+    distance = measure_contention(last, settings)
     missing = _describe_missing(last, settings)
     value, reason = (None, missing) if missing else _conclude_readable(last, settings)
     has_split = value is None and not missing
     outcome: Literal["agreed", "disputed", "no_verdict"]
     outcome = "no_verdict" if missing else "agreed"
-    if has_split or (value is not None and is_disputed(apart, settings.dispute_threshold)):
+    if has_split or (value is not None and is_disputed(distance, settings.dispute_threshold)):
         outcome = "disputed"
     conclusion = Opinion(
         kind=settings.kind,
@@ -45,7 +45,7 @@ def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
         problem="" if value is not None else reason,
     )
     opinions = (*persona_opinions(turns, settings), conclusion)
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=opinions, contention=apart)
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=opinions, contention=distance)
 
 
 def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None:
@@ -183,7 +183,7 @@ def _conclude_scores(last: TurnsByPersona, settings: Settings) -> tuple[Value | 
 
 
 def _conclude_votes(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
-    """More than half of the readable votes."""
+    """Return the choice with more than half of the readable votes, or None, and the reason."""
     counts = Counter(turn.reading for turn in last.values() if turn.reading is not None)
     total = counts.total()
     value, count = counts.most_common(1)[0]

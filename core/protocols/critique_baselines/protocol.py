@@ -42,7 +42,7 @@ CritiquePair = tuple[Critique, Critique]
 
 
 def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Templates) -> Flow:
-    """One ask for each judge and critique."""
+    """Yield one ask for each judge and critique."""
     critiques = _evaluable_critiques(item, settings.judges)
     jobs = [(judge, critique) for judge in settings.judges for critique in critiques]
     turns = yield [_ask_rating(item, judge, critique, templates) for judge, critique in jobs]
@@ -51,14 +51,14 @@ def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Te
 
 
 def pairwise_flow(item: Item, settings: PairwiseSettings, rng: Random, templates: Templates) -> Flow:
-    """One ask for each judge and pair of critiques, or one for each order of the pair."""
+    """Yield one ask for each judge and pair of critiques, or one for each order of the pair."""
     jobs = _draw_comparisons(settings, critique_pairs(item, settings), rng)
     turns = yield [_ask_preference(item, job, templates) for job in jobs]
     return _conclude(_results(zip(jobs, turns, strict=True)), "preference", QUALITY, settings.dispute_threshold)
 
 
 def refinement_flow(item: Item, settings: RefinementSettings, rng: Random, templates: Templates) -> Flow:
-    """The answer refined by each critique of a pair; then the refined answers compared, pair by pair."""
+    """Refine the answer by each critique of a pair, then compare the refined answers, pair by pair."""
     pairs = critique_pairs(item, settings)
     critiques = list(dict.fromkeys(critique for pair in pairs for critique in pair))
     turns = yield [_ask_refinement(item, settings.effective_writer, critique, templates) for critique in critiques]

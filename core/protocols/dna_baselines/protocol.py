@@ -20,7 +20,7 @@ NAME = "dna_baselines"
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One item: every judge scores the responses as a whole."""
+    """Run one item: every judge scores the responses as a whole."""
     settings = settings_of_item(settings, item)
     tasks = start_scoring(item, settings, rng, templates)
     turns = yield [ask_baseline_scores(task, settings, judge) for task in tasks for judge in settings.judges]

@@ -33,7 +33,7 @@ LONGEST_NAME = 5
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One item. Asks that do not depend on each other run in parallel: all scores, and the weights."""
+    """Run one item. Asks that do not depend on each other run in parallel: all scores, and the weights."""
     settings = settings_of_item(settings, item)
     tasks = start_scoring(item, settings, rng, templates)
     turns: list[Turn] = []
@@ -107,7 +107,7 @@ def ask_aspects(task: ScoringTask, proposer: Judge, count: int) -> Ask:
 
 
 def aspect_lines(aspects: Mapping[str, str]) -> str:
-    """Return proposed aspects one a line, each with its definition: `Accuracy: Are the facts right?`."""
+    """Return proposed aspects one per line, each with its definition: `Accuracy: Are the facts right?`."""
     lines = (f"{name}: {definition}" if definition else name for name, definition in aspects.items())
     return "\n".join(" ".join(line.split()) for line in lines)
 

@@ -127,7 +127,7 @@ def _ranks_differ(overalls: Sequence[Sequence[float]]) -> bool:
 
 
 def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:
-    """Agreed if the judges decide alike; disputed if they are too far apart; no verdict if one has no scores.
+    """Return the verdict: agreed, disputed if the judges differ too much, or none if one of them has no scores.
 
     The verdict on two responses is 1, 2 or 0 (Eq. 4). More than two are ranked: the verdict holds each one's overall
     score. Scores are the means over the judges that decide as the majority does; without a majority there is no value.

@@ -193,7 +193,7 @@ class Evaluation:
 
 
 def claim_lines(claims: Sequence[str]) -> str:
-    """Return AIUs one a line; empty if the critique has none."""
+    """Return AIUs one per line; empty if the critique has none."""
     return "\n".join(" ".join(claim.split()) for claim in claims)
 
 

@@ -27,7 +27,7 @@ NAME = "refer"
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One review. The protocol itself makes no random choice."""
+    """Run one review. The protocol itself makes no random choice."""
     task = start_review(item, settings, templates)
     reviews = yield [ask_review(task, peer) for peer in settings.peers]
     samples = yield [ask_decision(task, reviews)] * settings.samples
@@ -117,9 +117,9 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
     """
     readings = [turn.reading for turn in samples if turn.reading is not None]
     value = _mean(readings) if settings.verdict == "score" else _most_frequent(readings)
-    apart = contention(readings, settings.scale)
+    distance = contention(readings, settings.scale)
     outcome: Literal["agreed", "disputed", "no_verdict"] = "agreed" if readings else "no_verdict"
-    if readings and (value is None or is_disputed(apart, settings.dispute_threshold)):
+    if readings and (value is None or is_disputed(distance, settings.dispute_threshold)):
         outcome = "disputed"
     reason = _describe_outcome(value, readings, samples, settings)
     opinions = [_opinion(turn, settings) for turn in reviews]
@@ -131,7 +131,7 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
         criterion=settings.criterion.name,
         problem="" if value is not None else reason,
     )
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion), contention=apart)
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion), contention=distance)
 
 
 def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:
@@ -172,7 +172,7 @@ def _ask(task: ReviewTask, reviewer: Reviewer, step: Literal["peer", "chair"], n
 
 
 def _mean(readings: Sequence[Value]) -> Value | None:
-    """S_final = 1/n Σ S_AC(j), over the readable samples."""
+    """Return S_final = 1/n Σ S_AC(j), over the readable samples."""
     return fmean(_as_number(reading) for reading in readings) if readings else None
 
 

@@ -49,7 +49,7 @@ class Settings(Frozen):
     task: str = ""
     """The task in a few sentences, the first part of the schema (Figure 4). Empty: a general text."""
     steps: str = ""
-    """Evaluation steps, one a line. Empty: general steps."""
+    """Evaluation steps, one per line. Empty: general steps."""
     guidelines: str = ""
     """Evaluation guidelines: meaning of each score, the paper's addition to the schema. Write them, or have a model
     draft them from rated examples (auto prompt, Appendix E). Empty: none."""
@@ -59,7 +59,7 @@ class Settings(Frozen):
     chair_rubric: str = ""
     """The criterion as the chair reads it: a definition, and the meaning of each score. Empty: the criterion's own."""
     chair_steps: str = ""
-    """The chair's evaluation steps, one a line. Empty: those of the peers."""
+    """The chair's evaluation steps, one per line. Empty: those of the peers."""
     chair_guidelines: str = ""
     """The chair's evaluation guidelines. Empty: those of the peers."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)

@@ -28,14 +28,14 @@ CHOICE = Choice(noun="Submission")
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
-    """One debate, or one in each order of the responses. Random choices are made before the first ask."""
+    """Run one debate, or one in each order of the responses. Random choices are made before the first ask."""
     debates = start_debates(item, settings, rng, templates)
     turns = yield from run_in_parallel([discuss(debate) for debate in debates])
     return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping)
 
 
 def discuss(debate: "Debate") -> PartialFlow:
-    """One debate: first opinions, then rounds of replies until the stopping rule is satisfied."""
+    """Run one debate: first opinions, then rounds of replies until the stopping rule is satisfied."""
     turns = list((yield [ask_opinion(debate, judge) for judge in debate.speakers]))
     for number in range(1, debate.settings.rounds):
         if find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping) is not None:
@@ -139,7 +139,7 @@ def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: St
 
 
 def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
-    """Agreed if the rule holds; disputed if two readable last opinions differ; otherwise no verdict.
+    """Return the verdict: agreed if the rule holds, disputed if two readable last opinions differ, or none.
 
     If the debate was run in both orders of the responses, agreed only if the rule holds in both with the same choice,
     and no judge ends with another choice in the other order.

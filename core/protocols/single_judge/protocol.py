@@ -32,7 +32,7 @@ PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 
 
 def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templates) -> Flow:
-    """E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
+    """Run E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
     if len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
     order = [1, 2]
@@ -45,7 +45,7 @@ def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templa
 
 
 def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Flow:
-    """n ratings of the same prompt, asked in parallel."""
+    """Ask for n ratings with the same prompt, in parallel."""
     if len(item.responses) != 1:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge that scores takes one.")
     turns = yield [ask_rating(item, settings, rng, templates)] * settings.samples
@@ -107,17 +107,17 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
     if len(readings) < len(turns):
         unread = next(turn for turn in turns if turn.reading is None)
         return _verdict(settings, "preference", None, f"{name} gave no opinion that could be read: {unread.problem}")
-    apart = contention(readings)
+    distance = contention(readings)
     if len(set(readings)) == 1:
         orders = " in both orders" if len(turns) > 1 else ""
         reason = f"{name} chose {describe_choice(readings[0])}{orders}"
-        return _verdict(settings, "preference", readings[0], reason, contention=apart)
+        return _verdict(settings, "preference", readings[0], reason, contention=distance)
     first, second = map(describe_choice, readings)
     reason = f"{name} chose {first} in one order of the responses and {second} in the other"
     if settings.differing == "neither":
         reason = f"{reason}, which counts as neither"
-        return _verdict(settings, "preference", 0, reason, contention=apart)
-    return _verdict(settings, "preference", None, reason, disputed=True, contention=apart)
+        return _verdict(settings, "preference", 0, reason, contention=distance)
+    return _verdict(settings, "preference", None, reason, disputed=True, contention=distance)
 
 
 def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
@@ -129,9 +129,9 @@ def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
     unread = f"; {len(turns) - len(readings)} more could not be read" if len(readings) < len(turns) else ""
     counts = f", {_describe_counts(readings)}" if len(readings) > 1 else ""
     reason = f"the mean of {len(readings)} ratings{counts}{unread}" if len(turns) > 1 else "one rating"
-    apart = contention(readings, settings.scale)
-    disputed = is_disputed(apart, settings.dispute_threshold)
-    return _verdict(settings, "score", fmean(readings), reason, disputed=disputed, contention=apart)
+    distance = contention(readings, settings.scale)
+    disputed = is_disputed(distance, settings.dispute_threshold)
+    return _verdict(settings, "score", fmean(readings), reason, disputed=disputed, contention=distance)
 
 
 def reply_words(settings: PairSettings | ScoreSettings) -> int:

@@ -54,7 +54,7 @@ class ScoreSettings(Frozen):
     task: str = ""
     """The task in a few sentences. Empty: a general text."""
     steps: str = ""
-    """Evaluation steps, one a line. In G-Eval a model writes them once from task and criterion; paste them here.
+    """Evaluation steps, one per line. In G-Eval a model writes them once from task and criterion; paste them here.
     Empty: general steps."""
     words: int = Field(default=120, ge=20, le=2000)
     """Maximum number of words of the analysis, as stated in the prompt."""

@@ -184,7 +184,7 @@ def label_groups(
 
 
 def is_crowd(ratings: Ratings) -> bool:
-    """Whether the pairs of raters are too many for intervals, and their tables are small."""
+    """Return whether the pairs of raters are too many for intervals, and their tables are small."""
     pairs = len(ratings.raters) * (len(ratings.raters) - 1) // 2
     return pairs > MAX_PAIRS_WITH_INTERVALS and len(ratings.categories) <= MAX_TABLE_CATEGORIES
 

@@ -122,7 +122,7 @@ def rows_from_estimates(
 
 
 def uses_reference(row: AlignmentRow) -> bool:
-    """Whether a statistic compares the judge with the reference; others need none, or have their own."""
+    """Return whether a statistic compares the judge with the reference; others need none, or have their own."""
     return not row.statistic.startswith(OWN_REFERENCES) and not row.statistic.endswith("_majority")
 
 

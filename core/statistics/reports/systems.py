@@ -54,7 +54,7 @@ class SystemRow:
 def rate_by_games(games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) -> list[SystemRow]:
     """Return the win rate of each system, of all targets and of each scenario, the best first.
 
-    `games`: GAME_COLUMNS, one row a pair of responses; `first` and `second` are systems, `people` and `judge` the
+    `games`: GAME_COLUMNS, one row per pair of responses; `first` and `second` are systems, `people` and `judge` the
     number of the better response, 0 for a tie, nan if there is none.
     """
     rows = []
@@ -69,7 +69,7 @@ def rate_by_games(games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) 
 def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
     """Return the mean score of each system, of all targets and of each scenario, the highest first.
 
-    `scores`: SCORE_COLUMNS, one row a response; `people` is the mean of people's scores, nan if there is none.
+    `scores`: SCORE_COLUMNS, one row per response; `people` is the mean of people's scores, nan if there is none.
     """
     rows = []
     for scenario, part in _parts(scores):

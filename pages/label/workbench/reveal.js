@@ -277,7 +277,7 @@ function weightTable(weights) {
 
 const optionOf = (task, value) => task.targets[0].options?.find((option) => option.value === value);
 
-/** Opinions without rounds: one a judge, with reason and evidence. `columns` are the texts that reasons refer to. */
+/** Opinions without rounds: one per judge, with reason and evidence. `columns` are the texts that reasons refer to. */
 export function opinionList(opinions, named, toneOf, { columns = [], short = () => undefined } = {}) {
   return h(
     "ul",

@@ -76,7 +76,7 @@ def judge_figure(
 
 
 def _add_heading(figure: "go.Figure", name: str, details: str, height: float) -> None:
-    """Write name and details above the point, so both have the whole width of a phone."""
+    """Write name and details above the point, so both can use the full width of a phone screen."""
     small = f"<span style='font-size:11px;color:{charts.GREY}'>{escape(details, quote=False)}</span>"
     text = f"<b>{escape(truncate(name, NAME_LENGTH), quote=False)}</b><br>{small}"
     position = {"x": 0, "xref": "paper", "xanchor": "left", "y": height, "align": "left"}

@@ -84,7 +84,7 @@ def select(judge: str | None = None, **clicked: str) -> None:
 
 
 def clear_selection() -> None:
-    """Deselect."""
+    """Clear the selection."""
     select()
 
 

@@ -126,7 +126,7 @@ def rows_by_judge(rows: Iterable[AlignmentRow], kind: str, criterion: str, *, in
 
 
 def has_reference_values(by_place: Figures) -> bool:
-    """Whether any statistic that needs labels by people has a value."""
+    """Return whether any statistic that needs labels by people has a value."""
     return any(row.value is not None for rows in by_place.values() for name, row in rows.items() if name in VIEWS)
 
 

@@ -33,7 +33,7 @@ def select(scenario: str | None = None, criterion: str | None = None, raters: tu
 
 
 def clear_selection() -> None:
-    """Deselect; for a click on something that changes the figures."""
+    """Clear the selection, after a click on something that changes the figures."""
     select()
 
 
@@ -92,7 +92,7 @@ def draw_selected_items(study: Study, query: ItemQuery) -> None:
 
 
 def draw_table(judged_items: list[TargetValues]) -> None:
-    """Draw one row an item; the last column opens its trace, any other column the item."""
+    """Draw one row per item; the last column opens its trace, any other column the item."""
     raters = sorted({rater for judged_item in judged_items for rater in judged_item.values})
     several_criteria = len({judged_item.target.criterion for judged_item in judged_items}) > 1
     rows = [table_line(judged_item, raters, several_criteria) for judged_item in judged_items]

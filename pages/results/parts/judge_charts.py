@@ -248,7 +248,7 @@ def _cell_text(difference: float | None, comparison: Comparison) -> str:
 
 
 def is_significant(comparison: Comparison) -> bool:
-    """Whether the corrected p is under 0.05."""
+    """Return whether the corrected p is under 0.05."""
     return comparison.p_corrected is not None and comparison.p_corrected < 0.05
 
 

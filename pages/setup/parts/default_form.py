@@ -95,7 +95,7 @@ def _draw_models(form: SettingsForm) -> dict[str, list[Draft]]:
 
 
 def _is_model(kind: Any) -> bool:
-    """Whether a type describes a model: it has a name and a spec."""
+    """Return whether a type describes a model: it has a name and a spec."""
     return isinstance(kind, type) and issubclass(kind, BaseModel) and {"name", "spec"} <= kind.model_fields.keys()
 
 

@@ -22,7 +22,7 @@ LOCAL_MAX_TOKENS = 300
 def draw_judges(
     prefix: str, start: Sequence[Draft], problems: list[str], minimum: int = 1, maximum: int = 20
 ) -> list[Draft]:
-    """Draw one row a judge; returns each with a name, and a spec that has only its own settings.
+    """Draw one row per judge; returns each with a name, and a spec that has only its own settings.
 
     Adds one sentence to `problems` for each value that is refused.
     """

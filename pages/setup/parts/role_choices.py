@@ -25,7 +25,7 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> D
     left, right = st.columns(2, gap="medium")
     with left:
         judges = chooser.choose_columns(
-            "Judges", "role_judges", judge_guess, help="One column a judge. Each becomes a recorded run."
+            "Judges", "role_judges", judge_guess, help="One column per judge. Each becomes a recorded run."
         )
     with right:
         gold = chooser.choose_columns(

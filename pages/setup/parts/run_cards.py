@@ -124,7 +124,7 @@ def _draw_adoption(run: Run) -> None:
 
 
 def can_resume(run: Run, progress: Progress) -> bool:
-    """Whether the run has unfinished traces and can be executed here."""
+    """Return whether the run has unfinished traces and can be executed here."""
     return run.source == "live" and run.state not in ACTIVE and progress.done < progress.traces
 
 

@@ -47,7 +47,7 @@ def render_score(form: SettingsForm) -> Draft:
         judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
     with st.expander("Prompt: task and steps", key=form.key("schema")):
         draft["task"] = form.setting("task", "Task")
-        draft["steps"] = form.setting("steps", "Evaluation steps, one a line")
+        draft["steps"] = form.setting("steps", "Evaluation steps, one per line")
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:

@@ -28,7 +28,7 @@ class FileSource:
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """The path to read from; an upload is written to a temporary folder for the duration."""
+        """Yield the path to read from; an upload is written to a temporary folder for the duration."""
         if isinstance(self.content, Path):
             yield self.content
             return

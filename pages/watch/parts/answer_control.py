@@ -51,7 +51,7 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
             lines = _draw_lines(f"One {noun} a line", key)
             return tuple(lines) or None
         case Aspects():
-            lines = _draw_lines("One aspect a line: name, or name: definition", key)
+            lines = _draw_lines("One aspect per line: name, or name: definition", key)
             pairs = (line.partition(":") for line in lines)
             return {name.strip(): definition.strip() for name, _, definition in pairs} or None
     st.caption("This type of answer cannot be entered here.")

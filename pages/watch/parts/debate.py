@@ -79,7 +79,7 @@ def _judge_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]) -> bool:
-    """Whether the readings 1, 2 and 0 are responses: by the opinions, otherwise by the protocol."""
+    """Return whether the readings 1, 2 and 0 are responses: by the opinions, otherwise by the protocol."""
     opinions = [
         opinion for _, event in events if isinstance(event, VerdictReached) for opinion in event.verdict.opinions
     ]
@@ -225,7 +225,7 @@ def _draw_verdict(verdict: Verdict, preference: bool) -> None:
 
 
 def _opinion_table(opinions: Sequence[Opinion], criteria: Sequence[str]) -> str:
-    """Return a Markdown table: one row a criterion, one column a judge, and the verdict in the last column."""
+    """Return a Markdown table: one row per criterion, one column per judge, and the verdict in the last column."""
     judges = list(dict.fromkeys(opinion.judge for opinion in opinions if opinion.stage == "last"))
     columns = [*map(escape_markdown, judges), "Verdict"]
     cells = {

@@ -45,7 +45,7 @@ def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> l
 
 
 def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str]) -> None:
-    """Draw one card a peer: its score, its comment and its collapsed prompt."""
+    """Draw one card per peer: its score, its comment and its collapsed prompt."""
     cards: list[NumberedTurn | str] = [*peers, *pending]
     for start in range(0, len(cards), CARDS_PER_ROW):
         row = cards[start : start + CARDS_PER_ROW]

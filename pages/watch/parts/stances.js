@@ -1,4 +1,4 @@
-// The stance grid: one row a judge, one column a round. A click scrolls to the turn; D and the buttons go to the next
+// The stance grid: one row per judge, one column per round. A click scrolls to the turn; D and the buttons go to the next
 // disagreement. The rows of `data.stances` are arrays, because a long debate has ten thousand of them.
 const RESPONSE_NAMES = { 1: "response 1", 2: "response 2", 0: "neither" };
 // Only this many rounds are drawn at a time: drawing a long debate at once takes about a second.

@@ -154,5 +154,5 @@ def _groups_and_pairs(data: CritiqueData) -> tuple[dict[Key, str], list[PairKey]
 
 
 def _comparable(first: Critique, second: Critique) -> bool:
-    """Whether the paper compares two critiques: of the same response, by authors of the same group."""
+    """Return whether the paper compares two critiques: of the same response, by authors of the same group."""
     return first.of == second.of and first.source == second.source

@@ -44,7 +44,7 @@ class Debates:
 
     @property
     def title(self) -> str:
-        """The name of the run, or how many runs there are."""
+        """The name of the run, or the number of runs."""
         return f"the debate {self.runs[0]}" if len(self.runs) == 1 else f"{len(self.runs)} debates of a panel"
 
     @property
@@ -58,7 +58,7 @@ class Debates:
         return Debates((*self.runs, *other.runs), {**self.decisions, **other.decisions}, first)
 
     def can_merge(self, other: "Debates") -> bool:
-        """Whether the same panel debated other targets, as in a release with one run for each criterion."""
+        """Return whether the same panel debated other targets, as in a release with one run for each criterion."""
         return self.first.keys() == other.first.keys() and not self.targets & other.targets
 
 

@@ -19,7 +19,7 @@ const SIGNS = new Map([
   [false, "✗"],
 ]);
 const TITLES = {
-  split: "Split: one AIU a line, at least two",
+  split: "Split: one AIU per line, at least two",
   merge: "Merge: the words of the AIU that stays",
   add: "Add an AIU; a selection in the critique becomes its place",
   edit: "Edit: labels of the old words stay with the old AIU",

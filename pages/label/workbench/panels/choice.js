@@ -1,4 +1,4 @@
-// Which response is better: one key an option.
+// Which response is better: one key per option.
 
 import { entered } from "../model.js";
 import { form } from "./form.js";
