@@ -36,7 +36,7 @@ def adopt(
     if run is None or not replace:
         with writing(engine) as session:
             count = adoption.adopt_all(session, source.id, by, run)
-        print_result({"study": study, "items": count}, f"Adopted for {count:,} items.", as_json)
+        print_result({"study": study, "items": count}, f"Items that adopted AIUs: {count:,}.", as_json)
         return
     with reading(engine) as session:
         found = adoption.reextractions(session, source.id, run)
@@ -44,7 +44,7 @@ def adopt(
     with writing(engine) as session:
         count = adoption.replace_aius(session, source.id, by, run, confirmed)
     kept = sum(map(len, confirmed.values()))
-    typer.echo(f"Replaced the AIUs of {count:,} critiques; {kept:,} AIUs stay the same, with their labels.")
+    typer.echo(f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}.")
 
 
 def confirm_matches(one: "Reextraction") -> dict[str, str]:

@@ -45,7 +45,9 @@ def draw_import_result() -> None:
 def draw_files(files: list[FileReport]) -> None:
     """Draw every file of an imported folder, with the reason if it was not read."""
     unread = sum(not file.read for file in files)
-    with st.expander(f"{len(files) - unread:,} files read, {unread:,} not read", expanded=bool(unread)):
+    with st.expander(
+        f"{numbers.format_count(len(files) - unread, 'file')} read, {unread:,} not read", expanded=bool(unread)
+    ):
         rows = [{"file": file.file, "read": file.read, "reason": file.reason} for file in files]
         st.dataframe(rows, hide_index=True, width="stretch", key="imported_files")
 

@@ -88,7 +88,7 @@ def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> No
     app.text_input(key="import_path").set_value(str(folder)).run()
     app.button(key="import").click().run()
     assert not app.exception
-    assert app.expander[0].label == "1 files read, 1 not read"
+    assert app.expander[0].label == "1 file read, 1 not read"
     files = app.dataframe[0].value
     assert files["file"].tolist() == ["benchmark_data.json", "other.json"]
     assert files["read"].tolist() == [True, False]
