@@ -261,15 +261,14 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
     judged = target_summaries.concluded_targets(
         session, [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
     )
-    for new in sorted(events, key=lambda new: new.trace_id):  # all transactions take locks in the same order
+    for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
         if isinstance(new.event, TraceFailed):
             _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
             _update_outcome(session, new.trace_id, new.event.verdict)
-    judged |= _save_opinions(
-        session,
-        [(owners[new.trace_id], new.event.verdict) for new in events if isinstance(new.event, VerdictReached)],
-    )
+    in_order = sorted(events, key=lambda new: new.seq)
+    last = {new.trace_id: new.event.verdict for new in in_order if isinstance(new.event, VerdictReached)}
+    judged |= _save_opinions(session, [(owners[trace_id], verdict) for trace_id, verdict in last.items()])
     target_summaries.mark_disputed(session, judged)
 
 

@@ -1,4 +1,5 @@
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import TiebreakError
@@ -7,6 +8,7 @@ from core.labels import Opinion
 from core.trace import CallFailed, TraceFailed, Verdict, VerdictReached
 from storage import labels, runs, studies, traces
 from storage.database import reading, writing
+from storage.tables import OpinionRow
 from storage.traces import Filter, NewEvent, Totals
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
@@ -113,6 +115,15 @@ def test_a_verdict_sets_the_outcome_and_stores_opinions(engine, a_study, a_live_
         assert traces.of_target(session, a_study.id, make_target(trace.item)) == [trace]
         assert traces.of_target(session, a_study.id, make_target("item 2")) == []
         assert labels.version(session, a_study.id)[1] == 7
+
+
+def test_the_last_verdict_of_a_trace_replaces_the_opinions_of_the_first(engine, a_study, a_live_trace):
+    append(engine, a_live_trace, a_turn(), a_verdict("disputed", (1, 2, 0)), a_verdict("agreed", (2, 2, 2)))
+    with reading(engine) as session:
+        opinions = session.scalars(select(OpinionRow).where(OpinionRow.trace_id == a_live_trace)).all()
+        assert traces.get(session, a_live_trace).outcome == "agreed"
+    assert {opinion.value for opinion in opinions} == {2}
+    assert len(opinions) == len(a_verdict("agreed", (2, 2, 2)).verdict.opinions)
 
 
 def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
