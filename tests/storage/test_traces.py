@@ -121,7 +121,7 @@ def test_the_last_verdict_of_a_trace_replaces_the_opinions_of_the_first(engine, 
     append(engine, a_live_trace, a_turn(), a_verdict("disputed", (1, 2, 0)), a_verdict("agreed", (2, 2, 2)))
     with reading(engine) as session:
         opinions = session.scalars(select(OpinionRow).where(OpinionRow.trace_id == a_live_trace)).all()
-        assert traces.get(session, a_live_trace).outcome == "agreed"
+        assert traces.get(session, a_live_trace).status == "agreed"
     assert {opinion.value for opinion in opinions} == {2}
     assert len(opinions) == len(a_verdict("agreed", (2, 2, 2)).verdict.opinions)
 
