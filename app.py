@@ -44,6 +44,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
     ),
     "Results": (
         ("results/judges.py", "Judges", "verified", None),
+        ("results/biases.py", "Biases", "balance", None),
         ("results/systems.py", "Systems", "leaderboard", None),
         ("results/agreement.py", "Inter-annotator agreement", "monitoring", None),
         ("results/alignment.py", "Alignment", "compare_arrows", None),

@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "alignment": statistics.alignment,
     "judges": judges.judges,
     "compare": judges.compare,
+    "biases": judges.biases,
     "systems": judges.systems,
     "weights": statistics.weights,
     "laboratory": statistics.laboratory,

@@ -69,6 +69,26 @@ def compare(
     print_result(rows, format_table(rows, "There is only one judge."), as_json)
 
 
+def biases(
+    study: StudyName,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each judge's position bias, length bias and self-preference. P-values are corrected by Holm's method."""
+    from core.statistics.reports.judge_biases import summarize
+    from storage.reports import judge_biases
+
+    engine = open_database(database)
+    found = judge_biases.of_study(
+        engine, find_study(engine, study), criterion=criterion, scenario=scenario, reference=reference
+    )
+    rows = judge_biases.table(found)
+    print_result(rows, f"{summarize(found)}\n{format_table(rows, 'No bias can be tested.')}", as_json)
+
+
 def systems(
     study: StudyName,
     kind: Kind = None,

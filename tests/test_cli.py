@@ -434,6 +434,13 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     assert refused.stderr.startswith("The disk of the database is full.")
 
 
+def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
+    rows = json.loads(run_with_sample("biases", "--study", "tour", "--reference", "majority", "--json").stdout)
+    assert {"position", "length"} <= {row["bias"] for row in rows}
+    assert all(row["p"] is None or row["p_corrected"] >= row["p"] for row in rows)
+    assert "bias" in run_with_sample("biases", "--study", "tour", "--reference", "majority").stdout
+
+
 def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
     text = run_with_sample("judges", "--study", "tour", "--reference", "majority")
     assert text.exit_code == 0, text.stderr

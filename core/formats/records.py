@@ -51,6 +51,8 @@ class StudyRules(Frozen):
     """Whether annotators see their own pace, agreement and anchoring."""
     markdown: bool = Field(default=False, exclude_if=lambda markdown: not markdown)
     """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
+    families: dict[str, str] = Field(default_factory=dict, exclude_if=lambda families: not families)
+    """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
     training_required: bool = Field(default=True, exclude_if=lambda required: required)
     """Whether an annotator who has not passed the training gets training items only."""
     training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)

@@ -1,6 +1,6 @@
 """Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -13,6 +13,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown, judge_charts, reference_choice
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.choices import choose
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData
@@ -83,36 +84,23 @@ def empty_state(study: Study) -> None:
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
     """Draw the choices, which are in the URL."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
-        kind = _choose(
-            "Kind", list(dict.fromkeys(kind for kind, _ in keys)), "kind", lambda name: KINDS.get(name, name)
-        )
+        kinds = list(dict.fromkeys(kind for kind, _ in keys))
+        kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), clear_selection)
         criteria = [criterion for key, criterion in keys if key == kind]
-        criterion = _choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
+        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
         names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
-        scenario = _choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
-        abstentions = _choose("Targets without a verdict", list(ABSTENTIONS), "abstentions", ABSTENTIONS.__getitem__)
+        scenario = choose(
+            "Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name, clear_selection
+        )
+        abstentions = choose(
+            "Targets without a verdict", list(ABSTENTIONS), "abstentions", ABSTENTIONS.__getitem__, clear_selection
+        )
         rule = choose_rule()
     query = RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario, rule=rule)
     for policy in get_args(Abstentions):
         if policy == abstentions:
             return replace(query, abstentions=policy)
     return query
-
-
-def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:
-    """Draw a choice; a single option is returned without a widget."""
-    if len(options) < 2:
-        return options[0]
-    choice = st.selectbox(
-        label,
-        options,
-        format_func=format_func,
-        key=key,
-        bind="query-params",
-        width=260,
-        on_change=clear_selection,
-    )
-    return choice or options[0]
 
 
 def choose_rule() -> Rule:

@@ -7,7 +7,7 @@ same target in several runs, or with several models, is a separate judge for eac
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
@@ -19,6 +19,7 @@ from core.pairs import pair_item
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items, runs
 from storage.reports import derived_preferences, order_consistency, references
+from storage.reports.judge_families import judge_model, own_responses
 from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame, shown_orders
 from storage.reports.references import Reference
 from storage.studies import Study
@@ -41,7 +42,7 @@ class AlignmentData:
     labels: "pd.DataFrame"
     """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
     opinions: "pd.DataFrame"
-    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer."""
+    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer, own."""
     gold: "pd.DataFrame"
     """The values of the reference: see `storage.reports.references.frame`."""
     scales: Scales
@@ -81,7 +82,7 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
         gold = references.frame(session, study.id, chosen, scales)
         items_by_id = {item.id: item for item in items.of_study(session, study.id)}
         labels, opinions, gold = derived_preferences.add(panel.values, opinions, gold, items_by_id)
-        opinions = _with_responses(session, study.id, opinions, items_by_id)
+        opinions = _with_responses(session, study, opinions, items_by_id)
         marks = _shared_model_marks(session, study.id, chosen, opinions)
     return AlignmentData(labels, opinions, gold, scales, chosen, marks)
 
@@ -178,29 +179,19 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
     models: dict[str, set[str]] = defaultdict(set)
     settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
     for rater, run in opinions[["rater", "run"]].drop_duplicates().itertuples(index=False):
-        models[rater].add(_model(settings.get(run), rater))
+        models[rater].add(judge_model(settings.get(run), rater))
     return repeated | {rater for rater, used in models.items() if len(used) > 1}
 
 
-def _model(settings: Any, name: str) -> str:
-    """Return the model of the judge called `name`; empty if settings, which may be imported, have none."""
-    fields = settings.values() if isinstance(settings, dict) else ()
-    judges = [judge for field in fields for judge in (field if isinstance(field, list) else [field])]
-    for judge in judges:
-        if isinstance(judge, dict) and judge.get("name") == name and isinstance(judge.get("spec"), dict):
-            return str(judge["spec"].get("model"))
-    return ""
-
-
 def _with_responses(
-    session: Session, study_id: int, opinions: "pd.DataFrame", items_by_id: Mapping[str, Item]
+    session: Session, study: Study, opinions: "pd.DataFrame", items_by_id: Mapping[str, Item]
 ) -> "pd.DataFrame":
-    """Add the columns system, critique, shown_first and longer, if they apply to the kind of opinion."""
+    """Add the columns system, critique, shown_first, longer and own, if they apply to the kind of opinion."""
     import pandas as pd
 
     if opinions.empty:
         return opinions
-    orders = _first_shown(session, study_id)
+    orders = _first_shown(session, study.id)
     systems, critiques, first, longer = [], [], [], []
     columns = (opinions[name] for name in ("trace", "item", "kind", "part"))
     for trace, key, kind, part in zip(*columns, strict=True):
@@ -216,6 +207,7 @@ def _with_responses(
         critique=pd.Series(critiques, index=opinions.index, dtype=object),
         shown_first=pd.Series(first, index=opinions.index, dtype=float),
         longer=pd.Series(longer, index=opinions.index, dtype=float),
+        own=pd.Series(own_responses(session, study, opinions, items_by_id), index=opinions.index, dtype=float),
     )
 
 

@@ -80,7 +80,7 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
     """Rank the judges of a query and compare them; None if nothing can be ranked."""
-    dataset = _find(data, query)
+    dataset = find_dataset(data, query)
     if dataset is None:
         return None
     names = query.judges or comparable_judges(dataset)
@@ -172,7 +172,8 @@ def differing_targets(
     return drill_down_judges(rows, viewer)
 
 
-def _find(data: AlignmentData, query: RankingQuery) -> Dataset | None:
+def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
+    """Return the targets of a query with every judge; None if there are none."""
     wanted = (query.kind, query.criterion, query.scenario or ALL)
     for dataset in _datasets(data, by_scenario=query.scenario is not None):
         if (dataset.kind, dataset.criterion, dataset.group) == wanted:

@@ -48,12 +48,13 @@ def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> l
     `opinions` are those of `storage.reports.alignment`, whose judges are named.
     """
     groups: dict[tuple[str, str, str], list[OrderPair]] = defaultdict(list)
-    for pair in _pairs(session, study_id, opinions):
+    for pair in pairs(session, study_id, opinions):
         groups[pair.judge, pair.criterion, pair.scenario if by == "scenario" else ALL].append(pair)
-    return [_row(judge, criterion, group, pairs) for (judge, criterion, group), pairs in sorted(groups.items())]
+    return [_row(judge, criterion, group, of_judge) for (judge, criterion, group), of_judge in sorted(groups.items())]
 
 
-def _pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator[OrderPair]:
+def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator[OrderPair]:
+    """Yield the choices of every judge that was asked in both orders."""
     judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
     if judged.empty:
         return

@@ -233,17 +233,17 @@ def shared_models(session: Session, study_id: int, reference: Reference, run_ids
     if reference.type != "debate":
         return []
     by_id = {run.id: run for run in runs.of_study(session, study_id)}
-    panel = {model for run in by_id.values() if run.name == reference.name for model in _models(run.settings)}
-    return sorted(panel & {model for id in run_ids if id in by_id for model in _models(by_id[id].settings)})
+    panel = {model for run in by_id.values() if run.name == reference.name for model in settings_models(run.settings)}
+    return sorted(panel & {model for id in run_ids if id in by_id for model in settings_models(by_id[id].settings)})
 
 
-def _models(settings: object) -> set[str]:
+def settings_models(settings: object) -> set[str]:
     """Return every model named in settings, which may be imported and have any form."""
     match settings:
         case {"model": str(model), **others} if model:
-            return {model} | _models(others)
+            return {model} | settings_models(others)
         case dict():
-            return {model for inner in settings.values() for model in _models(inner)}
+            return {model for inner in settings.values() for model in settings_models(inner)}
         case list() | tuple():
-            return {model for inner in settings for model in _models(inner)}
+            return {model for inner in settings for model in settings_models(inner)}
     return set()

@@ -27,6 +27,7 @@ class RuleFields:
     adjudicate_own: bool
     own_statistics: bool
     markdown: bool
+    families: str
 
     def rules(self) -> dict[str, Any]:
         """Return the fields of the rules; raises TiebreakError for an entry that cannot be read."""
@@ -38,6 +39,7 @@ class RuleFields:
             "adjudicate_own": self.adjudicate_own,
             "own_statistics": self.own_statistics,
             "markdown": self.markdown,
+            "families": dict(map(_family, _lines(self.families))),
         }
 
 
@@ -76,7 +78,14 @@ def draw_fields(rules: StudyRules) -> RuleFields:
             help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly "
             "as they are, which is what judges receive.",
         )
-    return RuleFields(order, named, groups, reasons, own, statistics, markdown)
+        families = st.text_area(
+            "Families of models",
+            "\n".join(f"{name}: {family}" for name, family in rules.families.items()),
+            height=80,
+            help="For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
+            "well-known models is read from their names.",
+        )
+    return RuleFields(order, named, groups, reasons, own, statistics, markdown, families)
 
 
 def _lines(text: str) -> list[str]:
@@ -91,3 +100,11 @@ def _group(line: str) -> tuple[str, tuple[str, ...]]:
     if not colon or not scenario.strip() or not listed:
         raise TiebreakError(f"This should be a scenario, a colon and names: {line[:60]!r}.")
     return scenario.strip(), tuple(dict.fromkeys(map(annotators.normalize_name, listed)))
+
+
+def _family(line: str) -> tuple[str, str]:
+    """Return name and family of a line such as "my-judge: OpenAI"; a name may have colons."""
+    name, _, family = line.rpartition(":")
+    if not name.strip() or not family.strip():
+        raise TiebreakError(f"This should be a name, a colon and a family: {line[:60]!r}.")
+    return name.strip(), family.strip()

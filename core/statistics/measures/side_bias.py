@@ -1,0 +1,156 @@
+"""The preference of a judge for one side of a pair: the response shown first, the longer one, its own family's.
+
+An effect is a share of verdicts minus one half: 0 is no preference, 0.5 is "always". Exact tests and score intervals
+are used because a judge with a strong bias has no variation to resample. For verdicts in clusters (documents,
+dialogues) the counts are divided by the design effect first (Rao & Scott 1992).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr, bdtrc, gammaln
+
+from core.statistics.data.arrays import Bools, Floats
+from core.statistics.measures.means import Z, mean_estimate
+
+MIN_VERDICTS = 10
+"""No test of fewer verdicts."""
+TOLERANCE = 1e-7
+"""Relative difference of two probabilities that are equal except for rounding."""
+
+
+@dataclass(frozen=True)
+class SideEffect:
+    """The preference for a side, with its 95 % interval and two-sided p."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    items: int
+    """Decided verdicts that are used."""
+    judge_share: float | None = None
+    """How often the judge chose the side."""
+    people_share: float | None = None
+    """How often people chose it, on the same pairs; None if the effect does not use them."""
+    reason: str = ""
+
+
+def preference_against_half(chose: Bools, groups: Sequence[str] | None = None) -> SideEffect:
+    """Return the share of verdicts (N,) for the side minus 1/2, with Wilson's interval and the exact binomial p."""
+    if chose.size < MIN_VERDICTS:
+        return SideEffect(None, None, None, None, chose.size, reason=too_few(chose.size))
+    hits, n = effective_counts(chose, groups)
+    low, high = wilson_interval(hits, n)
+    share = float(chose.mean())
+    return SideEffect(share - 0.5, low - 0.5, high - 0.5, binomial_p(round(hits), round(n)), chose.size, share)
+
+
+def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] | None = None) -> SideEffect:
+    """Return the preference for the side that people's own preference does not explain.
+
+    (P(judge chooses it | people choose it) + P(judge chooses it | people choose the other)) / 2 - 1/2, which is half
+    the difference of its error rates in both directions. It is 0 for a judge that agrees with people, for one with
+    equally many errors in both directions, and for one that chooses at random, whatever share of people choose the
+    side. Interval: MOVER from both Wilson intervals (Zou & Donner 2008); p: Fisher's exact test of equal error rates.
+    """
+    groups_of = None if groups is None else np.array(groups, object)
+    parts = [
+        effective_counts(chose[mask], None if groups_of is None else groups_of[mask].tolist())
+        for mask in (people, ~people)
+    ]
+    smallest = min(int(people.sum()), int((~people).sum()))
+    if smallest < MIN_VERDICTS:
+        reason = f"people chose one of both sides on {smallest} pairs only, {MIN_VERDICTS} are needed"
+        return SideEffect(None, None, None, None, chose.size, reason=reason)
+    shares = [hits / n for hits, n in parts]
+    limits = [wilson_interval(hits, n) for hits, n in parts]
+    below = np.sqrt(sum((share - low) ** 2 for share, (low, _) in zip(shares, limits, strict=True)))
+    above = np.sqrt(sum((high - share) ** 2 for share, (_, high) in zip(shares, limits, strict=True)))
+    (hits, n), (other_hits, other_n) = parts
+    total = sum(shares)
+    # Equal error rates: the side is missed as often as it is wrongly chosen.
+    p = fisher_p(round(n - hits), round(n), round(other_hits), round(other_n))
+    return SideEffect(
+        (total - 1) / 2,
+        (total - 1 - float(below)) / 2,
+        (total - 1 + float(above)) / 2,
+        p,
+        chose.size,
+        float(chose.mean()),
+        float(people.mean()),
+    )
+
+
+def preference_in_both_orders(choices: Floats) -> SideEffect:
+    """Return the preference for the first text from pairs judged in both orders.
+
+    `choices` (N, 2) are 1, 2 or 0 with text 1 shown first, then with text 2 shown first, in the numbers of the texts.
+    The effect is the share of all verdicts for the text shown first, a tie as one half, minus 1/2; its p is the exact
+    sign test of the pairs whose verdicts favour a position. BCa interval over pairs.
+    """
+    read = choices[~np.isnan(choices).any(axis=1)]
+    if len(read) < MIN_VERDICTS:
+        return SideEffect(None, None, None, None, len(read), reason=too_few(len(read)))
+    score = np.where(read == 0, 0.5, read == np.array([1, 2])).mean(axis=1) - 0.5
+    towards_first, towards_last = int((score > 0).sum()), int((score < 0).sum())
+    estimate = mean_estimate(score)
+    p = binomial_p(towards_first, towards_first + towards_last)
+    return SideEffect(estimate.value, estimate.low, estimate.high, p, len(read), float(score.mean() + 0.5))
+
+
+def too_few(count: int) -> str:
+    """Return why there is no effect."""
+    return f"{count} decided verdicts, {MIN_VERDICTS} are needed"
+
+
+def effective_counts(chose: Bools, groups: Sequence[str] | None) -> tuple[float, float]:
+    """Return hits and verdicts, divided by the design effect if verdicts are in clusters (Rao & Scott 1992).
+
+    The design effect is the variance of the share with whole clusters as units over the binomial one; at least 1.
+    """
+    hits, n = float(chose.sum()), float(chose.size)
+    if groups is None or not chose.size:
+        return hits, n
+    _, cluster = np.unique(np.array(groups, str), return_inverse=True)
+    clusters, share = int(cluster.max()) + 1, hits / n
+    if clusters in (1, chose.size) or share in (0, 1):
+        return (hits, n) if clusters == chose.size else (share * clusters, float(clusters))
+    residuals = np.bincount(cluster, weights=chose - share)
+    variance = clusters / (clusters - 1) * float(residuals @ residuals) / n**2
+    design_effect = max(1.0, variance / (share * (1 - share) / n))
+    return hits / design_effect, n / design_effect
+
+
+def wilson_interval(hits: float, n: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share; counts may be fractions (Wilson 1927)."""
+    share, spread = hits / n, Z**2 / n
+    centre = (share + spread / 2) / (1 + spread)
+    half = Z / (1 + spread) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
+
+
+def binomial_p(hits: int, n: int) -> float:
+    """Return the two-sided exact p of a share of 1/2: twice the smaller tail, at most 1."""
+    if not n:
+        return 1.0
+    at_least = bdtrc(hits - 1, n, 0.5) if hits else 1.0
+    return float(min(1.0, 2 * min(bdtr(hits, n, 0.5), at_least)))
+
+
+def fisher_p(hits: int, n: int, other_hits: int, other_n: int) -> float:
+    """Return the two-sided p of Fisher's exact test of hits / n = other_hits / other_n.
+
+    The sum of the hypergeometric probabilities of all tables with these margins that are not more probable.
+    """
+    total = hits + other_hits
+    counts = np.arange(max(0, total - other_n), min(n, total) + 1)
+    logs = _log_choose(n, counts) + _log_choose(other_n, total - counts) - _log_choose(n + other_n, np.array(total))
+    probabilities = np.exp(logs)
+    observed = probabilities[counts == hits][0]
+    return float(min(1.0, probabilities[probabilities <= observed * (1 + TOLERANCE)].sum()))
+
+
+def _log_choose(n: int, k: np.typing.NDArray[np.int64]) -> Floats:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), float)

@@ -1,0 +1,118 @@
+"""The biases of every judge of preferences, as one family of tests with Holm's correction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from core.statistics.data.arrays import Floats
+from core.statistics.data.dataset import Dataset
+from core.statistics.measures.comparison import correct_p_values
+from core.statistics.measures.side_bias import (
+    SideEffect,
+    preference_against_half,
+    preference_given_people,
+    preference_in_both_orders,
+)
+
+Bias = Literal["position", "position, both orders", "length", "self-preference"]
+SIDES: Mapping[str, Bias] = {"shown_first": "position", "longer": "length", "own": "self-preference"}
+CHOICES: Mapping[Bias, tuple[str, str]] = {
+    "position": ("the response shown first", "the response shown last"),
+    "position, both orders": ("the response shown first", "the response shown last"),
+    "length": ("the longer response", "the shorter response"),
+    "self-preference": ("the response of its own family", "the response of another family"),
+}
+"""Bias -> what a positive and a negative effect prefer."""
+MIN_ORDER_SHARE = 0.25
+"""Below this share of pairs in one of both orders, the order was not assigned at random."""
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class BiasRow:
+    """One bias of one judge."""
+
+    judge: str
+    bias: Bias
+    effect: SideEffect
+    p_corrected: float | None
+    """Holm's, over the biases of all judges that were tested together."""
+    flips: int | None = None
+    """Pairs with another verdict in the other order, of `effect.items`; None if there are no such pairs."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the corrected p is under 0.05."""
+        return self.p_corrected is not None and self.p_corrected < LEVEL
+
+    @property
+    def sentence(self) -> str:
+        """What the judge prefers, if a bias was found, with its effect and n."""
+        value, low, high = self.effect.value, self.effect.low, self.effect.high
+        if not self.found or value is None:
+            return ""
+        interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
+        return f"{self.judge} prefers {CHOICES[self.bias][value < 0]}: {value:+.2f}{interval}, n {self.effect.items:,}"
+
+
+def bias_rows(dataset: Dataset, both_orders: Mapping[str, Floats]) -> list[BiasRow]:
+    """Return the biases of every judge of a dataset of preferences.
+
+    `both_orders`: judge -> its choices (N, 2) on pairs that it was asked about in both orders.
+    """
+    rows = [row for judge in dataset.judges for row in _judge_rows(dataset, judge)]
+    for judge, choices in both_orders.items():
+        read = choices[~np.isnan(choices).any(axis=1)]
+        effect = preference_in_both_orders(choices)
+        rows.append(BiasRow(judge, "position, both orders", effect, None, int((read[:, 0] != read[:, 1]).sum())))
+    return correct_rows(sorted(rows, key=lambda row: (row.judge, list(CHOICES).index(row.bias))))
+
+
+def correct_rows(rows: Sequence[BiasRow]) -> list[BiasRow]:
+    """Return the rows with Holm's correction over all tests that were made."""
+    corrected = iter(correct_p_values([row.effect.p for row in rows if row.effect.p is not None]))
+    return [row if row.effect.p is None else replace(row, p_corrected=next(corrected)) for row in rows]
+
+
+def summarize(rows: Sequence[BiasRow]) -> str:
+    """Return one line: the biases that were found, and how many were tested."""
+    tested = sum(row.p_corrected is not None for row in rows)
+    found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect.value or 0))
+    if not tested:
+        return "No bias could be tested."
+    number = f"{tested} test" if tested == 1 else f"{tested} tests"
+    if not found:
+        return f"No bias was found in {number} (Holm-corrected p under {LEVEL:g})."
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{'; '.join(row.sentence for row in found[:3])}{more}. {len(found)} of {number} found a bias."
+
+
+def _judge_rows(dataset: Dataset, judge: str) -> Iterator[BiasRow]:
+    opinions = dataset.judges[judge]
+    choice, people = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
+    for column, bias in SIDES.items():
+        if column in opinions.sides:
+            side = np.nan_to_num(opinions.sides[column])
+            if ((side == 1) | (side == 2)).any():
+                yield BiasRow(judge, bias, _effect(bias, choice, side, people, dataset.ratings.groups), None)
+
+
+def _effect(bias: Bias, choice: Floats, side: Floats, people: Floats, groups: Sequence[str] | None) -> SideEffect:
+    """Return the effect of a bias: against 1/2 for a random order, otherwise against people's own preference."""
+    used = ((side == 1) | (side == 2)) & ((choice == 1) | (choice == 2))
+    if bias == "position" and used.any():
+        first = float((side[used] == 1).mean())
+        if MIN_ORDER_SHARE <= first <= 1 - MIN_ORDER_SHARE:
+            return preference_against_half((choice == side)[used], _select(groups, used))
+    used &= (people == 1) | (people == 2)
+    effect = preference_given_people((choice == side)[used], (people == side)[used], _select(groups, used))
+    if bias == "position":
+        note = "the order was not random, so the effect is relative to people's choices"
+        effect = replace(effect, reason="; ".join(filter(None, (effect.reason, note))))
+    return effect
+
+
+def _select(groups: Sequence[str] | None, used: "np.typing.NDArray[np.bool_]") -> list[str] | None:
+    return None if groups is None else [group for group, use in zip(groups, used.tolist(), strict=True) if use]

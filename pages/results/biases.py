@@ -1,0 +1,99 @@
+"""Do judges prefer a response for its position, its length or its author: one test for each, with Holm's correction."""
+
+import streamlit as st
+
+from core.statistics.reports.judge_biases import BiasRow, summarize
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, alignment_data, bias_chart, reference_choice
+from pages.results.parts.alignment_data import Version
+from pages.results.parts.choices import choose
+from storage import database
+from storage.reports import judge_biases, judge_ranking
+from storage.reports.alignment import AlignmentData
+from storage.reports.judge_ranking import RankingQuery
+from storage.studies import Study
+
+ALL_SCENARIOS = "all scenarios"
+
+
+@st.cache_data(max_entries=64, show_spinner="Testing biases …")
+def load_rows(
+    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
+) -> list[BiasRow]:
+    """Return the biases at a version; the cache is shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        return judge_biases.report(session, study_id, _data, query)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the biases, and redraw them when a label or an opinion is added."""
+    drawn_version = alignment_data.label_version(study)
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if alignment_data.label_version(study) != drawn_version:
+            st.rerun()
+
+    watch_version()
+    reference = reference_choice.draw_choice(study)
+    url = str(resources.engine().url)
+    data = alignment_data.load_data(url, study.id, drawn_version, reference)
+    criteria = judge_biases.choices(data)
+    if not criteria:
+        st.info("Biases need judges and people who compare the same pairs of responses. This study has none yet.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
+        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, "preference", criterion)]
+        scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
+    query = RankingQuery("preference", criterion, None if scenario == ALL_SCENARIOS else scenario)
+    draw_rows(load_rows(url, study.id, drawn_version, reference, query, data))
+
+
+def draw_rows(rows: list[BiasRow]) -> None:
+    """Draw the sentence, the chart and the table."""
+    st.markdown(f"**{escape_markdown(summarize(rows))}**")
+    st.caption(
+        "Effect: how much more often than one half a judge chooses the response shown first, the longer one, or that "
+        "of its own model family; 0 is no bias, 0.5 is always. For length and family, people's own preference is "
+        "taken out: the effect is the average over the pairs on which people chose that response and those on which "
+        "they chose the other."
+    )
+    if any(row.effect.value is not None for row in rows):
+        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows))
+    if rows:
+        st.dataframe([table_line(row) for row in rows], key="biases_table", hide_index=True, column_config=COLUMNS)
+        cells = judge_biases.table(rows)
+        downloads.draw_csv_download(
+            downloads.csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv"
+        )
+
+
+COLUMNS = {
+    "Judge": st.column_config.TextColumn(width=200),
+    "Judge chose it": st.column_config.TextColumn(help="Of the pairs on which the judge decided."),
+    "People chose it": st.column_config.TextColumn(help="On the same pairs; empty if people are not needed."),
+    "Changed": st.column_config.TextColumn(help="Pairs with another verdict in the other order."),
+    "p": st.column_config.TextColumn(help="Holm-corrected over all rows."),
+}
+
+
+def table_line(row: BiasRow) -> dict[str, str]:
+    """Return the table row of a bias."""
+    effect = row.effect
+    return {
+        "Judge": row.judge,
+        "Bias": row.bias,
+        "Found": "yes" if row.found else "no" if row.p_corrected is not None else "–",
+        "Effect": numbers.format_estimate(effect.value, effect.low, effect.high),
+        "n": f"{effect.items:,}",
+        "p": "–" if row.p_corrected is None else f"{row.p_corrected:.3g}",
+        "Judge chose it": "" if effect.judge_share is None else f"{effect.judge_share:.0%}",
+        "People chose it": "" if effect.people_share is None else f"{effect.people_share:.0%}",
+        "Changed": "" if row.flips is None else f"{row.flips:,} of {effect.items:,}",
+        "Note": effect.reason,
+    }
+
+
+draw_page(shell.draw_header("Biases", "Does a judge prefer a response for its position, its length or its author?"))

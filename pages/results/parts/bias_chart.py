@@ -1,0 +1,93 @@
+"""The chart of the page Biases: the effect of each bias of each judge."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from core.statistics.reports.judge_biases import CHOICES, BiasRow
+from pages.parts import charts, numbers
+from pages.results.parts.judge_charts import wrap_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_HEIGHT, GAP = 28, 0.6
+"""Pixels of a row, and the space between two judges in rows."""
+NAMES = {
+    "position": "position",
+    "position, both orders": "both orders",
+    "length": "length",
+    "self-preference": "own family",
+}
+
+
+def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
+    """Return a row for each bias of each judge: its effect, its interval and its n; 0 is no bias."""
+    import plotly.graph_objects as go
+
+    shown = [row for row in rows if row.effect.value is not None]
+    positions, ticks, at = [], [], 0.0
+    for judge, own in groupby(shown, key=lambda row: row.judge):
+        of_judge = list(own)
+        first = at
+        for _ in of_judge:
+            positions.append(-at)
+            at += 1
+        ticks.append((-(first + at - 1) / 2, wrap_name(judge)))
+        at += max(GAP, wrap_name(judge).count("<br>") + 1.6 - len(of_judge))
+    colour = charts.accent_colour()
+    figure = go.Figure()
+    for found, name, symbol in ((True, "bias", "circle"), (False, "no bias found", "circle-open")):
+        members = [(row, y) for row, y in zip(shown, positions, strict=True) if row.found == found]
+        figure.add_trace(
+            go.Scatter(
+                x=[row.effect.value for row, _ in members],
+                y=[y for _, y in members],
+                name=name,
+                mode="markers",
+                marker={"size": 10, "color": colour if found else charts.GREY, "symbol": symbol},
+                error_x={
+                    "type": "data", "symmetric": False, "thickness": 1.5, "width": 4,
+                    "color": colour if found else charts.GREY,
+                    "array": [_length(row.effect.value, row.effect.high) for row, _ in members],
+                    "arrayminus": [_length(row.effect.low, row.effect.value) for row, _ in members],
+                },
+                hovertext=[_hover(row) for row, _ in members],
+                hoverinfo="text",
+            )
+        )  # fmt: skip
+    for row, y in zip(shown, positions, strict=True):
+        figure.add_annotation(
+            x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
+            text=f" {NAMES[row.bias]} · n {row.effect.items:,}",
+        )  # fmt: skip
+    figure.add_shape(
+        type="line", x0=0, x1=0, y0=-at, y1=0.8, line={"dash": "dash", "color": charts.GREY}, layer="below"
+    )
+    figure.update_yaxes(
+        tickvals=[y for y, _ in ticks], ticktext=[name for _, name in ticks], range=[-at + GAP - 0.6, 0.8],
+        showgrid=False, zeroline=False,
+    )  # fmt: skip
+    ends = [abs(end) for row in shown for end in (row.effect.low, row.effect.value, row.effect.high) if end is not None]
+    limit = min(0.53, max([0.1, *ends]) + 0.03)
+    figure.update_xaxes(title="Effect and 95 % interval", range=[-limit, limit], showgrid=True, zeroline=False)
+    charts.apply_layout(figure, "Biases of each judge", 150 + round(ROW_HEIGHT * at), legend=True)
+    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
+    return figure.update_layout(margin={"r": 136, "t": 40, "b": 84}, legend=legend)
+
+
+def _length(low: float | None, high: float | None) -> float:
+    return 0.0 if low is None or high is None else max(0.0, high - low)
+
+
+def _hover(row: BiasRow) -> str:
+    effect = row.effect
+    lines = [
+        f"<b>{escape(row.judge, quote=False)}</b>",
+        f"prefers {CHOICES[row.bias][(effect.value or 0) < 0]}" if row.found else row.bias,
+        numbers.format_estimate(effect.value, effect.low, effect.high),
+        "" if row.p_corrected is None else f"Holm-corrected p {row.p_corrected:.3g}",
+        f"n {effect.items:,}",
+    ]
+    return "<br>".join(filter(None, lines))

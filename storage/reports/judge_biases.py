@@ -1,0 +1,83 @@
+"""The position, length and self-preference biases of all judges of a study, corrected for their number."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from core.errors import TiebreakError
+from core.statistics.data.arrays import Floats
+from core.statistics.data.frames import ALL
+from core.statistics.reports.judge_biases import BiasRow, bias_rows
+from storage import database
+from storage.reports import judge_ranking, order_consistency
+from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.judge_ranking import RankingQuery, find_dataset
+from storage.studies import Study
+
+
+def choices(data: AlignmentData) -> list[str]:
+    """Return the criteria with preferences that have a reference, the largest first."""
+    return [criterion for kind, criterion in judge_ranking.rankable(data) if kind == "preference"]
+
+
+def report(session: Session, study_id: int, data: AlignmentData, query: RankingQuery) -> list[BiasRow]:
+    """Return the biases of every judge of preferences on a criterion or "all", in a scenario or all."""
+    dataset = find_dataset(data, replace(query, kind="preference"))
+    if dataset is None:
+        return []
+    both_orders = _choices_in_both_orders(session, study_id, data, query)
+    return bias_rows(dataset, {judge: choices for judge, choices in both_orders.items() if judge in dataset.judges})
+
+
+def _choices_in_both_orders(
+    session: Session, study_id: int, data: AlignmentData, query: RankingQuery
+) -> Mapping[str, Floats]:
+    """Return judge -> its choices (N, 2) with text 1 shown first, and with text 2; nan for unreadable."""
+    by_judge: dict[str, list[tuple[int | None, ...]]] = defaultdict(list)
+    for pair in order_consistency.pairs(session, study_id, data.opinions):
+        if query.criterion in (ALL, pair.criterion) and query.scenario in (None, pair.scenario):
+            by_judge[pair.judge].append(pair.choices)
+    return {judge: np.array(pairs, float) for judge, pairs in by_judge.items()}
+
+
+def of_study(
+    engine: Engine,
+    study: Study,
+    *,
+    criterion: str | None = None,
+    scenario: str | None = None,
+    reference: str | None = None,
+) -> list[BiasRow]:
+    """Return the biases of a study's judges; raises TiebreakError if it has no preferences to compare with."""
+    data = load_data(engine, study, reference)
+    criteria = [name for name in choices(data) if criterion in (None, name)]
+    if not criteria:
+        raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
+    with database.reading(engine) as session:
+        return report(session, study.id, data, RankingQuery("preference", criteria[0], scenario))
+
+
+def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:
+    """Return one row for each bias of each judge."""
+    return [
+        {
+            "judge": row.judge,
+            "bias": row.bias,
+            "effect": row.effect.value,
+            "low": row.effect.low,
+            "high": row.effect.high,
+            "n": row.effect.items,
+            "judge_share": row.effect.judge_share,
+            "people_share": row.effect.people_share,
+            "flips": row.flips,
+            "p": row.effect.p,
+            "p_corrected": row.p_corrected,
+            "found": row.found,
+            "note": row.effect.reason,
+        }
+        for row in rows
+    ]

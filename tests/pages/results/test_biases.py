@@ -1,0 +1,24 @@
+"""The page Biases: its sentence, its table, and a study without judges."""
+
+from core.formats.records import ItemRecord
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.planted_judges import planted_records
+
+PAGE = "results/biases"
+
+
+def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
+    prepare_study(list(planted_records()))
+    app = visit(PAGE)
+    assert not app.exception
+    assert "own prefers the response of its own family" in page_text(app)
+    rows = app.dataframe[0].value.to_dict("records")
+    found = {(row["Judge"], row["Bias"]) for row in rows if row["Found"] == "yes"}
+    assert found == {("own", "self-preference"), ("long", "length")}
+    assert all(row["n"] == "80" for row in rows)
+
+
+def test_a_study_without_judges_says_what_is_needed() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    assert "Biases need judges and people" in page_text(visit(PAGE))

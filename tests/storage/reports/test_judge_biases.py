@@ -1,0 +1,45 @@
+"""The biases of a study's judges, with families from models' names and from the study's rules."""
+
+from collections.abc import Mapping
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord, StudyRecord, StudyRules
+from core.statistics.reports.judge_biases import BiasRow
+from storage.reports import judge_biases
+from tests.conftest import make_item
+from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_alignment import import_study
+
+
+def biases_of(engine: Engine, families: Mapping[str, str] | None = None, **options: str) -> list[BiasRow]:
+    rules = StudyRecord(rules=StudyRules(families=dict(families or {})))
+    study = import_study(engine, [rules, *planted_records()])
+    return judge_biases.of_study(engine, study, **options)
+
+
+def test_each_planted_bias_is_found_and_no_other(engine: Engine) -> None:
+    rows = biases_of(engine)
+    assert {(row.judge, row.bias) for row in rows if row.found} == {("own", "self-preference"), ("long", "length")}
+    by_judge = {(row.judge, row.bias): row for row in rows}
+    assert by_judge["fair", "position"].effect.items == 80
+    # Neither system is of the families of the judges "fair" and "long".
+    assert ("fair", "self-preference") not in by_judge and ("long", "self-preference") not in by_judge
+
+
+def test_a_family_can_be_named_in_the_rules(engine: Engine) -> None:
+    rows = biases_of(engine, {"fair": "Meta", "gpt-3.5-turbo": "ours"})
+    families = {row.judge for row in rows if row.bias == "self-preference"}
+    assert families == {"fair"}
+
+
+def test_a_scenario_has_its_own_biases(engine: Engine) -> None:
+    assert {row.effect.items for row in biases_of(engine, scenario="math") if row.bias == "position"} == {40}
+
+
+def test_a_study_without_judges_has_one_sentence(engine: Engine) -> None:
+    study = import_study(engine, [ItemRecord(item=make_item("i"))])
+    with pytest.raises(TiebreakError, match="No bias can be measured"):
+        judge_biases.of_study(engine, study)
