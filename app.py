@@ -18,7 +18,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import TiebreakError
 from pages.label import api
-from pages.parts import readiness
+from pages.parts import chart_files, readiness
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
 from storage.database_errors import DBAPIError
@@ -150,7 +150,7 @@ else:
 app = st.App(
     "app.py",
     lifespan=lifespan,
-    routes=[*api.routes(), *readiness.routes()],
+    routes=[*api.routes(), *readiness.routes(), *chart_files.routes()],
     middleware=[Middleware(RequestGuard, hosts=allowed_hosts())],
     on_script_error=show_error,
 )

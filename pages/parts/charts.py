@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import colours, numbers
+from pages.parts import chart_files, colours, numbers
+from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ NAME_LENGTH, LINE_LENGTH, SHORT_LINE_LENGTH = 34, 13, 9
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 """The low end of the colour scale in each theme."""
 CONFIG = {"displayModeBar": False}
+CAMERA_CONFIG = {
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "svg", "filename": "chart"},
+}
+"""If the server has no browser: the visitor's own makes an SVG."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,16 @@ class ReferenceLine:
     value: float
 
 
-def draw(figure: "go.Figure", key: str, alt: str, on_select: Any = "ignore") -> None:
-    """Draw a chart; `on_select` is called after a click on a point. `alt` is read aloud by screen readers."""
-    st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=CONFIG, alt=alt)
+def draw(figure: "go.Figure", key: str, alt: str, on_select: Any = "ignore", data: ChartData | None = None) -> Any:
+    """Draw a chart with the menu of its files, and return its selection.
+
+    `on_select` is called after a click on a point. `alt` is read aloud by screen readers. `data` has the rows of the
+    chart's CSV and LaTeX files; without it they are its points.
+    """
+    config = CONFIG if chart_files.has_browser() else CAMERA_CONFIG
+    chart = st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=config, alt=alt)
+    chart_files.draw_menu(figure, key, data or ChartData())
+    return chart
 
 
 def clicked_point(key: str) -> Any:

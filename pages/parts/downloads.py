@@ -1,23 +1,12 @@
 """CSV downloads of figures, safe to open in a spreadsheet."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import astuple, fields
 from typing import Any
 
 import streamlit as st
 
-from core.formats.spreadsheet import escape_formula
-
-
-def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return lines as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in line] for line in lines)
-    return stream.getvalue()
+from core.formats.tables import csv_text
 
 
 def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
@@ -36,7 +25,3 @@ def draw_csv_download(text: str, file_name: str) -> None:
         on_click="ignore",
         key="download",
     )
-
-
-def _cell(value: object) -> object:
-    return escape_formula(value) if isinstance(value, str) else value

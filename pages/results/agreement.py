@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, item_drilldown
@@ -209,6 +211,7 @@ def draw_points(
                 "points",
                 f"{name} by {axis_kind}, highest first: {', '.join(order)}",
                 lambda: _select_point(axis_kind),
+                ChartData([row for line in series for row in line.rows.values()]),
             )
     if undefined:
         plural = "criteria" if axis_kind == "criterion" else None
@@ -267,7 +270,8 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     alt = "; ".join(
         f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
     )
-    charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair)
+    rows = [{"rater_a": a, "rater_b": b} | flatten(row) for stage in rows_by_stage for (a, b), row in stage.items()]
+    charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair, ChartData(rows))
 
 
 def _select_pair() -> None:

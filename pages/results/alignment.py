@@ -7,6 +7,7 @@ import streamlit as st
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -208,7 +209,8 @@ def draw_chart(
         selected=st.session_state.get("judge"),
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
-    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge)
+    data = ChartData([*points.values(), *second.values(), *ceilings.values()])
+    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge, data)
 
 
 def _select_judge() -> None:
@@ -340,7 +342,8 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
     on_select = "ignore" if name == "both_orders" else lambda: _select_bias(name)
-    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", on_select)
+    data = ChartData([*rows.values(), *people.values()])
+    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", on_select, data)
 
 
 def _select_bias(name: str) -> None:

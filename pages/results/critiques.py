@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
 from storage import aius, database, labels, studies
@@ -133,7 +135,8 @@ def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
         reference_line=None,
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
-    charts.draw(figure, "authors", f"F1 by author: {alt}", lambda: _select(charts.clicked_point("authors")))
+    data = ChartData(ranking, unit="AIUs")
+    charts.draw(figure, "authors", f"F1 by author: {alt}", lambda: _select(charts.clicked_point("authors")), data)
 
 
 def _right_aligned(*names: str) -> dict[str, ColumnConfig | str | None]:
@@ -324,7 +327,7 @@ def rows_csv(rows: Iterable[Row]) -> str:
         lines.append([row.author, row.source, row.level, *values, *ends, *counts, row.group, row.reason])
     columns = [f"{name}_{end}" for pair in (("low", "high"), ("least", "most")) for name in SCORES for end in pair]
     header = ["author", "source", "level", *SCORES, *columns]
-    return downloads.csv_text([*header, "critiques", "aius", "unread", "coverage", "group", "reason"], lines)
+    return csv_text([*header, "critiques", "aius", "unread", "coverage", "group", "reason"], lines)
 
 
 def f1_point(row: Row) -> AgreementRow:

@@ -6,9 +6,11 @@ from typing import get_args
 
 import streamlit as st
 
+from core.formats.tables import csv_text
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown, judge_charts, reference_choice
 from pages.results.parts.alignment_data import Version
@@ -153,12 +155,14 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
         )
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
+    ranked = ChartData(ranking.judges, unit="targets")
     left, right = st.columns([3, 2], gap="large")
     with left:
         figure = judge_charts.accuracy_figure(ranking, selected=st.query_params.get("judge"))
-        charts.draw(figure, "ranking", f"Accuracy of each judge. {summarize(ranking)}")
+        charts.draw(figure, "ranking", f"Accuracy of each judge. {summarize(ranking)}", data=ranked)
     with right:
-        charts.draw(judge_charts.coverage_figure(ranking), "coverage", "Accuracy of each judge against its coverage")
+        alt = "Accuracy of each judge against its coverage"
+        charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
     draw_table(ranking)
     if len(ranking.judges) > 1:
         draw_comparisons(study, data, query, report)
@@ -200,7 +204,7 @@ def draw_table(ranking: Ranking) -> None:
          one.reason)
         for one in ranking.judges
     ]  # fmt: skip
-    downloads.draw_csv_download(downloads.csv_text(header, rows), "judges.csv")
+    downloads.draw_csv_download(csv_text(header, rows), "judges.csv")
 
 
 def table_line(judge: JudgeEvaluation) -> dict[str, str]:
@@ -228,7 +232,8 @@ def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, rep
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(report.comparisons, names, selected=selected)
-    charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair)
+    paired = ChartData(report.comparisons, judge_charts.COMPARISON_METHOD, "targets")
+    charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair, paired)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)

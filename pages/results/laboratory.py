@@ -5,10 +5,12 @@ from typing import Any
 
 import streamlit as st
 
+from core.formats.tables import csv_text
 from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, laboratory_charts, reference_choice
 from storage import database, studies
@@ -55,16 +57,23 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     st.caption(escape_markdown(report.details))
     if report.unfitted:
         st.caption(f":material/info: No fitted weights: {escape_markdown(report.unfitted)}.")
-    charts.draw(laboratory_charts.agreement_figure(report), "agreements", report.details)
+    charts.draw(
+        laboratory_charts.agreement_figure(report), "agreements", report.details, data=ChartData(report.schemes)
+    )
     if report.curve:
-        charts.draw(laboratory_charts.curve_figure(report.curve), "curve", describe_curve(report.curve))
+        charts.draw(
+            laboratory_charts.curve_figure(report.curve),
+            "curve",
+            describe_curve(report.curve),
+            data=ChartData(report.curve),
+        )
     st.dataframe([scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes], hide_index=True)
     if report.weights:
         draw_weights(report.weights)
     if report.changes:
         draw_changes(study, report)
     header = ["judge", "weights", "less", "k", "value", "low", "high", "items"]
-    downloads.draw_csv_download(downloads.csv_text(header, csv_lines(report)), "laboratory.csv")
+    downloads.draw_csv_download(csv_text(header, csv_lines(report)), "laboratory.csv")
 
 
 def scheme_line(scheme: str, less: str, agreement: Estimate) -> dict[str, str]:

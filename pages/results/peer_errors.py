@@ -1,7 +1,7 @@
 """Errors of a peer review's area chair, by how many of its peers were right (ReFeR, Figure 3)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -9,6 +9,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.reports import peer_errors as error_analysis
 from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
 from storage import database
@@ -141,7 +142,24 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
         f"{one.peers_right} of {one.peers} right, chair {'right' if one.chair_right else 'wrong'}: {len(one.outcomes)}"
         for one in slices
     )
-    charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select)
+    data = ChartData(error_rows(slices), unit="traces")
+    charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select, data)
+
+
+def error_rows(slices: Sequence[OutcomeSlice]) -> list[dict[str, Any]]:
+    """Return the rows of the chart's files."""
+    return [
+        {
+            "peers_right": one.peers_right,
+            "peers": one.peers,
+            "chair_right": "yes" if one.chair_right else "no",
+            "n": len(one.outcomes),
+            "share": one.share.value,
+            "share_low": one.share.low,
+            "share_high": one.share.high,
+        }
+        for one in slices
+    ]
 
 
 def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Figure":

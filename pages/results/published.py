@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, published_chart, reference_choice
 from storage import database, studies
@@ -64,7 +65,9 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
         return
     chosen = choose_rows(rows)
     if chosen:
-        charts.draw(published_chart.figure(chosen), "published", published_chart.describe(chosen))
+        charts.draw(
+            published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)
+        )
     st.dataframe([line(row) for row in rows], key="published_rows", hide_index=True)
     downloads.draw_csv_download(downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from core.formats.tables import csv_text
+from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
 from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, reference_choice
 from pages.results.parts.alignment_rows import KINDS
@@ -20,6 +23,7 @@ from storage.studies import Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+METHOD = f"Prediction-powered means of labels and verdicts (docs/statistics.md). {INTERVALS}"
 NO_JUDGE = "none: people's labels alone"
 
 
@@ -94,7 +98,8 @@ def draw_report(report: SystemReport) -> None:
             f"{min(saved):,.0f} to {max(saved):,.0f} more labels of people for each system."
         )
     unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
-    charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows))
+    data = ChartData(rows, METHOD, "labelled targets")
+    charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows), data=data)
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         st.caption(f":material/info: {escape_markdown(reason)}.")
     st.caption(
@@ -105,7 +110,7 @@ def draw_report(report: SystemReport) -> None:
     st.dataframe([table_line(row, by_scenario) for row in report.rows], key="systems_table", hide_index=True)
     header = list(asdict(report.rows[0]))
     lines = [list(asdict(row).values()) for row in report.rows]
-    downloads.draw_csv_download(downloads.csv_text(header, lines), "systems.csv")
+    downloads.draw_csv_download(csv_text(header, lines), "systems.csv")
 
 
 def describe(rows: Sequence[SystemRow]) -> str:

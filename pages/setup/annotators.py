@@ -5,6 +5,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
 from pages.parts import charts, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.setup.parts import drift_chart
 from storage import database
@@ -133,7 +134,8 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
         selected=None,
         reference_line=None,
     )
-    charts.draw(figure, "agreement_with_others", "Agreement of each annotator with the others, with 95 % intervals")
+    alt = "Agreement of each annotator with the others, with 95 % intervals"
+    charts.draw(figure, "agreement_with_others", alt, data=ChartData([measured[name] for name in order]))
 
 
 def _row(summary: AnnotatorSummary) -> AgreementRow:
@@ -158,7 +160,8 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
             f"{changed.towards:,} towards the judges, {changed.away:,} away from them."
         )
     if len(summary.drift) > 1:
-        charts.draw(drift_chart.figure(summary.drift), "drift", f"Agreement of {name} with the majority by week")
+        alt = f"Agreement of {name} with the majority by week"
+        charts.draw(drift_chart.figure(summary.drift), "drift", alt, data=ChartData(drift_chart.rows(summary.drift)))
     else:
         st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")
 

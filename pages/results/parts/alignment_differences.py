@@ -9,13 +9,14 @@ from core.labels import Scale
 from core.statistics.data.frames import find_pools, select_rows
 from core.statistics.reports.alignment import AlignmentRow
 from pages.parts import charts, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_charts, alignment_rows, item_drilldown
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from pages.results.parts.alignment_rows import VIEWS, Figures
 from storage.reports import disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, OpinionPair, Pair
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, Matrix, OpinionPair, Pair
 from storage.studies import Study
 
 SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item", "part")
@@ -177,7 +178,9 @@ def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, s
             selected=st.query_params.get("scenario"),
         )
         with st.container(height=640 if len(points) > 9 else "content", border=False):
-            charts.draw(figure, "by_scenario_chart", f"{statistic_view.name} of {judge} by scenario", _select_scenario)
+            alt = f"{statistic_view.name} of {judge} by scenario"
+            data = ChartData([*points.values(), *draw_values.values()])
+            charts.draw(figure, "by_scenario_chart", alt, _select_scenario, data)
     for reason, names in alignment_rows.undefined_reasons(rows_by_scenario, statistic).items():
         st.caption(f":material/help: No value for {', '.join(map(escape_markdown, names))}: {escape_markdown(reason)}.")
 
@@ -204,11 +207,21 @@ def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -
         matrix = disagreements.count_matrix([pair.cell for pair in pairs], scale, (NO_VERDICT, NO_MAJORITY))
         names = name_axes(query, scale, "Judge", "People, by majority")
         figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("cell"))
-        charts.draw(figure, "cells", describe_matrix(title, matrix, names), lambda: _select_cell("cells", "cell"))
+        alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
+        charts.draw(figure, "cells", alt, lambda: _select_cell("cells", "cell"), data)
     else:
         item = st.query_params.get("item")
         figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title, selected=item)
-        charts.draw(figure, "dots", title, _select_point)
+        charts.draw(figure, "dots", title, _select_point, ChartData(method=""))
+
+
+def matrix_data(matrix: Matrix, names: AxisNames) -> ChartData:
+    """Return the counts of a table, one row for each of its rows."""
+    rows = [
+        {names.down: row} | {column: matrix.counts.get((row, column), 0) for column in matrix.columns}
+        for row in matrix.rows
+    ]
+    return ChartData(rows, f"Counts; columns: {names.across}")
 
 
 def count_targets(pairs: Sequence[Pair], kind: str) -> str:
@@ -247,7 +260,8 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
     names = name_axes(query, scale, "First opinion", "Last opinion")
     title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
     figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=_parameter("change"))
-    charts.draw(figure, "changes", describe_matrix(title, matrix, names), lambda: _select_cell("changes", "change"))
+    alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
+    charts.draw(figure, "changes", alt, lambda: _select_cell("changes", "change"), data)
     counts = disagreements.count_changes(changes)
     with_majority = counts.changed - counts.unknown
     text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."

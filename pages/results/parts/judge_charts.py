@@ -6,6 +6,7 @@ from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from core.provenance import INTERVALS
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
@@ -25,6 +26,7 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
+COMPARISON_METHOD = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"
 MAX_CELL_TEXT = 14
 """Judges up to which the differences are written into the matrix."""
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-import streamlit as st
+from typing import TYPE_CHECKING
 
 from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
 from pages.parts import charts, colours, numbers
+from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -24,14 +23,7 @@ def draw_distances(rows: Sequence[RaterDistance], human: RaterDistance | None, a
     """
     defined = [row for row in rows if row.distance.value is not None]
     alt = f"{axis}: {', '.join(f'{row.rater_a} {row.distance.value:.2f}' for row in defined)}"
-    chart: Any = st.plotly_chart(
-        distance_figure(rows, human, axis),
-        key=key,
-        config=charts.CONFIG,
-        on_select="rerun",
-        selection_mode="points",
-        alt=alt,
-    )
+    chart = charts.draw(distance_figure(rows, human, axis), key, alt, "rerun", ChartData(rows))
     points = chart.selection.points
     return int(points[0]["customdata"]) if points else None
 

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 HEIGHT = 300
 
 
+def rows(drift: Sequence[tuple[date, Share]]) -> list[dict[str, object]]:
+    """Return the rows of the chart's files."""
+    return [
+        {"week": f"{monday:%Y-%m-%d}", "n": share.n, **dict(zip(("value", "low", "high"), share.interval, strict=True))}
+        for monday, share in drift
+    ]
+
+
 def figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
     """Return the shares by week with their intervals, n at each point."""
     import plotly.graph_objects as go

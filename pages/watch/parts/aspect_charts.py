@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.aspects import Scores, Weights, overall_score, weighted_scores
-from pages.parts import colours
+from pages.parts import charts, colours
+from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 from pages.parts.values import aspect_letter
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-CONFIG = {"displayModeBar": False}
+ONE_TRACE = ChartData(method="Scores of one trace")
 TINTS = (1.0, 0.8, 0.62)
 """Opacity of neighbouring segments, in turn, so they can be distinguished."""
 BACKGROUNDS = {"light": "#FFFFFF", "dark": "#14171C"}
@@ -52,12 +53,8 @@ def draw_weighted_sums(weights: Weights, scores: Sequence[Scores], highest: floa
         )
     _add_totals(figure, names, [overall_score(weights, response_scores) for response_scores in scores])
     _format_score_axes(figure, "Overall score by aspect", "Weight × score", highest, len(scores))
-    st.plotly_chart(
-        figure,
-        key=key,
-        config=CONFIG,
-        alt=_alt(names, [overall_score(weights, response_scores) for response_scores in scores]),
-    )
+    sums = [overall_score(weights, response_scores) for response_scores in scores]
+    charts.draw(figure, key, _alt(names, sums), data=ONE_TRACE)
 
 
 def draw_overall_scores(values: Sequence[float], highest: float, key: str) -> None:
@@ -69,7 +66,7 @@ def draw_overall_scores(values: Sequence[float], highest: float, key: str) -> No
     figure = go.Figure(go.Bar(x=list(values), y=names, orientation="h", marker={"color": fills}, hoverinfo="x"))
     _add_totals(figure, names, values)
     _format_score_axes(figure, "Overall score, given by the judge", "Score", highest, len(values))
-    st.plotly_chart(figure, key=key, config=CONFIG, alt=_alt(names, values))
+    charts.draw(figure, key, _alt(names, values), data=ONE_TRACE)
 
 
 def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weights], key: str) -> None:
@@ -113,7 +110,7 @@ def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weig
     figure.update_xaxes(title="Weight, %", rangemode="tozero")
     title = "Weights of the judge and of people" if people_weights else "Weights of the judge"
     _apply_layout(figure, title, 110 + LINE_HEIGHT * len(weights), legend=bool(people_weights))
-    st.plotly_chart(figure, key=key, config=CONFIG, alt=title)
+    charts.draw(figure, key, title, data=ONE_TRACE)
 
 
 def _add_totals(figure: "go.Figure", names: Sequence[str], values: Sequence[float]) -> None:

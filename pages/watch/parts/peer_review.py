@@ -10,6 +10,7 @@ from core.labels import Kind, Label, Scale, Target, Value
 from core.protocols.refer import protocol as refer
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import charts, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import format_value
 from pages.watch.parts import sample_charts, turns
@@ -125,7 +126,8 @@ def draw_histogram(
     people = [RaterValue(label.annotator, label.value) for label in labels if label.value is not None]
     value = verdict.value if verdict else None
     figure = sample_charts.sample_figure(readings, peer_values, people, value, _scale(settings))
-    charts.draw(figure, f"samples_{trace.id}", _alt(readings, peer_values, people, verdict))
+    alt = _alt(readings, peer_values, people, verdict)
+    charts.draw(figure, f"samples_{trace.id}", alt, data=ChartData(method="Samples of one trace"))
     if hidden:
         st.caption(":material/visibility_off: People's scores are shown after you have labelled this item.")
     elif not people:

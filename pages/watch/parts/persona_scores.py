@@ -11,6 +11,7 @@ from core.protocols.chateval.verdicts import mean_scores, turn_value, turns_by_p
 from core.stances import Stance, find_disagreements
 from core.trace import Turn
 from pages.parts import charts, colours
+from pages.parts.chart_files import ChartData
 from pages.watch.parts import debate
 
 if TYPE_CHECKING:
@@ -104,9 +105,8 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
     if len(rounds) < 2 or settings.outcome == "vote":
         return
     figure = _mean_figure(completed_turns, rounds, settings)
-    st.plotly_chart(
-        figure, key=f"means_{trace_id}", config=charts.CONFIG, alt=_alt_text(completed_turns, rounds, settings)
-    )
+    alt = _alt_text(completed_turns, rounds, settings)
+    charts.draw(figure, f"means_{trace_id}", alt, data=ChartData(method="Scores of one trace"))
     averaged_over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
     st.caption(f"Lines are means over {averaged_over}; small marks are the personas.")
 

@@ -9,6 +9,7 @@ from core.items import Item
 from core.labels import Scale
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import charts, numbers, paging
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import RESPONSE_NAMES, VERDICT_NAMES, format_value
 from pages.watch.parts import sample_charts, turns
@@ -57,7 +58,7 @@ def draw_histogram(trace: Trace, samples: Sequence[Turn], verdict: Verdict | Non
     mean = verdict.value if verdict else None
     figure = sample_charts.sample_figure(readings, (), (), mean, Scale.model_validate(scale) if scale else None)
     alt = f"samples {', '.join(format_value(reading) for reading in readings)}; mean {format_value(mean)}"
-    charts.draw(figure, f"samples_{trace.id}", alt)
+    charts.draw(figure, f"samples_{trace.id}", alt, data=ChartData(method="Samples of one trace"))
     readable = sum(reading is not None for reading in readings)
     st.caption(f"{readable} of {numbers.format_count(len(readings), 'sample')} could be read.")
 

@@ -1,0 +1,142 @@
+"""Tables of rows as CSV for spreadsheets and as LaTeX for a paper."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from core.formats.spreadsheet import escape_formula
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
+"""Columns that a printed table does not have."""
+INTERVAL_ENDS = ("low", "high")
+
+
+def flatten(row: Any) -> dict[str, Any]:
+    """Return a dataclass instance or a mapping as columns; a nested one adds columns such as `accuracy_low`.
+
+    The `value` of a nested row has the name of its field.
+    """
+    values = asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row)
+    cells: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            cells |= {name if inner == "value" else f"{name}_{inner}": cell for inner, cell in flatten(value).items()}
+        else:
+            cells[name] = value
+    return cells
+
+
+def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Return lines as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([_csv_cell(name) for name in header])
+    writer.writerows([_csv_cell(value) for value in line] for line in lines)
+    return stream.getvalue()
+
+
+def rows_csv(rows: Iterable[Any]) -> str:
+    """Return dataclass instances or mappings as CSV, with the columns of all rows."""
+    flat = [flatten(row) for row in rows]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    return csv_text(columns, ([row.get(name) for name in columns] for row in flat))
+
+
+def fold_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flat row for print: an interval is written after its value, and technical columns are left out."""
+    folded: dict[str, Any] = {}
+    for name, value in row.items():
+        prefix = "" if name == "value" else f"{name}_"
+        if f"{prefix}low" in row:
+            folded[name] = _latex_estimate(value, row[f"{prefix}low"], row.get(f"{prefix}high"))
+        elif not name.endswith((*NOT_PRINTED, *INTERVAL_ENDS)):
+            folded[name] = value
+    return folded
+
+
+def _latex_estimate(value: float | None, low: float | None, high: float | None) -> str | None:
+    if value is None or low is None or high is None:
+        return None if value is None else _latex_text(float(value))
+    return f"{_latex_text(float(value))} [{_latex_text(float(low))}, {_latex_text(float(high))}]"
+
+
+def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
+    r"""Return a `table` environment for the package booktabs.
+
+    Numbers have three decimals and are aligned to the right. Columns that are empty, or the same text in several rows,
+    are left out. `label` is reduced to letters, digits and hyphens.
+    """
+    flat = [fold_intervals(flatten(row)) for row in rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    columns = [name for name in names if _is_informative([row.get(name) for row in flat])]
+    numeric = {name for name in columns if all(_is_number(row.get(name)) for row in flat)}
+    lines = [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(caption)}}}",
+        rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}}}",
+        rf"\begin{{tabular}}{{{''.join('r' if name in numeric else 'l' for name in columns)}}}",
+        r"\toprule",
+        _latex_line(name.replace("_", " ") for name in columns),
+        r"\midrule",
+        *(_latex_line(_latex_text(row.get(name)) for name in columns) for row in flat),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    """Return text on one line in which no character is a LaTeX command."""
+    return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
+
+
+def _latex_line(cells: Iterable[str]) -> str:
+    # Braces, because LaTeX would read a bracket after \\ as an optional argument.
+    return " & ".join(f"{{{escaped}}}" if (escaped := escape_latex(cell)).startswith(("[", "*")) else escaped
+                      for cell in cells) + r" \\"  # fmt: skip
+
+
+def _latex_text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{round(value, 3) + 0.0:.3f}"
+        case tuple() | list():
+            return ", ".join(map(_latex_text, value))
+    return str(value)
+
+
+def _is_informative(values: Sequence[object]) -> bool:
+    constant = len(values) > 1 and len(set(map(str, values))) == 1 and isinstance(values[0], str)
+    return not constant and any(value not in (None, "") for value in values)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _csv_cell(value: object) -> object:
+    match value:
+        case str():
+            return escape_formula(value)
+        case tuple() | list():
+            return escape_formula(";".join(map(str, value)))
+    return value

@@ -1,0 +1,36 @@
+"""What a published figure or table has to state: how its intervals were made, and with which versions."""
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+VERSION = "0.1.0"
+RESAMPLES, SEED = 1_000, 0
+"""The defaults of all intervals by resampling: see core.statistics.measures.intervals."""
+PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")
+"""The libraries that compute the statistics."""
+INTERVALS = f"95 % intervals: BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED}), closed forms for shares"
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return name -> version of Tiebreak, Python and the libraries that compute the statistics."""
+    found = {"tiebreak": VERSION, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def caption(title: str, counts: list[int], unit: str = "items", method: str = INTERVALS) -> str:
+    """Return the caption of a figure or table: title, n, method with its seed, and versions.
+
+    `counts` has the n of each row; the caption has their range.
+    """
+    smallest, largest = min(counts, default=0), max(counts, default=0)
+    ends = f"{largest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
+    n = f"n = {ends} {unit}" if counts else ""
+    used = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return " ".join(f"{part.rstrip('.')}." for part in (title, n, method, f"Computed with {used}") if part)

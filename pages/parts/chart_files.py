@@ -1,0 +1,191 @@
+"""The files of a chart for a paper: images, data, a LaTeX table and a caption.
+
+A file is made when it is requested, under the route /charts. Images are drawn by a Chrome or Chromium on the server;
+without one, the chart has a button with which the visitor's browser makes an SVG. The files are not deferred downloads
+of Streamlit, because the next run of any page may delete such a file before the browser has fetched it.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from core.formats.tables import flatten, latex_table, rows_csv
+from core.provenance import INTERVALS, caption
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+TABLES = {"csv": "text/csv", "tex": "text/x-tex"}
+LABELS = {"svg": "SVG", "pdf": "PDF", "png": "PNG", "csv": "CSV", "tex": "LaTeX"}
+MAX_CHARTS = 500
+"""Charts whose files can be requested; those drawn first are forgotten first."""
+WIDTH, SCALE = 800, 3
+"""Width of an image in pixels, and how many pixels of a PNG stand for one."""
+COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "n")
+"""Columns that have the n of a row; the first that a row has is used."""
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """What a chart shows, for its files."""
+
+    rows: Sequence[Any] | None = None
+    """Dataclass instances or mappings; None for the points of the figure."""
+    method: str = INTERVALS
+    unit: str = "items"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn chart."""
+
+    figure: "go.Figure"
+    data: ChartData
+    name: str
+    """Of its files, without a suffix."""
+    caption: str
+
+
+_charts: OrderedDict[str, Chart] = OrderedDict()
+"""Token -> chart, of all visitors; a token is known to its visitor only."""
+_charts_lock, _browser_lock = threading.Lock(), threading.Lock()
+"""The second, because each image starts a browser."""
+
+
+def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
+    """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
+    title = plain_text(figure.layout.title.text or key)
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
+    chart = Chart(figure, data, name, chart_caption(title, data))
+    token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
+    with _charts_lock:
+        _charts[token] = chart
+        _charts.move_to_end(token)
+        while len(_charts) > MAX_CHARTS:
+            _charts.popitem(last=False)
+    formats = {**(IMAGES if has_browser() else {}), **TABLES}
+    links = (f'<a href="/charts/{token}.{suffix}" download>{LABELS[suffix]}</a>' for suffix in formats)
+    with st.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_files"):
+        st.html(f'<div class="chart-files">{" ".join(links)}</div>')
+        if not has_browser():
+            st.caption("SVG: the camera above the chart. PDF and PNG need Chrome or Chromium on the server.")
+        st.code(chart.caption, language=None, wrap_lines=True)
+
+
+def routes() -> list[BaseRoute]:
+    """Return the route of the files."""
+    return [Route("/charts/{token}.{suffix}", send_file)]
+
+
+async def send_file(request: Request) -> Response:
+    """Return the file of a chart that was drawn for this visitor."""
+    suffix, chart = request.path_params["suffix"], _charts.get(request.path_params["token"])
+    if chart is None or suffix not in LABELS:
+        return PlainTextResponse("This chart is no longer stored: reload the page.", 404)
+    content = await run_in_threadpool(make_file, chart, suffix)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{chart.name}.{suffix}"',
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(content, media_type=(IMAGES | TABLES)[suffix], headers=headers)
+
+
+def make_file(chart: Chart, suffix: str) -> str | bytes:
+    """Return the content of a file; an image takes some seconds."""
+    if suffix in IMAGES:
+        with _browser_lock:
+            return draw_image(chart.figure, suffix)
+    rows = figure_rows(chart.figure) if chart.data.rows is None else chart.data.rows
+    return rows_csv(rows) if suffix == "csv" else latex_table(rows, chart.caption, chart.name)
+
+
+@cache
+def has_browser() -> bool:
+    """Whether the server has a browser that can draw images."""
+    return "BROWSER_PATH" in os.environ or any(map(shutil.which, BROWSERS))
+
+
+def chart_caption(title: str, data: ChartData) -> str:
+    """Return the caption: title, n, method with its seed, versions."""
+    rows = [flatten(row) for row in data.rows or ()]
+    columns = [name for name in COUNT_COLUMNS if rows and name in rows[0]]
+    counts = [row[columns[0]] for row in rows if isinstance(row.get(columns[0]), int)] if columns else []
+    return caption(title, counts, data.unit, data.method)
+
+
+def draw_image(figure: "go.Figure", format: str) -> bytes:
+    """Return the figure as an image on white, with the texts in black. This takes some seconds."""
+    import kaleido
+    import plotly.graph_objects as go
+
+    font = {"color": "#111418", "family": "Arial"}
+    white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
+    paper = go.Figure(figure).update_layout(template="plotly_white", font=font, **white)
+    size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
+    # MathJax would be loaded from another host.
+    image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts={"mathjax": False})
+    return image
+
+
+def figure_rows(figure: "go.Figure") -> list[dict[str, Any]]:
+    """Return the points of a figure: series, name, x, y, and the ends of their intervals."""
+    return [row for trace in figure.data if _has_points(trace) for row in _trace_rows(figure, trace)]
+
+
+def _has_points(trace: Any) -> bool:
+    if trace.type == "bar":
+        return True
+    return trace.type == "scatter" and (trace.mode or "").split("+")[0] in ("markers", "lines") and trace.x is not None
+
+
+def _trace_rows(figure: "go.Figure", trace: Any) -> Iterable[dict[str, Any]]:
+    ticks = _tick_names(figure.layout.yaxis)
+    for index, (x, y) in enumerate(zip(trace.x, trace.y, strict=True)):
+        if x is None or y is None:
+            continue
+        row: dict[str, Any] = {"series": plain_text(trace.name or ""), "name": _point_name(trace, index, y, ticks)}
+        row |= {"x": x} if ticks else {"x": x, "y": y}
+        for axis, value in (("x", x), ("y", y)):
+            bars = trace[f"error_{axis}"]
+            if bars.array is not None and isinstance(value, int | float):
+                below = bars.array if bars.arrayminus is None else bars.arrayminus
+                row |= {"low": value - below[index], "high": value + bars.array[index]}
+        yield row
+
+
+def _point_name(trace: Any, index: int, y: object, ticks: dict[float, str]) -> str:
+    data = trace.customdata
+    if data is not None and isinstance(data[index], str):
+        return str(data[index])
+    if ticks and isinstance(y, int | float):
+        return ticks[min(ticks, key=lambda tick: abs(tick - y))]
+    text = trace.hovertext
+    return plain_text(text[index].split("<br>")[0]) if isinstance(text, tuple | list) else ""
+
+
+def _tick_names(axis: Any) -> dict[float, str]:
+    if axis.ticktext is None or axis.tickvals is None:
+        return {}
+    return {float(value): plain_text(text) for value, text in zip(axis.tickvals, axis.ticktext, strict=True)}
+
+
+def plain_text(text: str) -> str:
+    """Return the text of a label without its tags."""
+    return unescape(re.sub(r"<[^>]*>", " ", text)).strip()

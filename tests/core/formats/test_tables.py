@@ -1,0 +1,47 @@
+"""Tables as CSV and LaTeX."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+from core.formats.tables import escape_latex, latex_table, rows_csv
+from core.statistics.data.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Row:
+    judge: str
+    accuracy: Estimate
+
+
+def estimate(value: float | None) -> Estimate:
+    low, high = (None, None) if value is None else (value - 0.1, value + 0.1)
+    return Estimate(value, low, high, items=40, items_total=41, raters=2, pairs=40)
+
+
+ROWS = [Row("=A & B_1", estimate(0.25)), Row("[50%] \\input{x}", estimate(None))]
+
+
+def test_csv_has_a_column_for_each_field_with_all_digits_and_no_formula():
+    lines = list(csv.DictReader(io.StringIO(rows_csv([Row("=A", estimate(1 / 3))]))))
+    assert lines[0]["judge"] == "'=A"
+    assert float(lines[0]["accuracy"]) == 1 / 3
+    assert float(lines[0]["accuracy_high"]) == 1 / 3 + 0.1
+    assert lines[0]["accuracy_items"] == "40"
+
+
+def test_latex_writes_intervals_after_values_and_escapes_text():
+    text = latex_table(ROWS, "Judges, 50 % of #1", "judges: 1")
+    assert r"=A \& B\_1 & 0.250 [0.150, 0.350] & 40 \\" in text
+    assert r"{[50\%] \textbackslash{}input\{x\}} &  & 40 \\" in text
+    assert r"\caption{Judges, 50 \% of \#1}" in text and r"\label{tab:judges-1}" in text
+    assert r"\begin{tabular}{llr}" in text and text.count(r"\midrule") == 1
+
+
+def test_latex_leaves_out_text_that_is_the_same_in_all_rows():
+    text = latex_table([{"kind": "preference", "n": 3}, {"kind": "preference", "n": 3}], "", "")
+    assert "preference" not in text and text.count("3 ") == 2
+
+
+def test_no_character_is_a_command():
+    assert escape_latex("a\nb~^<|>{") == r"a b\textasciitilde{}\textasciicircum{}\textless{}\textbar{}\textgreater{}\{"

@@ -1,0 +1,59 @@
+"""The files of a chart: its points as rows, images, and the menu with the route that serves them."""
+
+import re
+
+import plotly.graph_objects as go
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+from pages.parts import chart_files
+
+
+def test_the_points_of_a_figure_are_rows_with_names_and_intervals() -> None:
+    figure = go.Figure(
+        go.Scatter(
+            x=[0.25, 0.5], y=[0.1, 1], mode="markers", name="<b>last</b>",
+            error_x={"type": "data", "symmetric": False, "array": [0.25, 0], "arrayminus": [0.125, 0]},
+        )
+    )  # fmt: skip
+    figure.add_trace(go.Scatter(x=[0.4], y=[1], mode="text", text=["n 3"]))
+    figure.update_yaxes(tickvals=[0, 1], ticktext=["judge &lt;A&gt;", "judge<br>B"])
+    assert chart_files.figure_rows(figure) == [
+        {"series": "last", "name": "judge <A>", "x": 0.25, "low": 0.125, "high": 0.5},
+        {"series": "last", "name": "judge B", "x": 0.5, "low": 0.5, "high": 0.5},
+    ]
+
+
+@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
+def test_an_image_is_drawn_on_white_without_a_network() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).update_layout(title="Two points", height=300)
+    image = chart_files.draw_image(figure, "svg").decode()
+    assert image.startswith("<svg") and "Two points" in image and 'width="800"' in image
+    assert "background: white" in image or "fill: rgb(255, 255, 255)" in image
+
+
+def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    def page() -> None:
+        import plotly.graph_objects as go
+
+        from pages.parts import charts
+        from pages.parts.chart_files import ChartData
+
+        rows = [{"judge": "A", "value": 0.5, "low": 0.4, "high": 0.6, "items": 40}]
+        charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData(rows))
+
+    client = TestClient(Starlette(routes=chart_files.routes()))
+    for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
+        monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
+        app = AppTest.from_function(page).run()
+        assert not app.exception
+        links = re.findall(r'href="(/charts/[^"]+)" download>(\w+)<', app.get("html")[0].proto.body)
+        assert [label for _, label in links] == labels
+        assert app.code[0].value.startswith("Accuracy. n = 40 items. 95 % intervals: ")
+        answers = [client.get(link) for link, label in links if label in ("CSV", "LaTeX")]
+        assert answers[0].text == "judge,value,low,high,items\nA,0.5,0.4,0.6,40\n"
+        assert r"A & 0.500 [0.400, 0.600] & 40 \\" in answers[1].text
+        assert 'filename="accuracy.csv"' in answers[0].headers["content-disposition"]
+    assert client.get("/charts/unknown.csv").status_code == 404
