@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.formats.tables import csv_text
 from core.statistics.reports.judge_biases import BiasRow, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
@@ -65,9 +66,7 @@ def draw_rows(rows: list[BiasRow]) -> None:
     if rows:
         st.dataframe([table_line(row) for row in rows], key="biases_table", hide_index=True, column_config=COLUMNS)
         cells = judge_biases.table(rows)
-        downloads.draw_csv_download(
-            downloads.csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv"
-        )
+        downloads.draw_csv_download(csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv")
 
 
 COLUMNS = {
