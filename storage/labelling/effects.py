@@ -133,7 +133,7 @@ def _label(transaction: Transaction) -> Json:
         return _training_answer(transaction, place, place.training, content)
     _check_assignment(transaction, place)
     if work.study.rules.reason == "required" and _has_reason(work, place) and not action.reason.strip():
-        raise Refused("rejected", "This study asks for a reason.")
+        raise Refused("rejected", "This study requires a reason.")
     if content == place.standing.content:
         _delete_draft(session, work, place.target_id)
         return {"version": str(place.standing.version), "entry": None, "claim": "mine"}

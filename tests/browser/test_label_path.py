@@ -213,7 +213,7 @@ def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(benc
     assert "Expected: Response 2 is better" in page.locator(".feedback").inner_text()
     assert page.locator(".reveal table").count() == 0
     press(page, "Enter", "1", "Enter")
-    page.get_by_text("not passed yet").first.wait_for()
+    page.get_by_text("not passed the training yet").first.wait_for()
     press(page, "Enter")
     page.get_by_role("link", name="Repeat the training").click()
     page.locator(READY).wait_for()

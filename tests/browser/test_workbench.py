@@ -260,7 +260,7 @@ def test_a_key_meant_for_an_aiu_never_rates(bench, server: Server) -> None:
     press(page, "1", "1")
     places = [*(("critique", place) for place in range(1, 9)), *(("reference", place) for place in range(1, 4))]
     assert server.labels() == [(f"g-a1-1-{block}-{place}", True) for block, place in places]
-    assert "not used" in page.locator(".announcement").inner_text()
+    assert "the key was ignored" in page.locator(".announcement").inner_text()
 
 
 def test_a_key_for_an_item_that_just_appeared_is_not_used(bench, server: Server) -> None:
@@ -366,7 +366,7 @@ def test_unsent_labels_are_never_filed_under_another_annotator(bench, server: Se
     page.context.add_cookies([{"name": "annotator", "value": "a-2", "url": server.address}])
     press(page, "1")
     page.locator("label-workbench[data-phase=stopped]").wait_for()
-    assert "Somebody else is signed in" in page.locator(".message").inner_text()
+    assert "Another annotator is signed in" in page.locator(".message").inner_text()
     assert server.get("test/stored")["rows"] == []
     page.context.add_cookies([{"name": "annotator", "value": "a-1", "url": server.address}])
     page.reload()

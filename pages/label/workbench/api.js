@@ -56,12 +56,12 @@ export class Api {
       });
       if (response.ok) return await response.json();
     } catch {
-      throw new ApiError("offline", "The server does not answer.");
+      throw new ApiError("offline", "The server does not respond.");
     }
     const body = await response.json().catch(() => ({}));
     throw new ApiError(
       body.error ?? "unavailable",
-      body.message ?? `The server answered with status ${response.status}.`,
+      body.message ?? `The server responded with status ${response.status}.`,
       response.status,
     );
   }

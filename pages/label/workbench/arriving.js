@@ -23,7 +23,7 @@ export function tasksArrived(state, { tasks, complete, progress: counts, now = 0
   return [next];
 }
 
-/** Take a task from a reply; input that is not acknowledged yet takes precedence over the reply. */
+/** Add a task from a reply; unacknowledged input takes precedence over the reply. */
 export function learn(state, task) {
   const unsent = new Set(Object.values(state.pending).map((action) => action.target));
   const answers = { ...state.answers };
@@ -49,7 +49,7 @@ export function learn(state, task) {
     : next;
 }
 
-/** Flags of single AIUs; those that are not acknowledged yet take precedence over the reply. */
+/** Flags of single AIUs; unacknowledged ones take precedence over the reply. */
 function flagsOf(state, task, unsent) {
   const known = task.targets.filter((target) => target.claim && !unsent.has(target.id));
   return Object.fromEntries(known.map(({ id, flagged }) => [id, { ...marksOf(state, id), flagged: Boolean(flagged) }]));

@@ -1,7 +1,7 @@
 // The words in which two texts differ: Myers' O(ND) difference algorithm over words.
 
 const TOKEN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}_]+|[^\s]/gu;
-const MAX_EDITS = 1500; // edits; texts further apart are marked as wholly different
+const MAX_EDITS = 1500; // edits; texts with more are marked as entirely different
 
 /** The words of a text: [{word, start, end}]. */
 export function words(text) {
@@ -36,7 +36,7 @@ function unmatchedSpans(tokens, matched) {
   return found;
 }
 
-/** The pairs of places of a longest common subsequence. */
+/** The pairs of positions of a longest common subsequence. */
 function commonWords(a, b) {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;

@@ -1,4 +1,4 @@
-// Building elements. Text from the server is only inserted as text nodes.
+// Functions that build elements. Text from the server is inserted only as text nodes.
 
 /** An element with properties and children; `data` and `aria` are set as attributes, and `on…` as listeners. */
 export function h(tag, properties = {}, ...children) {
@@ -29,7 +29,7 @@ export function text(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }
 
-/** A button that a mouse click does not focus: Space and Enter then keep their meaning for the workbench. */
+/** A button that a mouse click does not focus: so Space and Enter remain shortcuts of the workbench. */
 export function button(properties, ...children) {
   return h("button", { type: "button", onmousedown: (event) => event.preventDefault(), ...properties }, ...children);
 }

@@ -289,7 +289,7 @@ const message = (title, ...rest) => [h("div", { class: "message" }, h("h2", {}, 
 const SCREENS = {
   loading: (_, { text: words }) => message("Loading…", words ? h("p", {}, words) : null),
   waiting: () =>
-    message("Waiting for items", h("p", {}, "The next items are on their way. What you have answered is stored.")),
+    message("Waiting for items", h("p", {}, "The next items are being loaded. Your answers are saved.")),
   elsewhere: (bench) =>
     message(
       "Open in another window",
@@ -304,8 +304,8 @@ const SCREENS = {
     ),
   stopped: (bench, { code, text: words }) =>
     message(
-      { signed_out: "You are signed out", other_annotator: "Somebody else is signed in" }[code] ??
-        "This cannot be shown",
+      { signed_out: "You are signed out", other_annotator: "Another annotator is signed in" }[code] ??
+        "This page cannot be shown",
       h("p", {}, words),
       bench.outbox?.waiting
         ? h(
@@ -323,8 +323,8 @@ const SCREENS = {
     return message(
       total ? (left > 0 ? "End of the queue" : "Done") : "Nothing to label",
       h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "This queue is empty."),
-      left > 0 ? h("a", { class: "submit", href: location.href }, `Go to the ${left} not labelled yet`) : null,
-      skipped ? h("a", { class: "submit", href: withTab("skipped") }, `Go through the ${skipped} you skipped`) : null,
+      left > 0 ? h("a", { class: "submit", href: location.href }, `Go to the ${left} unlabelled items`) : null,
+      skipped ? h("a", { class: "submit", href: withTab("skipped") }, `Review the ${skipped} skipped items`) : null,
       h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
     );
   },
@@ -333,8 +333,8 @@ const SCREENS = {
 
 const trainingFailed = ({ right, total, needed }, state) =>
   message(
-    "The training is not passed yet",
-    h("p", {}, `${right} of ${total} answers were right; ${needed} are needed.`),
+    "You have not passed the training yet",
+    h("p", {}, `${right} of ${total} answers were correct; ${needed} are required.`),
     h("p", {}, "Read the guidelines again, then repeat the training."),
     h("a", { class: "submit", href: location.href }, "Repeat the training"),
     h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),

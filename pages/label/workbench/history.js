@@ -12,7 +12,7 @@ export function redo(state) {
 }
 
 function reverse(state, from, to, side, nothing) {
-  if (state.restoring) return [say(state, "Still restoring; the key was not used.")];
+  if (state.restoring) return [say(state, "Still restoring; the key was ignored.")];
   const entry = state[from].at(-1);
   if (!entry) return [say(state, from === "undo" && state.more ? "Older actions are being loaded." : nothing)];
   if (!state.tasks[entry.task]) return [say(state, "That item is being loaded; try again.")];
@@ -32,7 +32,7 @@ const APPLY = {
       version: `#${state.next}`,
       feedback: null,
     });
-    next = say(toTask(next, entry.task, entry.target), type === "undo" ? "Undone." : "Done again.");
+    next = say(toTask(next, entry.task, entry.target), type === "undo" ? "Undone." : "Redone.");
     const counts = isRequired(state, entry.target) ? { labelled: (becomes ? 1 : 0) - (was ? 1 : 0) } : {};
     return send(next, { type, task: entry.task, target: entry.target, entry: entry.id }, counts);
   },

@@ -20,7 +20,7 @@ export class Keyboard {
     if (typing ? this.#pressWhileTyping(name, inside) : this.#press(name)) event.preventDefault();
   }
 
-  // After a submission from a text field, the keys answer again.
+  // After a submission from a text field, answer keys are active again.
   #pressWhileTyping(name, field) {
     const command = whileTyping(name) ?? "submit";
     if (command === "submit") this.bench.focusReading();
@@ -38,7 +38,7 @@ export class Keyboard {
         this.bench.say(
           phase(this.bench.state) === "working"
             ? `${name} is not an answer here.`
-            : "There is no item on the screen; the key was not used.",
+            : "There is no item on the screen; the key was ignored.",
         ),
         true
       );
@@ -79,8 +79,8 @@ export class Keyboard {
     if (this.bench.reading.columns.childElementCount !== 2) return this.bench.say("There are no two texts to compare.");
     this.bench.say(
       this.bench.reading.toggleDifferences()
-        ? "Words in which the two texts differ are marked."
-        : "Differences are no longer marked.",
+        ? "Differences between the two texts are highlighted."
+        : "Differences are no longer highlighted.",
     );
   }
 
@@ -108,7 +108,7 @@ export function writes(node) {
   return ["TEXTAREA", "SELECT"].includes(node.tagName) || node.isContentEditable;
 }
 
-/** Whether the focused control uses the key itself. */
+/** Whether the focused control handles the key itself. */
 function acts(node, name) {
   const button = ["BUTTON", "A", "SUMMARY"].includes(node?.tagName);
   if (button) return name === "Enter" || name === "Space";

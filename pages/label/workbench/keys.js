@@ -4,8 +4,8 @@ const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 /** Keys of every panel: [key, command, description]. */
 export const COMMON = [
-  ["Enter", "submit", "submit; after the reveal: keep, and go on"],
-  ["Ctrl+Enter", "submit", "the same, also from a text field"],
+  ["Enter", "submit", "submit; after the reveal: confirm and continue"],
+  ["Ctrl+Enter", "submit", "submit, also from a text field"],
   ["u", "undo", "undo (repeatable)"],
   ["Shift+u", "redo", "redo"],
   ["s", "skip", "skip this item"],
@@ -17,16 +17,16 @@ export const COMMON = [
   ["Shift+Space", "pageUp", "scroll up a page"],
   ["[", "wider", "widen response 1; again: equal width"],
   ["]", "widerRight", "widen response 2; again: equal width"],
-  ["x", "differences", "show the words in which the responses differ"],
+  ["x", "differences", "highlight the differences between the responses"],
   ["d", "disagreement", "next disagreement of the judges"],
-  ["q", "question", "unfold the question"],
+  ["q", "question", "expand the question"],
   ["w", "why", "write a reason"],
   ["g", "guidelines", "guidelines"],
   ["h", "keys", "these keys"],
   ["Escape", "close", "leave a text field, close a panel"],
 ];
 
-/** The name of the key of an event: `s`, `Shift+u`, `Ctrl+Enter`; letters and digits by place on other keyboards. */
+/** The name of the key of an event: `s`, `Shift+u`, `Ctrl+Enter`; letters and digits by physical position on other keyboards. */
 export function keyName(event) {
   const { key } = event;
   if (key === "[" || key === "]") return key; // AltGr on many keyboards

@@ -2,8 +2,8 @@
 
 /**
  * Hold the lock `name`. `onHeld()` is called when this window has it, `onElsewhere()` when another window has it,
- * `onLost()` when another window took it over. Returns {steal, release}. Without Web Locks (plain http on another host) the window proceeds,
- * and versions on the server are the only protection.
+ * `onLost()` when another window took it over. Returns {steal, release}. Without Web Locks (plain http on another host)
+ * the window continues, and versions on the server are the only protection.
  */
 export function holdLock(name, { onHeld, onElsewhere, onLost, locks = globalThis.navigator?.locks }) {
   if (!locks) {

@@ -1,5 +1,5 @@
-// Markdown as inert elements, for texts that declare it. HTML is text, links are words and addresses, no image is fetched,
-// and formulas keep every backslash. `leaf(start, end)` gives the nodes of a part of the source.
+// Markdown as inert elements, for texts that declare it. HTML is shown as text, links as their text and address, images are not
+// fetched, and formulas keep every backslash. `leaf(start, end)` returns the nodes of a part of the source.
 
 import { h } from "./dom.js";
 

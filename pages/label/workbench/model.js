@@ -1,6 +1,6 @@
 // The state of the workbench: its shape, its selectors, and elementary changes. All functions are pure.
 
-const ASK_BELOW = 25; // targets ahead: below it, more tasks are requested, so 20 are always in the browser
+const ASK_BELOW = 25; // more tasks are requested when fewer targets are ahead, so at least 20 are in the browser
 const ASK_FOR = 30;
 
 /** Whether two JSON values are equal, regardless of the order of their keys. */
@@ -71,7 +71,7 @@ export function finished(state, id) {
   return labelled(state, id);
 }
 
-/** A critique without AIUs has no required target: it is finished by skipping it, or labelled when it has some. */
+/** A critique without AIUs has no required target: it is finished when it is skipped, or labelled once it has some. */
 export function labelled(state, id) {
   const required = state.tasks[id].targets.filter((target) => target.required);
   return required.length > 0 && required.every((target) => answerOf(state, target.id).standing !== null);
@@ -89,8 +89,8 @@ export function focused(state) {
 export function blocked(state) {
   if (!state.session) return "Still loading.";
   if (state.pausing) return "Read the guidelines first; Enter continues.";
-  if (state.restoring) return "Still restoring; the key was not used.";
-  if (!here(state)) return "There is no item on the screen; the key was not used.";
+  if (state.restoring) return "Still restoring; the key was ignored.";
+  if (!here(state)) return "There is no item on the screen; the key was ignored.";
   return "";
 }
 
@@ -102,7 +102,7 @@ export function phase(state) {
   return state.complete && !state.ready.length ? "finished" : "waiting";
 }
 
-/** The request for more tasks, or null if enough are here. */
+/** The request for more tasks, or null if there are enough. */
 export function wanted(state) {
   const ahead = state.ready.reduce((sum, id) => sum + targetsOf(state, id).length, 0);
   if (state.complete || (ahead >= ASK_BELOW && state.ready.length >= 3)) return null;

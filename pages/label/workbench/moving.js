@@ -31,7 +31,7 @@ export function toTask(state, id, target) {
 
 /** Forget the oldest visited tasks, so memory use is bounded. */
 export function pruned(state) {
-  if (state.trail.length <= TRAIL + TRAIL / 3) return state; // many at once: it costs a copy of everything
+  if (state.trail.length <= TRAIL + TRAIL / 3) return state; // many at once: each removal copies the state
   const needed = new Set([...state.undo, ...state.redo, ...Object.values(state.pending)].map((one) => one.task));
   const leaving = state.trail
     .slice(0, state.trail.length - TRAIL)
@@ -51,7 +51,7 @@ export function pruned(state) {
   };
 }
 
-const END = "end:"; // the focus after the last AIU and after the last rating: answer keys mean nothing there
+const END = "end:"; // the focus after the last AIU and after the last rating: answer keys are ignored there
 export const endedGroup = (focus) =>
   typeof focus === "string" && focus.startsWith(END) ? focus.slice(END.length) : null;
 
@@ -70,7 +70,7 @@ export function stepFocus(state, task, target) {
   return withFocus(state, task.id, next?.id ?? END + (rest.at(-1) ?? task.targets[at]).group);
 }
 
-/** For Enter: the next target without an answer from here on, then from the start; ratings come last. */
+/** For Enter: the next unanswered target after this one, otherwise the first one; ratings come last. */
 export function followingOpen(state, task, focus) {
   const ended = endedGroup(focus);
   const at = ended === null ? task.targets.findIndex((one) => one.id === focus) : endOf(task, focus);

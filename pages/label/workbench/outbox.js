@@ -1,7 +1,7 @@
 // Unsent and unacknowledged actions. Each is stored in the browser before it is sent and removed when it is answered;
 // one request is in flight; a request without an answer is sent again.
 
-const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the next try
+const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the next retry
 const DRAFT_DELAY = 400; // milliseconds before a draft is sent: during typing, only the last one matters
 const AT_ONCE = 50;
 

@@ -30,7 +30,7 @@ export class Reading {
     );
     this.view = fresh();
     this.drawn = {};
-    this.follows = false; // whether the AIU on the screen is brought into view, as its text may be below the fold
+    this.follows = false; // whether to scroll the AIU on the screen into view, as its text may be outside the window
     new ResizeObserver(() => this.follows && this.reveal("mark.aiu.here")).observe(this.node);
   }
 
@@ -274,7 +274,7 @@ export class Reading {
     this.node.scrollBy({ top: by * (this.node.clientHeight - 48), behavior: "instant" });
   }
 
-  /** Bring a marked passage into view, without scrolling if it is visible. */
+  /** Scroll a marked passage into view unless it is visible. */
   reveal(selector) {
     this.node.querySelector(selector)?.scrollIntoView({ block: "nearest" });
   }
@@ -283,7 +283,7 @@ export class Reading {
     this.update(this.bench.state);
   }
 
-  /** A selection becomes evidence of the label, if the study wants it. */
+  /** A selection becomes evidence of the label, if the study asks for evidence. */
   #selected() {
     const { state } = this.bench;
     const task = here(state);

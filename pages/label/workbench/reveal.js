@@ -3,7 +3,7 @@
 import { attribute, button, h, kbd } from "./dom.js";
 import { judgeText } from "./text.js";
 
-/** The places where a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
+/** The cells in which a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
 export function disagreements(stances) {
   const found = [];
   stances.forEach((grid, gridPlace) => {
@@ -191,7 +191,7 @@ export class Reveal {
     this.bench.reading.reveal("mark.passage.current");
   }
 
-  /** To the next disagreement, round by round; false if there is none. */
+  /** Go to the next disagreement, round by round; false if there is none. */
   next() {
     const places = disagreements(this.reveal?.stances ?? []);
     if (!places.length) return false;
@@ -236,7 +236,7 @@ function feedback(task, found) {
     found.passed === true
       ? "You have passed the training."
       : found.passed === false
-        ? "The training is not passed yet."
+        ? "You have not passed the training yet."
         : "";
   return h(
     "div",

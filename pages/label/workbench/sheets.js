@@ -4,7 +4,7 @@ import { button, h, kbd } from "./dom.js";
 import { COMMON, printed } from "./keys.js";
 import { blockText } from "./text.js";
 
-/** All keys: those of the panel first. */
+/** The list of keys, those of the panel first. */
 export function keySheet(panelKeys, { quick, onQuick, close }) {
   const rows = [...panelKeys, ...COMMON.map(([key, , words]) => [printed(key), words])];
   const box = h("input", { type: "checkbox", checked: quick, onchange: () => onQuick(box.checked) });

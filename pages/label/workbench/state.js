@@ -1,8 +1,7 @@
 // The state machine of the workbench: pure functions from a state and an event to the next state and the actions to send.
 //
-// Two rules hold everywhere. An action names the target that is on the screen when the event happens. And the screen moves
-// to another target because of an event of the annotator, never because of a reply, except when there was nothing on the
-// screen.
+// Two invariants: an action names the target that is on the screen at the time of the event, and only an event of the
+// annotator changes the target on the screen; a reply does so only if the screen is empty.
 
 import { historyArrived, opened, tasksArrived } from "./arriving.js";
 import { pushed, redo, undo } from "./history.js";
@@ -113,14 +112,14 @@ function answer(state, { target, value, seconds, at }) {
 const ONE_KEY = new Set(["aius"]);
 
 function labelAndStep(state, task, target, value, seconds, at) {
-  if (state.focus[task.id] !== target) return [say(state, "There is no question here; the key was not used.")];
+  if (state.focus[task.id] !== target) return [say(state, "There is no question here; the key was ignored.")];
   const { standing } = answerOf(state, target);
   if (standing && same(standing.value, value)) return [stepFocus(state, task, target)];
   const [next, actions] = label(state, target, { ...content(entered(state, target)), value }, seconds, at);
   return [stepFocus(next, task, target), actions];
 }
 
-/** Enter: save the entered value as a label, or the changes of the current label, and go on. */
+/** Enter: save the entered value as a label, or the changes of the current label, and continue. */
 function submit(state, { seconds, at }) {
   if (state.pausing) return read(state);
   const task = here(state);
@@ -139,7 +138,7 @@ function submit(state, { seconds, at }) {
   const first = task.targets.some((target) => target.required && answerOf(state, target.id).standing === null);
   const open = task.targets.filter((target) => changed(state, target.id) && entered(state, target.id).value !== null);
   if (open.some((target) => needsReason(state, entered(state, target.id))))
-    return [say(state, "This study asks for a reason.")];
+    return [say(state, "This study requires a reason.")];
   let next = state;
   const actions = [];
   for (const target of open) {
@@ -194,29 +193,29 @@ function label(state, target, draft, seconds, at) {
   return send(skipped ? withMarks(next, task, { skipped: false }) : next, action, counts);
 }
 
-/** To the next unfinished task, without labelling. */
+/** Go to the next unfinished task, without labelling. */
 function advance(state) {
   return state.pausing ? read(state) : [toNext(state)];
 }
 
-/** To the task that was on the screen before. */
+/** Go to the task that was on the screen before. */
 function back(state) {
   if (state.at === 0) return [say(state, "This is the first item of this visit.")];
   return [{ ...state, at: state.at - 1, restoring: null }];
 }
 
-/** To a task that is in the browser. */
+/** Go to a task that is in the browser. */
 function visit(state, { task, target }) {
   return [state.tasks[task] ? toTask(state, task, target) : state];
 }
 
-/** To another target of the same task. */
+/** Go to another target of the same task. */
 function goto(state, { target }) {
   const task = here(state);
   return [task ? withFocus(state, task.id, target) : state];
 }
 
-/** To the target before or after, within the task. */
+/** Go to the previous or next target of the task. */
 function step(state, { by }) {
   const task = here(state);
   if (!task) return [state];

@@ -1,5 +1,5 @@
 // Texts without formatting, with marked passages. Every piece has its position in the source, so a selection can be
-// turned into positions. Positions on the wire count Unicode code points; inside the browser, UTF-16 units.
+// turned into positions. Positions in requests count Unicode code points; positions in the browser count UTF-16 code units.
 
 import { h } from "./dom.js";
 import { markdown } from "./markdown.js";

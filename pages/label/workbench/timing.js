@@ -13,7 +13,7 @@ export class Stopwatch {
     this.away = false;
   }
 
-  /** Activity of the annotator: the time since the last sign of activity counts, up to the idle limit. */
+  /** Activity of the annotator: the time since the previous activity counts, up to the idle limit. */
   touch(now) {
     if (!this.away) this.spent += Math.min(now - this.last, IDLE);
     this.away = false;

@@ -1,5 +1,5 @@
 // <label-workbench>: item, answer, reveal, progress, guidelines and keys in one element. It turns events into states (state.js),
-// sends the actions (outbox.js), and draws the state; the parts that draw are handed this element as `bench`.
+// sends the actions (outbox.js), and draws the state; the parts that draw receive this element as `bench`.
 
 import { Api, backoff } from "./api.js";
 import { attribute, h } from "./dom.js";
@@ -15,7 +15,7 @@ import { reduce } from "./state.js";
 import { Stopwatch } from "./timing.js";
 
 const QUEUE = ["study", "kind", "criterion", "scenario", "run", "item", "tab"];
-const ARRIVAL_GUARD = 250; // milliseconds in which a key cannot be meant for an item that appeared by itself
+const ARRIVAL_GUARD = 250; // milliseconds in which keys are ignored after an item has appeared without a key press
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
@@ -70,7 +70,7 @@ export class LabelWorkbench extends HTMLElement {
     this.api = new Api({ base: this.getAttribute("api") ?? "/api/label", query });
     const visit = this.visit;
     const session = await this.#again(() => this.api.session());
-    if (!session || visit !== this.visit) return; // removed from the page meanwhile
+    if (!session || visit !== this.visit) return; // the element was removed from the page in the meantime
     session.tab = query.get("tab") ?? "todo";
     this.session = session;
     this.lock = holdLock(storageKey(session.study.id, session.annotator.key), {
@@ -91,7 +91,7 @@ export class LabelWorkbench extends HTMLElement {
       } catch (error) {
         if (["signed_out", "unknown", "invalid"].includes(error.code))
           return (this.show({ name: "stopped", code: error.code, text: error.message }), null);
-        this.show({ name: "loading", text: "The server does not answer; trying again." });
+        this.show({ name: "loading", text: "The server does not respond. Retrying…" });
         await new Promise((resolve) => setTimeout(resolve, backoff(tries)));
       }
     }
@@ -111,7 +111,7 @@ export class LabelWorkbench extends HTMLElement {
     });
     const left = this.outbox.waiting;
     if (left) {
-      this.show({ name: "loading", text: `Sending ${left} ${left === 1 ? "action" : "actions"} of your last visit.` });
+      this.show({ name: "loading", text: `Sending ${left} ${left === 1 ? "action" : "actions"} from your last visit.` });
       this.state = { ...this.state, session: this.#withSettings(session) };
       await this.outbox.drained();
       if (this.outbox.stopped)
@@ -155,7 +155,7 @@ export class LabelWorkbench extends HTMLElement {
     localStorage.setItem("tiebreak-workbench/quick", String(quick));
     this.quick = quick;
     this.state = { ...this.state, session: this.#withSettings(this.state.session) };
-    this.say(quick ? "The digit now labels without Enter." : "The digit now chooses; Enter labels.");
+    this.say(quick ? "A digit key now saves the label." : "A digit key now selects an answer; Enter saves it.");
   }
 
   continueHere() {
@@ -185,10 +185,10 @@ export class LabelWorkbench extends HTMLElement {
     this.dispatch({ type: "submit", ...this.#when() });
   }
 
-  /** An answer by key or click. A key is ignored just after an item has appeared by itself. */
+  /** An answer by key or click. A key is ignored just after an item has appeared without a key press. */
   answer(target, value) {
     if (performance.now() - this.state.arrived < ARRIVAL_GUARD)
-      return this.say("The item had only just appeared; the key was not used.");
+      return this.say("The item has just appeared; the key was ignored.");
     this.dispatch({ type: "answer", target, value, ...this.#when() });
   }
 
@@ -227,7 +227,7 @@ export class LabelWorkbench extends HTMLElement {
     if (history) this.dispatch({ type: "history", history, older: Boolean(oldest) });
   }
 
-  /** A request in the background: trouble is tried again later and shown in the top line. */
+  /** A background request: after an error it is retried later, and the error is shown in the top bar. */
   async #quietly(request) {
     try {
       const reply = await request();
@@ -300,7 +300,7 @@ export class LabelWorkbench extends HTMLElement {
     if (!screen) this.#fetchTasks();
   }
 
-  /** Draw before the next frame, once for everything that happens until then. */
+  /** Draw before the next frame, once for all changes until then. */
   redraw() {
     if (this.drawing) return;
     this.drawing = true;

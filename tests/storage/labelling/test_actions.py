@@ -259,7 +259,7 @@ def test_reading_the_guidelines_is_recorded(ann, engine):
 def test_a_required_reason_is_required(ann, engine):
     set_rules(engine, reason="required")
     task = ann.tasks()[0]
-    assert ann.label(task, 1, reason=" ")["message"] == "This study asks for a reason."
+    assert ann.label(task, 1, reason=" ")["message"] == "This study requires a reason."
     assert ann.label(task, 1, reason="because")["status"] == "accepted"
 
 

@@ -1,5 +1,5 @@
-// AIUs of a critique, one after the other. A key labels the AIU on the screen and goes to the next one; after the last AIU the keys
-// mean nothing until Enter opens the ratings, so a rating is never answered by a key meant for an AIU.
+// AIUs of a critique, one after the other. A key labels the AIU on the screen and goes to the next one. After the last AIU,
+// answer keys are ignored until Enter opens the ratings, so a key meant for an AIU never answers a rating.
 
 import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, focused, marksOf } from "../model.js";
@@ -20,9 +20,9 @@ const SIGNS = new Map([
 ]);
 const TITLES = {
   split: "Split: one AIU per line, at least two",
-  merge: "Merge: the words of the AIU that stays",
-  add: "Add an AIU; a selection in the critique becomes its place",
-  edit: "Edit: labels of the old words stay with the old AIU",
+  merge: "Merge: the text of the merged AIU",
+  add: "Add an AIU; text selected in the critique becomes its passage",
+  edit: "Edit: existing labels stay with the previous AIU",
 };
 
 export function aiusPanel(bench, task) {
@@ -36,7 +36,7 @@ export function aiusPanel(bench, task) {
     kbd("Ctrl+Enter"),
   );
   const edits = h("div", { class: "edits", role: "group", "aria-label": "Edit the AIU" });
-  // On a phone the edits are folded: the text and the answer need the room.
+  // On a phone the edits are collapsed to leave space for the text and the answer.
   const menu = button({ class: "tool editmenu", "aria-expanded": false, onclick: () => openMenu(!isOpen()) }, "Edit AIU");
   const row = h("div", { class: "onward" }, menu, onward);
   const node = h("div", { class: "panel aius" }, now, editorBox, edits, row);
@@ -89,7 +89,7 @@ export function aiusPanel(bench, task) {
       target: focused(bench.state).id,
       change: { type: "remove", aiu: aiu().aiu },
     });
-    bench.say("Removed; U takes it back.");
+    bench.say("Removed. Press U to undo.");
   }
 
   function choose() {
@@ -137,7 +137,7 @@ export function aiusPanel(bench, task) {
       const change = completed(editing, area.value);
       if (!change)
         return bench.say(
-          editing.type === "split" ? "A split needs at least two lines." : "Write the words of the AIU.",
+          editing.type === "split" ? "A split needs at least two lines." : "Enter the text of the AIU.",
         );
       chosen.clear();
       bench.dispatch({ type: "edit", task: task.id, target: focused(bench.state)?.id, change });
@@ -153,7 +153,7 @@ export function aiusPanel(bench, task) {
     editorBox.replaceChildren(
       h("p", { class: "asked" }, TITLES[editing.type]),
       ...(editing.old ?? []).map((old) => h("p", { class: "old", dir: "auto" }, old)),
-      editing.at ? h("p", { class: "asked", dir: "auto" }, `Place: “${editing.text}”`) : "",
+      editing.at ? h("p", { class: "asked", dir: "auto" }, `Passage: “${editing.text}”`) : "",
       area,
       h(
         "div",
@@ -214,8 +214,8 @@ export function aiusPanel(bench, task) {
       ? h(
           "p",
           { class: "asked" },
-          `Nobody has extracted AIUs from the ${task.missing.join(" and the ").toLowerCase()} yet: add them with A` +
-            (task.adopts ? ", or take those of a run with T." : ", or start a MetaCritique run."),
+          `No AIUs have been extracted from the ${task.missing.join(" or the ").toLowerCase()} yet: press A to add them` +
+            (task.adopts ? ", or T to use those of a run." : ", or start a MetaCritique run."),
         )
       : "";
 
@@ -300,7 +300,7 @@ export function aiusPanel(bench, task) {
           bench.say(
             target
               ? "This key is not an answer here."
-              : "There is no question here; the key was not used. Enter goes on.",
+              : "There is no question here; the key was ignored. Press Enter to continue.",
           ),
           true
         );
@@ -317,7 +317,7 @@ export function aiusPanel(bench, task) {
       bench.dispatch({ type: "goto", target: differs.id });
     },
     target: () => focused(bench.state),
-    /** The same critique with other targets: unsaved text remains. */
+    /** The same critique with other targets: unsaved text is preserved. */
     renew(changedTask) {
       task = changedTask;
     },
@@ -376,7 +376,7 @@ function line(bench, state, target, chosen) {
   );
 }
 
-/** What an editor begins with, or null if the key has no meaning. */
+/** The initial state of an editor, or null if the key has no function. */
 function started(type, bench, task, claim, chosen) {
   if (type === "add") return { type, ...placeOf(bench, task, claim) };
   if (!claim && !(type === "merge" && chosen.size > 1)) return (bench.say("Choose an AIU first."), null);

@@ -1,4 +1,4 @@
-// The answer panel of everything that is submitted: the question, a field of the kind, Submit, a reason, evidence.
+// The answer panel of kinds with a Submit button: the question, a field for the answer, a reason, evidence.
 
 import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, changed, entered } from "../model.js";
@@ -70,7 +70,7 @@ export function form(bench, task, target, field) {
       const open = task.targets.some((one) => changed(now, one.id));
       field.update(now);
       const kept = task.training ? "Next" : `Keep ${field.nameOf(standing?.value)}`;
-      text(label, standing ? (open ? "Save and go on" : kept) : "Submit");
+      text(label, standing ? (open ? "Save and continue" : kept) : "Submit");
       attribute(submit, "aria-disabled", here.value === null ? "true" : null);
       text(
         state,

@@ -1,10 +1,10 @@
-// A group of options: keys, mouse, and arrow keys inside the group, as ARIA's radio group has them.
+// A group of options: keys, mouse, and arrow keys inside the group, as in ARIA's radio group pattern.
 
 import { attribute, button, h } from "../dom.js";
 
 /**
- * `pick(value, byArrow)` is called for a click or Space, and with `arrowsPick` for the arrow keys; an arrow only enters a value, it
- * does not label.
+ * `pick(value, byArrow)` is called for a click or Space, and with `arrowsPick` for the arrow keys; an arrow key enters a value
+ * without labelling.
  */
 export function optionGroup({ label, options, pick, arrowsPick = true, className = "" }) {
   const radios = options.map((option) =>

@@ -1,4 +1,4 @@
-// How much each aspect counts: sliders that always sum to 100, and optional ratings of the aspects as a set.
+// The weight of each aspect: sliders that always sum to 100, and optional ratings of the aspects as a set.
 
 import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, entered } from "../model.js";
@@ -6,14 +6,14 @@ import { form } from "./form.js";
 import { optionGroup } from "./options.js";
 
 const STEP = 5;
-const TYPING = 1200; // milliseconds in which digits spell one number
+const TYPING = 1200; // milliseconds in which typed digits form one number
 
 export function weightsPanel(bench, task) {
   const [target] = task.targets;
   return form(bench, task, target, weightsField(bench, task, target));
 }
 
-/** Weights after one changes: the others share the rest in proportion; locked ones stay. Always sums to 100. */
+/** Weights after one changes: the others share the remainder in proportion; locked ones do not change. Always sums to 100. */
 export function rebalanced(weights, place, value, locked) {
   const free = weights.map((_, other) => other).filter((other) => other !== place && !locked[other]);
   if (!free.length) return weights;
@@ -33,7 +33,7 @@ export function rebalanced(weights, place, value, locked) {
   return next;
 }
 
-/** Whole numbers that sum to `total` and are in proportion to `sizes`: the largest remainders get the rest. */
+/** Whole numbers that sum to `total` in proportion to `sizes`, rounded by the largest remainder method. */
 function apportioned(total, sizes) {
   const sum = sizes.reduce((all, size) => all + size, 0);
   const exact = sizes.map((size) => (sum ? (size / sum) * total : total / sizes.length));
@@ -231,7 +231,7 @@ function weightsField(bench, task, target) {
   };
 }
 
-/** The judges' weights under the track, at a place where they cover nothing; judges with nearly the same weight share a mark. */
+/** The judges' weights under the track, positioned so they do not overlap; judges with nearly equal weights share a mark. */
 function judgeMarks(judges, aspect) {
   const near = new Map();
   judges.forEach((judge, place) => {

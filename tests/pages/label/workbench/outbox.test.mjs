@@ -238,7 +238,7 @@ test("a server that misses earlier actions gets a new client id, once", async ()
 
 test("another annotator, or none, stops the outbox with everything stored", async () => {
   const { clock, server, outbox, storage } = made();
-  server.error = Object.assign(new Error("Somebody else is signed in."), { code: "other_annotator" });
+  server.error = Object.assign(new Error("Another annotator is signed in."), { code: "other_annotator" });
   outbox.add([label(1)]);
   await clock.pass(10000);
   assert.equal(server.posts, 1);

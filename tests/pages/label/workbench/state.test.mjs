@@ -320,7 +320,7 @@ test("progress counts what is not acknowledged once", () => {
   assert.equal(progress(bench.state).labelled, 1);
 });
 
-test("when the prefetch runs dry, keys are not used, and the next item appears when it arrives", () => {
+test("when the prefetch runs dry, keys are ignored, and the next item appears when it arrives", () => {
   const bench = new Bench({ tasks: [task("a")] }).press(1).enter().enter();
   assert.equal(phase(bench.state), "waiting");
   assert.ok(blocked(bench.state));
@@ -476,7 +476,7 @@ test("an edit waits for its reply, and the keys with it", () => {
   );
 });
 
-test("changed guidelines are shown before the next item, and digits are not used meanwhile", () => {
+test("changed guidelines are shown before the next item, and digits are ignored meanwhile", () => {
   const bench = new Bench().press(1).enter();
   bench.do({
     type: "result",
