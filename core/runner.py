@@ -117,6 +117,8 @@ class _StoredTurns:
 
 @dataclass
 class _TraceRunner:
+    """Sends the asks of one flow. The number of an ask identifies it in the stored events."""
+
     model: Model
     record: Record
     known: _StoredTurns
@@ -124,6 +126,7 @@ class _TraceRunner:
     extractor: Spec | None = None
 
     async def run(self, flow: Flow) -> Verdict:
+        """Return and record the verdict of the flow."""
         asks, verdict = _advance(flow, None)
         first = 0
         while verdict is None:
@@ -147,6 +150,7 @@ class _TraceRunner:
             self.read_turn(number, ask, batches.get(number), extract=not was_used)
             for number, ask in enumerate(asks, start=first)
         ]
+        # A TaskGroup would cancel the other calls after the first error.
         results = await asyncio.gather(*pending, return_exceptions=True)
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
@@ -156,6 +160,7 @@ class _TraceRunner:
     def group_samples(self, asks: Sequence[Ask], first: int) -> "dict[int, _SampleBatch]":
         """Return a batch for each ask that the flow yielded several times; stored asks are left out."""
         same_ask: dict[int, list[int]] = {}
+        # By identity: a flow requests samples by yielding one object several times. Two equal asks are two calls.
         for number, ask in enumerate(asks, start=first):
             if number not in self.known:
                 same_ask.setdefault(id(ask), []).append(number)
@@ -192,6 +197,7 @@ class _TraceRunner:
         return await self.record_turn(number, make_turn(sent, reply))
 
     async def record_turn(self, number: int, turn: Turn) -> Turn:
+        """Record a turn and return it."""
         await self.record(TurnCompleted(ask=number, turn=turn))
         return turn
 
@@ -206,6 +212,7 @@ class _TraceRunner:
         return await self.in_accepted_format(number, ask, preferred, attempt)
 
     async def preferred_format(self, ask: Ask) -> Format:
+        """Return the model's format for a structured answer, otherwise text."""
         is_structured = ask.answer is not None and ask.answer.structured
         return await self.model.answer_format(ask.spec) if is_structured else "text"
 
@@ -229,7 +236,7 @@ class _TraceRunner:
         for failures in range(1, self.limits.max_tries + 1):
             try:
                 return await call()
-            except UnsupportedSchema:
+            except UnsupportedSchema:  # a PermanentFailure that `in_accepted_format` handles
                 raise
             except TemporaryFailure as error:
                 await self.handle_failure(number, ask, error, self.limits.wait_before_retry(failures, error))
@@ -238,6 +245,7 @@ class _TraceRunner:
         raise AssertionError("handle_failure raises after the last attempt")
 
     async def call(self, ask: Ask) -> Reply:
+        """Make one call within the limits; raises RunStopped if the run may start none."""
         async with self.limits.acquire(ask):
             reply = await self.model.complete(ask)
             self.add_cost([reply])
@@ -261,6 +269,7 @@ class _TraceRunner:
             return replies
 
     def add_cost(self, replies: Sequence[Reply]) -> None:
+        """Add the cost of replies to the spent budget of the run."""
         if self.limits.budget is not None:
             for reply in replies:
                 self.limits.budget.add_spent(reply.usage.dollars)
