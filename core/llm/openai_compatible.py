@@ -92,13 +92,13 @@ class OpenAICompatible:
         except TimeoutError:
             raise TemporaryFailure(f"{spec.model} did not answer within {spec.timeout:g} seconds.") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise _connection_problem(error, spec) from None
+            raise _connection_problem(error, spec) from error
 
     async def _call_without_refused(self, ask: Ask, route: Route, start: float) -> list[Reply]:
         """Send the request, and repeat it without each parameter that the server refuses; raises UnsupportedSchema."""
         omitted = self._refused.names(ask.spec)
         refused: set[str] = set()
-        while True:
+        while True:  # ends: each repetition omits one more of the optional parameters
             body = chat_request.chat_body(ask, omitted)
             response = await self._post(route, json.dumps(body).encode(), ask.spec)
             data = chat_response.parse_json(response.body)
@@ -120,6 +120,7 @@ class OpenAICompatible:
         return chat_response.parse_replies(data, ask, _seconds_since(start), dollars, omissions)
 
     async def _post(self, route: Route, body: bytes, spec: Spec) -> Response:
+        """Send a request; raises PermanentFailure for a redirect, and a problem for a response that is too large."""
         data = io.BytesIO(body) if len(body) > LARGE_REQUEST else body
         async with self._session().post(route.url, data=data, headers=route.headers, allow_redirects=False) as response:
             if 300 <= response.status < 400:
@@ -134,6 +135,7 @@ class OpenAICompatible:
             return Response(response.status, content, parse_retry_after(response.headers.get("Retry-After")))
 
     def _session(self) -> aiohttp.ClientSession:
+        """Return the session of this event loop: a session cannot be used in another one."""
         loop = asyncio.get_running_loop()
         session = self._sessions.get(loop)
         if session is None:
@@ -142,7 +144,7 @@ class OpenAICompatible:
                     limit=self._connections, keepalive_timeout=KEEP_ALIVE, resolver=addresses.CheckedResolver()
                 ),
                 timeout=aiohttp.ClientTimeout(total=None),  # the call as a whole has one
-                cookie_jar=aiohttp.DummyCookieJar(),
+                cookie_jar=aiohttp.DummyCookieJar(),  # a cookie of one server could link the calls of different runs
                 headers={"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "tiebreak"},
                 trust_env=False,  # a proxy would see the key and the texts
             )
