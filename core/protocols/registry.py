@@ -13,6 +13,8 @@ from pkgutil import resolve_name
 from core.errors import TiebreakError
 from core.protocols import Artifact, Protocol
 
+logger = logging.getLogger("tiebreak")
+
 GROUP = "tiebreak.protocols"
 BUILT_IN = {
     "scaleeval": "core.protocols.scaleeval:PROTOCOL",
@@ -27,7 +29,7 @@ BUILT_IN = {
     "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
     "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",
 }
-"""Protocol name -> the location of its `Protocol`, as `module:attribute`."""
+"""Protocol name -> the location of its `Protocol`, as `module:attribute`: importing one protocol imports no other."""
 
 
 class Registry(Mapping[str, Protocol]):
@@ -76,7 +78,7 @@ def usable() -> dict[str, Protocol]:
         try:
             protocols[name] = PROTOCOLS[name]
         except TiebreakError as error:
-            logging.getLogger("tiebreak").warning("%s", error)
+            logger.warning("%s", error)
     return protocols
 
 
@@ -90,13 +92,14 @@ def _locations() -> dict[str, str]:
     return locations
 
 
-@cache
+@cache  # reads the metadata of every installed distribution, several milliseconds
 def _entry_points() -> tuple[metadata.EntryPoint, ...]:
     return tuple(metadata.entry_points(group=GROUP))
 
 
 @cache
 def _load(location: str) -> Protocol:
+    """Import the protocol at a location; raises TiebreakError if it cannot be imported, or is not a `Protocol`."""
     try:
         loaded = resolve_name(location)
     except Exception as error:  # an external package can raise any exception on import
