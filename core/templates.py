@@ -40,7 +40,7 @@ SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)
 _SYSTEM = re.compile(rf"{SYSTEM_LINE}\n(.*?)\n*^{PROMPT_LINE}\n", re.M | re.S)
 _SYSTEM_LINES = re.compile(rf"^(?:{SYSTEM_LINE}|{PROMPT_LINE})$", re.M)
-_BLANK_PARAGRAPH = re.compile(r"^\$(?:(\w+)|\{(\w+)\})\n\n", re.M)
+_BLANK_PARAGRAPH = re.compile(r"^\$(?:(\w+)|\{(\w+)\})\n\n", re.M)  # with the line after it, so no double line remains
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,8 @@ def _materials(value: object) -> Sequence[Material] | None:
 def _unused_suffix(materials: Sequence[Material]) -> str:
     """Return "", or "-" and a number, with which no tag of these materials occurs in any of them."""
     tags = "|".join(sorted({re.escape(material.tag) for material in materials}))
+    # Spaces and case are ignored, because a model may read "</ Submission_1>" as a tag. At most nine digits, because
+    # int() raises ValueError for thousands of them.
     opening = re.compile(rf"<\s*/?\s*(?:{tags})(?:-(\d{{1,9}}))?(?!\w)", re.I)
     numbers = [int(match[1] or 1) for material in materials for match in opening.finditer(material.text)]
     return f"-{max(numbers) + 1}" if numbers else ""
@@ -182,6 +184,7 @@ def _sections(first: str, text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _parsed(name: str, text: str) -> tuple[Template, frozenset[str]]:
+    """Return a template and its blanks; raises TiebreakError for a "$" that begins no blank."""
     template = Template(_mark_system(name, text))
     if not template.is_valid():
         raise TiebreakError(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
