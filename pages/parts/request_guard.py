@@ -7,7 +7,6 @@ any Host and any Origin, so a page of another site could use a visitor's session
 import base64
 import hashlib
 import ipaddress
-import json
 import os
 import re
 import secrets
@@ -17,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
@@ -52,6 +52,7 @@ class RequestGuard:
         hosts, origins = (Headers(scope=scope).getlist(name) for name in ("host", "origin"))
         if len(hosts) != 1 or len(origins) > 1 or not self._is_own(hosts[0]):
             return False
+        # Browsers send no Origin when a link is followed, but always with sockets and with requests that change data.
         if not origins:
             return scope["type"] == "http" and scope["method"] in SAFE_METHODS
         return _authority(origins[0]) == hosts[0].lower()
@@ -61,6 +62,7 @@ class RequestGuard:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
+        # Browsers resolve "localhost" to this machine only, so the name cannot be rebound.
         return name == "localhost" or name in self._hosts or _is_loopback(name)
 
 
@@ -88,13 +90,11 @@ def _authority(origin: str) -> str:
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        await receive()
+        await receive()  # ASGI: the connect event comes before any message of the application
         await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         return
-    body = json.dumps({"error": "forbidden", "message": "Requests from other sites are refused."}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    response = JSONResponse({"error": "forbidden", "message": "Requests from other sites are refused."}, 403)
+    await response(scope, receive, send)
 
 
 def new_visitor() -> str:
