@@ -18,7 +18,7 @@ One file holds one ask. Its first template has the file's name; variants and par
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -88,9 +88,9 @@ def render(templates: Templates, name: str, **values: object) -> str:
         )
     template, blanks = _parsed(name, templates[name])
     if unknown := sorted(blanks - values.keys() - {"answer"}):
-        raise TiebreakError(f'The prompt "{name}" has the blank ${unknown[0]}, and nothing fills it.')
+        raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
     if left_out := sorted(blank for blank, value in values.items() if blank not in blanks and _is_required(value)):
-        raise TiebreakError(f'The prompt "{name}" leaves out ${left_out[0]}, which it has to contain.')
+        raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
     suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
@@ -143,6 +143,10 @@ def _mark_system(name: str, text: str) -> str:
             f'the line "{PROMPT_LINE}".'
         )
     return f"{system}{END_OF_SYSTEM}{prompt}" if system else prompt
+
+
+def _dollar_names(blanks: Iterable[str]) -> str:
+    return ", ".join(f"${blank}" for blank in blanks)
 
 
 def _filled(value: object, suffix: str) -> str:

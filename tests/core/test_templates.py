@@ -21,11 +21,11 @@ from core.templates import (
 )
 
 
-def test_an_unfilled_blank_is_refused() -> None:
+def test_an_error_names_every_unfilled_blank() -> None:
     with pytest.raises(
-        TiebreakError, match=re.escape('The prompt "opinion" has the blank $mood, and nothing fills it.')
+        TiebreakError, match=re.escape('The prompt "opinion" has blanks that nothing fills: $mood, $tone.')
     ):
-        render({"opinion": "$question $mood"}, "opinion", question="why?")
+        render({"opinion": "$tone $question $mood"}, "opinion", question="why?")
 
 
 def test_a_blank_may_be_left_out() -> None:
@@ -37,7 +37,7 @@ def test_a_blank_may_be_left_out() -> None:
 def test_what_is_judged_cannot_be_left_out() -> None:
     response, context = Material("Response", "Yes."), Material("Context", "A talk.", required=False)
     assert render({"a": "$response"}, "a", response=response, context=context) == "<response>\nYes.\n</response>"
-    with pytest.raises(TiebreakError, match=re.escape('The prompt "a" leaves out $response, which it has to contain.')):
+    with pytest.raises(TiebreakError, match=re.escape('The prompt "a" has to contain $response.')):
         render({"a": "$context"}, "a", response=response, context=context)
 
 

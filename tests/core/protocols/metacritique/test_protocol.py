@@ -144,7 +144,7 @@ def test_the_wording_of_table_10_can_be_pasted() -> None:
 
 def test_a_template_that_calls_the_response_answer_is_refused() -> None:
     templates = PROTOCOLS["metacritique"].prompts_with({"precision": "$question $answer $reference_answer $claim"})
-    with pytest.raises(TiebreakError, match=r'The prompt "precision" leaves out \$response, which it has to contain'):
+    with pytest.raises(TiebreakError, match=r'The prompt "precision" has to contain \$response'):
         next(PROTOCOLS["metacritique"].flow(make_complete_item(), make_settings(), Random(0), templates))
 
 
