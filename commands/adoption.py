@@ -40,20 +40,21 @@ def adopt(
         return
     with reading(engine) as session:
         found = adoption.reextractions(session, source.id, run)
-    confirmed = {(one.item, one.critique): confirm_matches(one) for one in found}
+    confirmed = {(reextraction.item, reextraction.critique): confirm_matches(reextraction) for reextraction in found}
     with writing(engine) as session:
         count = adoption.replace_aius(session, source.id, by, run, confirmed)
     kept = sum(map(len, confirmed.values()))
     typer.echo(f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}.")
 
 
-def confirm_matches(one: "Reextraction") -> dict[str, str]:
+def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
     """Ask about each pair of AIUs that may be the same; return new id -> old id of the confirmed ones."""
     same: dict[str, str] = {}
     typer.echo(
-        f"{one.item}, critique {one.critique}: {len(one.matches())} of {len(one.new)} new AIUs resemble earlier ones."
+        f"{reextraction.item}, critique {reextraction.critique}: {len(reextraction.matches())} of "
+        f"{len(reextraction.new)} new AIUs resemble earlier ones."
     )
-    for match in one.matches():
+    for match in reextraction.matches():
         typer.echo(f"  earlier: {match.old.text}\n  new:     {match.new.text}")
         if typer.confirm(f"  The same statement ({match.similarity:.0%} alike)?", default=False):
             same[match.new.id] = match.old.id

@@ -17,10 +17,10 @@ def annotators(study: StudyName, database: DatabaseUrl = None, as_json: Json = F
     engine = open_database(database)
     stored_study = find_study(engine, study)
     with reading(engine) as session:
-        summaries = {one.name: one for one in report.summaries(session, stored_study.id, UTC)}
+        summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
         results = {
-            one.annotator: one
-            for one in training.results(session, stored_study, report.label_events(session, stored_study.id))
+            result.annotator: result
+            for result in training.results(session, stored_study, report.label_events(session, stored_study.id))
         }
     rows = []
     for name in sorted({*summaries, *results}):

@@ -102,13 +102,26 @@ def laboratory(
     engine = open_database(database)
     reports = report.reports(engine, find_study(engine, study), reference=reference)
     parts = []
-    for one in reports:
-        rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in one.schemes]
-        rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in one.curve]
-        note = f"No fitted weights: {one.unfitted}." if one.unfitted else ""
-        parts.append("\n".join(filter(None, (one.judge, one.answer, one.details, note, format_table(rows, "")))))
+    for result in reports:
+        rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in result.schemes]
+        rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
+        note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
+        parts.append(
+            "\n".join(
+                filter(
+                    None,
+                    (
+                        result.judge,
+                        result.answer,
+                        result.details,
+                        note,
+                        format_table(rows, ""),
+                    ),
+                )
+            )
+        )
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
-    print_result([asdict(one) for one in reports], "\n\n".join(parts) or empty, as_json)
+    print_result([asdict(result) for result in reports], "\n\n".join(parts) or empty, as_json)
 
 
 def laboratory_row(scheme: str, less: str, agreement: "Estimate") -> dict[str, Any]:
@@ -159,7 +172,8 @@ def table(
             published.find_table(name)
             raise TiebreakError("Name the study: --study NAME.")
         tables = [
-            {"name": one.name, "paper": one.paper, "title": one.title, "needs": one.needs} for one in published.TABLES
+            {"name": table.name, "paper": table.paper, "title": table.title, "needs": table.needs}
+            for table in published.TABLES
         ]
         return print_result(tables, format_table(tables, ""), as_json)
     chosen = published.find_table(name)

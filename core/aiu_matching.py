@@ -28,10 +28,10 @@ def match_aius(old: Sequence[Aiu], new: Sequence[Aiu], least: float = LEAST_SIMI
 
     same = {aiu.id for aiu in old} & {aiu.id for aiu in new}
     pairs = [
-        AiuMatch(one, other, fuzz.token_sort_ratio(one.text, other.text, processor=utils.default_process) / 100)
-        for one in old
+        AiuMatch(aiu, other, fuzz.token_sort_ratio(aiu.text, other.text, processor=utils.default_process) / 100)
+        for aiu in old
         for other in new
-        if not {one.id, other.id} & same
+        if not {aiu.id, other.id} & same
     ]
     matches: list[AiuMatch] = []
     used: set[str] = set()

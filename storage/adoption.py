@@ -78,7 +78,9 @@ def reextractions(session: Session, study_id: int, run: str) -> list[Reextractio
     found = []
     for candidate in _runs(session, study_id, run):
         for key, adoption in _adoptions(session, candidate, criticised):
-            standing = {one.id: one for one in apply_edits(criticised[key], edits.get(key, ())).critiques}
+            standing = {
+                critique.id: critique for critique in apply_edits(criticised[key], edits.get(key, ())).critiques
+            }
             found += [
                 Reextraction(key, critique.id, own.aius, critique.aius)
                 for critique in adoption.critiques
@@ -97,11 +99,15 @@ def replace_aius(
     """
     studies.lock(session, study_id)
     edits = aius.edits_by_item(session, study_id)
-    found = [one for one in reextractions(session, study_id, run) if (one.item, one.critique) in confirmed]
+    found = [
+        reextraction
+        for reextraction in reextractions(session, study_id, run)
+        if (reextraction.item, reextraction.critique) in confirmed
+    ]
     changes: dict[str, list[Change]] = defaultdict(list)
-    for one in found:
-        replacement = one.replacement(confirmed[one.item, one.critique])
-        changes[one.item].append(Reextract(run=run, critique=one.critique, aius=replacement))
+    for reextraction in found:
+        replacement = reextraction.replacement(confirmed[reextraction.item, reextraction.critique])
+        changes[reextraction.item].append(Reextract(run=run, critique=reextraction.critique, aius=replacement))
     _save_several(session, study_id, annotator, changes, edits)
     return len(found)
 

@@ -158,7 +158,7 @@ def adoption(run: Run, evaluated: Item, turns: Mapping[int, Turn]) -> Adopt:
     """Return what a run generated for an item as it evaluated it; `turns` are by the number of their ask."""
     result = replay_turns(evaluated, Settings.model_validate(run.settings), turns).evaluation
     critiques = [*result.critiques, *([result.reference] if result.reference else [])]
-    new = tuple(one for one in critiques if one.aius is not None and one not in evaluated.critiques)
+    new = tuple(critique for critique in critiques if critique.aius is not None and critique not in evaluated.critiques)
     return Adopt(run=run.name, critiques=new, answer=result.answer if evaluated.reference is None else None)
 
 

@@ -67,14 +67,14 @@ class Aspects(Answer[dict[str, str]]):
 
     def _field(self) -> dict[str, Any]:
         text = {"type": "string"}
-        one: dict[str, Any] = {
+        named: dict[str, Any] = {
             "type": "object",
             "properties": {"name": text, "definition": text},
             "required": ["name", "definition"],
             "additionalProperties": False,
         }
         number = f"Exactly {self.count} aspects." if self.count else "The aspects."
-        return {"type": "array", "items": one if self.definitions else text, "description": number}
+        return {"type": "array", "items": named if self.definitions else text, "description": number}
 
     def _encoded(self, value: Mapping[str, str]) -> list[Any]:
         if self.definitions:
@@ -82,8 +82,8 @@ class Aspects(Answer[dict[str, str]]):
         return list(value)
 
     def _shape(self) -> str:
-        one = '{"name": "...", "definition": "..."}' if self.definitions else '"..."'
-        return f"[{one}, ...]"
+        example = '{"name": "...", "definition": "..."}' if self.definitions else '"..."'
+        return f"[{example}, ...]"
 
     def _described(self) -> str:
         return f"a list of {self.count or 'the'} aspects"
@@ -214,7 +214,7 @@ def _named(value: Any) -> list[Named] | None:
     """Return the aspects of a structured answer: names, objects with a name, or an object from name to definition."""
     if isinstance(value, list):
         named = [_one(inner) for inner in value]
-        return [one for one in named if one] if all(named) else None
+        return [aspect for aspect in named if aspect] if all(named) else None
     if not isinstance(value, Mapping):
         return None
     for key, inner in value.items():
@@ -234,9 +234,9 @@ def _keyed(fields: Mapping[str, Any]) -> list[Named] | None:
     """Read `{"1": {"name": ..., "definition": ...}}`, `{"Accuracy": {"definition": ...}}`."""
     named = []
     for key, inner in fields.items():
-        one = _one(inner) if re.fullmatch(r"\D*\d{1,2}", key) else None
+        aspect = _one(inner) if re.fullmatch(r"\D*\d{1,2}", key) else None
         texts = [text for text in inner.values() if isinstance(text, str)]
-        named.append(one or (_name(key), _definition(texts[0]) if texts else ""))
+        named.append(aspect or (_name(key), _definition(texts[0]) if texts else ""))
     return named
 
 

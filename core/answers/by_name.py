@@ -88,9 +88,9 @@ class ByName(Answer[Numbers]):
         measures: dict[str, Measure] = {}
         for key, value in named:
             place = self._place(readable(key).replace("_", " ").lower().strip())
-            one = measure(readable(str(value)), self.words) if not isinstance(value, bool) else None
-            if place is not None and one:
-                measures[self.names[place]] = one
+            measured = measure(readable(str(value)), self.words) if not isinstance(value, bool) else None
+            if place is not None and measured:
+                measures[self.names[place]] = measured
         return measures if len(measures) == len(self.names) else None
 
     def _in_order(self, value: Any) -> dict[str, Measure] | None:

@@ -153,7 +153,7 @@ def _says_none(sentence: str) -> bool:
 def _texts(value: Any) -> tuple[str, ...] | None:
     """Return the texts of a structured answer: a list, a list of objects, or numbered fields."""
     if isinstance(value, list):
-        texts = [_text(one) for one in value]
+        texts = [_text(element) for element in value]
         return (
             tuple(" ".join(text.split()) for text in texts if text and text.strip())
             if all(text is not None for text in texts)
@@ -165,7 +165,7 @@ def _texts(value: Any) -> tuple[str, ...] | None:
         if isinstance(inner, list) and squash(str(key)) not in ("reasoning", "notes"):
             return _texts(inner)
     numbered = [inner for key, inner in value.items() if re.fullmatch(r"\D*\d{1,3}", str(key))]
-    if numbered and all(isinstance(one, str) for one in numbered):
+    if numbered and all(isinstance(entry, str) for entry in numbered):
         return tuple(map(str.strip, numbered))
     nested = [inner for inner in value.values() if isinstance(inner, Mapping)]
     return _texts(nested[0]) if len(nested) == 1 else None

@@ -61,12 +61,14 @@ def labelled(
             low = unit.text.lower()
             before = low[max(0, match.start() - HEAD) : match.start()]
             ranked = _rank(before, text.words)
-            one = _behind(text, unit, match, ranked, following) if ranked else None
+            labelled_text = _behind(text, unit, match, ranked, following) if ranked else None
             loose = nouns and match[0] in text.words["response"]
-            if one and (
-                one.joined or one.rank == FINAL or not (match[0].isascii() or loose or not _VALUE.match(one.rest))
+            if labelled_text and (
+                labelled_text.joined
+                or labelled_text.rank == FINAL
+                or not (match[0].isascii() or loose or not _VALUE.match(labelled_text.rest))
             ):
-                yield one
+                yield labelled_text
 
 
 def _behind(

@@ -72,7 +72,7 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
         behind = list(_behind(text, line, marks, names))
         before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
         here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks, names)]
-        collected = [*(one for one in here if not _doubted(text, line, one)), *collected]
+        collected = [*(entry for entry in here if not _doubted(text, line, entry)), *collected]
         looked_at += 1
         if looked_at == LINES:
             break
@@ -115,7 +115,7 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
     for entry in collected:
         fresh = (
             not groups
-            or entry.name in {one.name for one in groups[-1]}
+            or entry.name in {member.name for member in groups[-1]}
             or _apart(text, groups[-1][-1].end, entry.start)
         )
         groups += [[entry]] if fresh else []
@@ -131,7 +131,7 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
     if any(line.start >= before.end and line.end <= block.start for line in text.lines):
         return ""
     numbers = block.measures()
-    return next((name for name, one in before.measures().items() if one.value != numbers[name].value), "")
+    return next((name for name, element in before.measures().items() if element.value != numbers[name].value), "")
 
 
 def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
@@ -221,22 +221,22 @@ def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
         piece = line.text[done : match.start()]
         numbers = list(_BEFORE.finditer(piece))
         if numbers:
-            one = measure(piece[numbers[-1].start("value") :], text.words)
-            if one:
+            measured = measure(piece[numbers[-1].start("value") :], text.words)
+            if measured:
                 start = line.start + done + numbers[-1].start("value")
-                yield Entry(names[int(group[1:])], one, start, line.start + match.end())
+                yield Entry(names[int(group[1:])], measured, start, line.start + match.end())
         done = match.end()
 
 
 def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
     """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
-    for place, ((one, first), (other, second)) in enumerate(pairwise(marks)):
+    for place, ((left, first), (right, second)) in enumerate(pairwise(marks)):
         limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
-        each = _EACH.match(line.text[other.end() : limit])
+        each = _EACH.match(line.text[right.end() : limit])
         amount = measure(each["value"], text.words) if each else None
-        if each and amount and _AND.fullmatch(line.text[one.end() : other.start()]):
-            for match, group in ((one, first), (other, second)):
-                end = line.start + other.end() + each.end()
+        if each and amount and _AND.fullmatch(line.text[left.end() : right.start()]):
+            for match, group in ((left, first), (right, second)):
+                end = line.start + right.end() + each.end()
                 yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
 
 

@@ -107,14 +107,18 @@ class Option(Single[str]):
         )
         return (
             self._checked(match[1], match.end(1))
-            if match and not any(one.match(line.strip()[match.end(1) :]) for one in (_ANOTHER, _REJECTED))
+            if match and not any(pattern.match(line.strip()[match.end(1) :]) for pattern in (_ANOTHER, _REJECTED))
             else None
         )
 
     def _lines(self, text: Text) -> Iterator[Candidate[str]]:
         """Yield the lines that may be the answer: none of a list of all options."""
         listing = sum(_LISTED.match(line.text) is not None for line in text.lines) > 1
-        return (one for one in super()._lines(text) if not listing or not _LISTED.match(text.spoken[one.start :]))
+        return (
+            candidate
+            for candidate in super()._lines(text)
+            if not listing or not _LISTED.match(text.spoken[candidate.start :])
+        )
 
     def _last(self, unit: Unit) -> Candidate[str] | None:
         return None if _LISTED.match(unit.text) else super()._last(unit)

@@ -175,7 +175,9 @@ class Rating(Single[Level]):
         sentences = list(super()._sentences(text))
         criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
         if len(criteria) > 1:
-            sentences = [one for one in sentences if not _CRITERION.match(text.spoken[one.start : one.end])]
+            sentences = [
+                sentence for sentence in sentences if not _CRITERION.match(text.spoken[sentence.start : sentence.end])
+            ]
         yield from sentences
 
     def _last(self, unit: Unit) -> Candidate[Level] | None:

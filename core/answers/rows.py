@@ -48,7 +48,7 @@ def _header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -> tuple[Entry, ...]:
-    return tuple(Entry(name, one, line.start, line.end) for name, one in zip(names, numbers, strict=True))
+    return tuple(Entry(name, number, line.start, line.end) for name, number in zip(names, numbers, strict=True))
 
 
 def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:

@@ -82,20 +82,24 @@ class Scores(ByName):
         for unit in text.units[-2:]:
             spoken = mentions(self.words, self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())
             match = _BOTH.search(spoken)
-            one = measure(spoken[match.end() :], self.words) if match else None
-            if one and (one.top == self.high or _GIVEN.search(unit.text)) and not in_doubt(unit.text, self.words):
-                value, problem = self._checked(dict.fromkeys(self.names, one))
+            measured = measure(spoken[match.end() :], self.words) if match else None
+            if (
+                measured
+                and (measured.top == self.high or _GIVEN.search(unit.text))
+                and not in_doubt(unit.text, self.words)
+            ):
+                value, problem = self._checked(dict.fromkeys(self.names, measured))
                 candidates.append(Candidate(value, "sentence", unit.start, unit.end, 1, problem))
         return candidates if len(self.names) == 2 else []
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
         for name in self.names:
-            one = measures[name]
-            steps = (one.value - self.low) / self.step if self.step else 0
-            if one.problem:
-                return None, f"{name}: {one.problem}"
-            if one.percent or (one.top is not None and one.top != self.high):
+            measured = measures[name]
+            steps = (measured.value - self.low) / self.step if self.step else 0
+            if measured.problem:
+                return None, f"{name}: {measured.problem}"
+            if measured.percent or (measured.top is not None and measured.top != self.high):
                 return None, f"{name}: it is not scored out of {self.high:g}"
-            if not self.low <= one.value <= self.high or abs(steps - round(steps)) > 1e-6:
-                return None, f"{name}: {one.value:g} is not {self._described_one()}"
+            if not self.low <= measured.value <= self.high or abs(steps - round(steps)) > 1e-6:
+                return None, f"{name}: {measured.value:g} is not {self._described_one()}"
         return {name: whole(measures[name].value) for name in self.names}, ""

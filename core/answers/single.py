@@ -183,5 +183,5 @@ def _inner(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return next(
-        (one for key, one in value.items() if squash(str(key)) in ("value", "score", "rating", "answer")), value
+        (element for key, element in value.items() if squash(str(key)) in ("value", "score", "rating", "answer")), value
     )

@@ -47,12 +47,12 @@ def documents(text: str) -> list[Document]:
             break
         if match.start() < done:
             continue
-        one = _decoded(text, match.start())
-        if one is None and repairs < REPAIRS:
-            one, repairs = _repaired(text, match.start()), repairs + 1
-        if one:
-            result.append(one)
-            done = one.end
+        document = _decoded(text, match.start())
+        if document is None and repairs < REPAIRS:
+            document, repairs = _repaired(text, match.start()), repairs + 1
+        if document:
+            result.append(document)
+            done = document.end
     return result
 
 
@@ -72,32 +72,34 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     if not depth:
         return []
     if isinstance(value, list):
-        return [pair for one in value[:50] for pair in pairs(one, depth - 1)]
+        return [pair for element in value[:50] for pair in pairs(element, depth - 1)]
     if not isinstance(value, Mapping):
         return []
-    texts = [one for one in value.values() if isinstance(one, str) and not re.match(r"\s*[\d.]", one)]
+    texts = [element for element in value.values() if isinstance(element, str) and not re.match(r"\s*[\d.]", element)]
     numbers = [
-        one
-        for key, one in value.items()
+        element
+        for key, element in value.items()
         if squash(str(key)) in ("weight", "percentage", "percent", "importance", "value", "score", "rating")
     ]
     if texts and len(numbers) == 1:
         return [(texts[0], numbers[0])]
     inner = [
-        pair if len(pairs(one, 1)) != 1 or not isinstance(one, Mapping) else (str(key), pair[1])
-        for key, one in value.items()
-        if isinstance(one, Mapping | list)
-        for pair in pairs(one, depth - 1)
+        pair if len(pairs(element, 1)) != 1 or not isinstance(element, Mapping) else (str(key), pair[1])
+        for key, element in value.items()
+        if isinstance(element, Mapping | list)
+        for pair in pairs(element, depth - 1)
     ]
-    return [(str(key), one) for key, one in value.items() if isinstance(one, int | float | str)] + inner
+    return [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)] + inner
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:
     """Return the numbers of an object's only list of so many numbers."""
     if not isinstance(value, Mapping):
         return None
-    lists = [one for one in value.values() if isinstance(one, list) and len(one) == count]
-    plain = [one for one in lists if all(isinstance(n, int | float) and not isinstance(n, bool) for n in one)]
+    lists = [element for element in value.values() if isinstance(element, list) and len(element) == count]
+    plain = [
+        numbers for numbers in lists if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    ]
     return plain[0] if len(plain) == 1 else None
 
 

@@ -179,7 +179,11 @@ def _without_block_quotes(plain: str, clean: str) -> str:
 def _long_document(text: str, offset: int) -> list[Document]:
     """Return the JSON that a long reply begins with; its position is relative to the parsed part."""
     result = documents(text) if offset and text.lstrip().startswith(("{", "```")) else []
-    return [Document(one.value, one.start - offset, one.end - offset) for one in result[:1] if one.end > offset]
+    return [
+        Document(document.value, document.start - offset, document.end - offset)
+        for document in result[:1]
+        if document.end > offset
+    ]
 
 
 def _edges(units: tuple[Unit, ...]) -> tuple[Unit, ...]:

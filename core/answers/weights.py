@@ -72,8 +72,8 @@ class Weights(ByName):
         if collected or sum(match is not None for match in numbered) != len(self.names):
             return collected
         for line, match in zip(text.lines, numbered, strict=True):
-            if match and 1 <= int(match[1]) <= len(self.names) and (one := measure(match[2], self.words)):
-                collected.append(Entry(self.names[int(match[1]) - 1], one, line.start, line.end))
+            if match and 1 <= int(match[1]) <= len(self.names) and (measured := measure(match[2], self.words)):
+                collected.append(Entry(self.names[int(match[1]) - 1], measured, line.start, line.end))
         return collected
 
     def _other(self, text: Text, start: int, end: int) -> str:
@@ -99,7 +99,7 @@ class Weights(ByName):
             return None
         numbers = [measure(part, self.words) for part in slashed.groups()]
         named = zip(self.names, numbers, strict=True)
-        return Block(tuple(Entry(name, one, line.start, line.end) for name, one in named if one), FINAL)
+        return Block(tuple(Entry(name, measured, line.start, line.end) for name, measured in named if measured), FINAL)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
         """Return the weights in percent, rescaled to 100 after rounding."""

@@ -20,7 +20,7 @@ class Words:
 
     def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
         self._phrases = {
-            concept: tuple(dict.fromkeys(readable(one).lower() for one in parsed))
+            concept: tuple(dict.fromkeys(readable(phrase).lower() for phrase in parsed))
             for concept, parsed in phrases.items()
         }
         self._key = tuple(sorted(self._phrases.items()))

@@ -198,11 +198,11 @@ def draw_table(ranking: Ranking) -> None:
               "coverage", "from_ceiling", "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets",
               "reason")  # fmt: skip
     rows = [
-        (one.judge, one.decision, one.accuracy.value, one.accuracy.low, one.accuracy.high,
-         *(one.accuracy_range or (None, None)), one.coverage.value,
-         one.less_ceiling.value, one.less_ceiling.low, one.less_ceiling.high, one.winning_rate, one.accuracy.items,
-         one.reason)
-        for one in ranking.judges
+        (row.judge, row.decision, row.accuracy.value, row.accuracy.low, row.accuracy.high,
+         *(row.accuracy_range or (None, None)), row.coverage.value,
+         row.less_ceiling.value, row.less_ceiling.low, row.less_ceiling.high, row.winning_rate, row.accuracy.items,
+         row.reason)
+        for row in ranking.judges
     ]  # fmt: skip
     downloads.draw_csv_download(csv_text(header, rows), "judges.csv")
 

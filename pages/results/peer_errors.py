@@ -139,8 +139,8 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
     slices = error_analysis.outcome_slices(outcomes)
     st.markdown("**The area chair, by how many peers were right**")
     alt = "; ".join(
-        f"{one.peers_right} of {one.peers} right, chair {'right' if one.chair_right else 'wrong'}: {len(one.outcomes)}"
-        for one in slices
+        f"{bar.peers_right} of {bar.peers} right, chair {'right' if bar.chair_right else 'wrong'}: {len(bar.outcomes)}"
+        for bar in slices
     )
     data = ChartData(error_rows(slices), unit="traces")
     charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select, data)
@@ -166,14 +166,14 @@ def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Fi
     """Return stacked bars of numbers of traces by right peers, split by whether the chair was right."""
     import plotly.graph_objects as go
 
-    peer_counts = sorted({one.peers for one in slices})
+    peer_counts = sorted({bar.peers for bar in slices})
     named = len(peer_counts) > 1  # the axis says `2 of 3` if the number of peers differs between traces
     figure = go.Figure()
     for right, name, colour, sign in (
         (True, "chair right", colours.TRUE, "✓"),
         (False, "chair wrong", colours.FALSE, "✗"),
     ):
-        bars = [one for one in slices if one.chair_right == right]
+        bars = [bar for bar in slices if bar.chair_right == right]
         names = [_slice_name(bar.peers_right, bar.peers, right) for bar in bars]
         figure.add_trace(
             go.Bar(
@@ -223,11 +223,11 @@ def _slice_name(peers_right: int, peers: int, chair_right: bool) -> str:
     return f"{peers_right} of {peers}, chair {'right' if chair_right else 'wrong'}"
 
 
-def _hover_text(one: OutcomeSlice) -> str:
-    low, high = 100 * (one.share.low or 0), 100 * (one.share.high or 0)
-    share = f"{100 * (one.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {one.share.items_total} traces"
-    name = _slice_name(one.peers_right, one.peers, one.chair_right)
-    return f"{name}<br>{len(one.outcomes)} traces, {share}<br>Click to list the items"
+def _hover_text(bar: OutcomeSlice) -> str:
+    low, high = 100 * (bar.share.low or 0), 100 * (bar.share.high or 0)
+    share = f"{100 * (bar.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {bar.share.items_total} traces"
+    name = _slice_name(bar.peers_right, bar.peers, bar.chair_right)
+    return f"{name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the items"
 
 
 def _select() -> None:

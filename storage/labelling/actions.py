@@ -171,7 +171,7 @@ def _shown(session: Session, work: Work, name: str, pairs: Sequence[tuple[Mappin
     if task is None:
         return _Shown({}, None, ())
     revealed = {str(action["target"]) for action, result in pairs if result.get("revealed")}
-    labelled = [one for one in panels.targets_of(session, work, task) if target_name(work, one) in revealed]
+    labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in revealed]
     reveals = tasks.reveals_of(session, work, task, labelled) if labelled else {}
     by_name = {target_name(work, target): content for target, content in reveals.items()}
     seen = tasks.first_seen(session, work, {task: list(reveals)})

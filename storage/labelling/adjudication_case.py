@@ -157,10 +157,10 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
     passages.append(Passage("question", "Question", item.prompt))
     if item.reference:
         passages.append(Passage("reference", "Reference answer", item.reference))
-    one = len(item.responses) == 1
+    is_single = len(item.responses) == 1
     chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
     passages += [
-        Passage(f"response-{number}", "Response" if one else f"Response {number}", response.text, number)
+        Passage(f"response-{number}", "Response" if is_single else f"Response {number}", response.text, number)
         for number, response in enumerate(item.responses, 1)
         if chosen in (None, number)
     ]

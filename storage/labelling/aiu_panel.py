@@ -103,7 +103,9 @@ def _made_by(aiu: str, edit: int) -> bool:
 
 def _load(session: Session, work: Work, task: Task) -> CritiqueState:
     state = aius.current_state(session, work.study.id, task.target.item)
-    critique = next((one for one in hypothesis_critiques(state.critiques) if one.id == task.target.part), None)
+    critique = next(
+        (critique for critique in hypothesis_critiques(state.critiques) if critique.id == task.target.part), None
+    )
     if critique is None:
         raise TiebreakError("This critique is not in the study any more.")
     return CritiqueState(state, critique, reference_critique(state.critiques))
@@ -176,7 +178,7 @@ def _parse(session: Session, work: Work, task: Task, body: Mapping[str, Any]) ->
         return _adoption(session, work, task)
     loaded = _load(session, work, task)
     critiques = {CRITIQUE: loaded.critique} | ({REFERENCE: loaded.reference} if loaded.reference else {})
-    ids = {_aiu_name(work, task, aiu.id): aiu.id for one in critiques.values() for aiu in one.aius or ()}
+    ids = {_aiu_name(work, task, aiu.id): aiu.id for critique in critiques.values() for aiu in critique.aius or ()}
     try:
         names = [body["aiu"]] if "aiu" in body else body.get("aius") or []
         if any(name not in ids for name in names):

@@ -42,7 +42,9 @@ def response_blocks(work: Work, task: Task, item: Item) -> list[Json]:
 
 def image_path(item: Item, block: str) -> str | None:
     """Return the path or URL of the image of a block; None if it has none."""
-    images = {"question": item.image} | {f"response-{n}": one.image for n, one in enumerate(item.responses, 1)}
+    images = {"question": item.image} | {
+        f"response-{n}": response.image for n, response in enumerate(item.responses, 1)
+    }
     return images.get(block)
 
 

@@ -103,7 +103,7 @@ def _comparison(work: Work, task: Task, noun: str, texts: Sequence[str]) -> Json
 
 
 def _rating(work: Work, task: Task, item: Item, critiques: Sequence[Critique]) -> Json:
-    critique = next((one for one in hypothesis_critiques(critiques) if one.id == task.target.part), None)
+    critique = next((critique for critique in hypothesis_critiques(critiques) if critique.id == task.target.part), None)
     if critique is None:
         raise TiebreakError("This critique is not in the study any more.")
     criterion = critique_ratings.CRITIQUE

@@ -84,7 +84,7 @@ def candidates(session: Session, study_id: int) -> list[tuple[int, Value, str]]:
     labelled = set(session.scalars(select(col(LabelRow.target_id)).where(col(LabelRow.target_id).in_(newest))))
     ids = OpaqueIds(studies.secret(session, study_id))
     unused = [(target_id, row.value, row.reason) for target_id, row in newest.items() if target_id not in used]
-    return sorted(unused, key=lambda one: (one[0] in labelled, ids.digest("training item", one[0])))
+    return sorted(unused, key=lambda candidate: (candidate[0] in labelled, ids.digest("training item", candidate[0])))
 
 
 def possible_targets(session: Session, study_id: int) -> list[Target]:

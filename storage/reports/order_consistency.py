@@ -94,7 +94,7 @@ def _choices_by_aspect(given: tuple[Turn, ...], settings: Settings) -> Iterator[
     """Yield (judge, preferences in both orders) by the judge's overall scores in each order."""
     by_order = [collect_judgements_of_order(given, settings, 2, order) for order in ((1, 2), (2, 1))]
     for of_judge in zip(*by_order, strict=True):
-        choices = [preference_of_scores(*one.overalls) if one.overalls else None for one in of_judge]
+        choices = [preference_of_scores(*judgement.overalls) if judgement.overalls else None for judgement in of_judge]
         yield of_judge[0].judge, tuple(choices)
 
 

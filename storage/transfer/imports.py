@@ -193,8 +193,8 @@ class _Import:
         """Set the ids of every target and annotator in the file; new ones are added."""
         rated = [(label.target, label.annotator) for label in self.records.of(Label)]
         rated += [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
-        rated += [(one.ruling.target, one.ruling.adjudicator) for one in self.records.of(AdjudicationRecord)]
-        rated += [(one.target, one.annotator) for one in self.records.of(TrainingAnswerRecord)]
+        rated += [(record.ruling.target, record.ruling.adjudicator) for record in self.records.of(AdjudicationRecord)]
+        rated += [(record.target, record.annotator) for record in self.records.of(TrainingAnswerRecord)]
         rated += [(view.target, view.annotator) for view in self.records.of(ViewRecord)]
         replies = self.records.of(ReplyRecord)
         rated += [(reply.target, name) for reply in replies for name in (reply.annotator, reply.author)]

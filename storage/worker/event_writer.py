@@ -77,8 +77,8 @@ class EventWriter:
             _resolve(batch, error)
         except Exception as error:
             if len(batch) > 1:  # one of them is the cause, and the others can be stored
-                for one in batch:
-                    await self._write([one])
+                for entry in batch:
+                    await self._write([entry])
                 return
             log.error("An event could not be stored.", exc_info=error)
             _resolve(batch, EventNotStored(f"An event could not be stored ({type(error).__name__})."))

@@ -132,7 +132,7 @@ def _read_aspects(fields: AspectFields | str | None, scope: Scope) -> tuple[str,
     cell = scope.get(field)
     is_plain = isinstance(cell, str) and separator is None and not cell.lstrip().startswith("[")
     cells = str(cell).splitlines() if is_plain else parse_list(cell, scope.line, field, separator)
-    return tuple(" ".join(parse_name(one, scope.line, field).split()) for one in cells if str(one).strip())
+    return tuple(" ".join(parse_name(cell, scope.line, field).split()) for cell in cells if str(cell).strip())
 
 
 def _strip(source: Source | None, scope: Scope) -> str | None:

@@ -290,7 +290,7 @@ class Mapping(Frozen):
         if not isinstance(draft, dict):
             return draft
         lists = {name: draft[name] for name in ("labels", "judges", "gold") if isinstance(draft.get(name), list)}
-        expanded = {name: [one for block in blocks for one in _by_criterion(block)] for name, blocks in lists.items()}
+        expanded = {name: [part for block in blocks for part in _by_criterion(block)] for name, blocks in lists.items()}
         return draft | expanded
 
     @model_validator(mode="after")

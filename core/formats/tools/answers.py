@@ -87,7 +87,8 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
     texts = {name: _text(value) for name, value in fields.items() if _is_present(name, value)}
     draft = suggest_mapping([*texts])
     responses = tuple(
-        Response(text=texts[one["text"]], system=texts.get(one.get("system", ""))) for one in draft.get("responses", ())
+        Response(text=texts[response["text"]], system=texts.get(response.get("system", "")))
+        for response in draft.get("responses", ())
     )
     prompts = draft.get("prompt") or ([] if responses else [*texts])
     names = [prompts] if isinstance(prompts, str) else prompts
@@ -103,8 +104,10 @@ def _is_present(name: str, value: Any) -> bool:
 
 def _text(value: Any) -> str:
     """Return a field as text; a list of messages as "role: text" lines."""
-    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
-        return "\n".join(f"{one.get('role', '')}: {_text(one.get('content', ''))}".strip(": ") for one in value)
+    if isinstance(value, list) and all(isinstance(element, dict) for element in value):
+        return "\n".join(
+            f"{element.get('role', '')}: {_text(element.get('content', ''))}".strip(": ") for element in value
+        )
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -153,7 +156,11 @@ def _question(
     """Return the kind and the scale of a question, which follow from its answers unless its scale is declared."""
     values = [_plain(answer.value) for answer in answers if answer.value not in (None, "")]
     texts = all(isinstance(value, str) for value in values)
-    if texts and values and all(_preference(one.value, by_id[one.item]) is not None for one in answers if one.value):
+    if (
+        texts
+        and values
+        and all(_preference(answer.value, by_id[answer.item]) is not None for answer in answers if answer.value)
+    ):
         return _Question(name, "preference", PREFERENCE)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if values and len(numbers) == len(values):
@@ -189,7 +196,7 @@ def _plain(value: Any) -> Value:
         case int() | float():
             return int(value) if float(value).is_integer() else float(value)
         case list():
-            return "; ".join(sorted(str(_plain(one)) for one in value))
+            return "; ".join(sorted(str(_plain(element)) for element in value))
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

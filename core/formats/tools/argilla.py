@@ -67,10 +67,10 @@ def read(path: Path) -> Records:
         found = RECORDS.validate_python(load_json(path))
     except ValidationError as error:
         raise to_file_format_error(error) from None
-    ids = [str(one.id or number) for number, one in enumerate(found, 1)]
-    fields = [{**_usual_metadata(one), **one.fields} for one in found]
+    ids = [str(record.id or number) for number, record in enumerate(found, 1)]
+    fields = [{**_usual_metadata(record), **record.fields} for record in found]
     items = [item_from_fields(id, named) for id, named in zip(ids, fields, strict=True)]
-    answers = [answer for id, one in zip(ids, found, strict=True) for answer in _answers(id, one)]
+    answers = [answer for id, record in zip(ids, found, strict=True) for answer in _answers(id, record)]
     yield from records(items, answers)
 
 
@@ -90,9 +90,9 @@ def _answers(item: str, record: ArgillaRecord) -> Iterator[Answer]:
     }
     for question, given in responses.items():
         if question not in COMMENTS:
-            for one in given:
-                reason = reasons.get(one.user_id, "")
-                yield Answer(item, question, one.user_id, _value(question, one.value), reason=reason)
+            for response in given:
+                reason = reasons.get(response.user_id, "")
+                yield Answer(item, question, response.user_id, _value(question, response.value), reason=reason)
     for question, suggestion in (record.suggestions or {}).items():
         if question not in COMMENTS:
             judge = suggestion.agent or "suggestions"
@@ -101,9 +101,9 @@ def _answers(item: str, record: ArgillaRecord) -> Iterator[Answer]:
 
 def _value(question: str, value: Any) -> Any:
     """Return a response; of a ranking the best option, or a tie."""
-    if not isinstance(value, list) or not any(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not any(isinstance(element, dict) for element in value):
         return value
-    if all(isinstance(one, dict) and {"value", "rank"} <= one.keys() for one in value) and len(value) == 2:
+    if all(isinstance(element, dict) and {"value", "rank"} <= element.keys() for element in value) and len(value) == 2:
         first, second = value
         if first["rank"] == second["rank"]:
             return "tie"
@@ -121,7 +121,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """
     study = collect(records)
     names = {key: _question_name(name) for key, name in study.questions().items()}
-    json.dump([_record(one, names) for one in study.items.values()], stream, ensure_ascii=False, allow_nan=False)
+    json.dump([_record(entry, names) for entry in study.items.values()], stream, ensure_ascii=False, allow_nan=False)
     stream.write("\n")
     return study.left_out
 
@@ -136,9 +136,9 @@ def user_id(annotator: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"annotator:{annotator}"))
 
 
-def _record(one: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+def _record(entry: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
     responses: dict[str, list[dict[str, Any]]] = {}
-    for (annotator, target), label in one.labels.items():
+    for (annotator, target), label in entry.labels.items():
         if label.value is not None:
             answer = {"value": choice_text(target.kind, label.value), "user_id": user_id(annotator)}
             responses.setdefault(names[target.kind, target.criterion], []).append(answer)
@@ -148,13 +148,13 @@ def _record(one: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[st
             "score": None,
             "agent": run,
         }
-        for run, opinion in one.verdicts
+        for run, opinion in entry.verdicts
         if opinion.value is not None
     }
     return {
-        "id": one.item.id,
-        "fields": item_fields(one.item),
-        "metadata": item_names(one.item),
+        "id": entry.item.id,
+        "fields": item_fields(entry.item),
+        "metadata": item_names(entry.item),
         "suggestions": suggestions,
         "responses": responses,
         "vectors": {},

@@ -102,7 +102,7 @@ def read(path: Path) -> Records:
     has_epochs = any(sample.epoch > 1 for sample in found)
     ids = [f"{sample.id} epoch {sample.epoch}" if has_epochs else str(sample.id) for sample in found]
     items = [_item(id, sample, evaluation) for id, sample in zip(ids, found, strict=True)]
-    models = {str(one.get("name")): _grader(one) for one in evaluation.scorers or ()}
+    models = {str(scorer.get("name")): _grader(scorer) for scorer in evaluation.scorers or ()}
     answers = [answer for id, sample in zip(ids, found, strict=True) for answer in _answers(id, sample, models)]
     yield from records(items, answers)
 
@@ -185,10 +185,10 @@ def _stored_responses(sample: Sample) -> tuple[Response, ...]:
 
 def _prompt(sample: Sample) -> str:
     if isinstance(sample.input, list):
-        messages = [one for one in sample.input if isinstance(one, dict)]
+        messages = [message for message in sample.input if isinstance(message, dict)]
         if len(messages) == 1:
             return _message(messages[0], sample)
-        return "\n\n".join(f"{one.get('role', '')}: {_message(one, sample)}" for one in messages)
+        return "\n\n".join(f"{message.get('role', '')}: {_message(message, sample)}" for message in messages)
     return _resolve(str(sample.input), sample)
 
 
@@ -235,7 +235,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write a log whose scores are labels, gold and verdicts; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    samples = [_sample(one, names) for one in study.items.values()]
+    samples = [_sample(entry, names) for entry in study.items.values()]
     created = datetime.now(UTC).isoformat(timespec="seconds")
     evaluation = {
         "created": created,
@@ -250,8 +250,8 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     return study.left_out
 
 
-def _sample(one: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
-    item = one.item
+def _sample(entry: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+    item = entry.item
     scores = {
         f"{names[target.kind, target.criterion]} · {annotator}": _score(
             names[target.kind, target.criterion],
@@ -260,14 +260,14 @@ def _sample(one: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[st
             label.reason,
             {ANNOTATOR: annotator},
         )
-        for (annotator, target), label in one.labels.items()
+        for (annotator, target), label in entry.labels.items()
         if label.value is not None
     }
-    for target, ruling in one.gold.items():
+    for target, ruling in entry.gold.items():
         name = names[target.kind, target.criterion]
         who = {GOLD: ruling.adjudicator}
         scores[f"{name} · gold"] = _score(name, target.kind, ruling.value, ruling.reason, who)
-    for run, opinion in one.verdicts:
+    for run, opinion in entry.verdicts:
         if opinion.value is not None:
             name = names[opinion.kind, opinion.criterion]
             scores[f"{name} · {run}"] = _score(name, opinion.kind, opinion.value, opinion.reason, {JUDGE: run})

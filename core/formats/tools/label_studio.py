@@ -166,9 +166,9 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write tasks with their annotations and predictions; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    shared = {name for one in study.items.values() for name in item_fields(one.item)}
+    shared = {name for entry in study.items.values() for name in item_fields(entry.item)}
     empty = {name: "" for name in shared if not name.startswith("response_")}  # every task has what the form shows
-    tasks = [_task(number, one, names, empty) for number, one in enumerate(study.items.values(), 1)]
+    tasks = [_task(number, entry, names, empty) for number, entry in enumerate(study.items.values(), 1)]
     json.dump(tasks, stream, ensure_ascii=False, indent=1, allow_nan=False)
     stream.write("\n")
     return study.left_out
@@ -177,7 +177,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
 def labeling_config(records: Iterable[Record]) -> str:
     """Return the labeling configuration of the tasks that `write` writes, as XML."""
     study = collect(records)
-    texts = dict.fromkeys(name for one in study.items.values() for name in item_fields(one.item))
+    texts = dict.fromkeys(name for entry in study.items.values() for name in item_fields(entry.item))
     lines = [f'  <Text name="{name}" value="${name}"/>' for name in texts]
     for (kind, criterion), name in study.questions().items():
         lines += [f"  <Header value={quoteattr(name)}/>", *_control(kind, name, study, criterion)]
@@ -193,7 +193,7 @@ def _control(kind: Kind, name: str, study: ExportedStudy, criterion: str) -> Ite
     elif kind in ("score", "likert", "aspect_quality"):
         yield f"  <Number {attributes}/>"
     else:
-        width = max((len(one.item.responses) for one in study.items.values()), default=0)
+        width = max((len(entry.item.responses) for entry in study.items.values()), default=0)
         preferences = [*map(response_name, range(1, width + 1)), TIE]
         choices = preferences if kind == "preference" else sorted(_answers_of(study, kind, criterion))
         yield f"  <Choices {attributes}>"
@@ -208,24 +208,26 @@ def _reason_name(question: str) -> str:
 
 def _is_rating(kind: Kind, scale: Scale | None) -> bool:
     numbers = scale.categories if scale else ()
-    whole = bool(numbers) and all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in numbers)
+    whole = bool(numbers) and all(
+        isinstance(number, int) and not isinstance(number, bool) and number > 0 for number in numbers
+    )
     return kind in ("score", "likert", "aspect_quality") and whole
 
 
 def _answers_of(study: ExportedStudy, kind: Kind, criterion: str) -> set[str]:
     scale = study.scales.get((kind, criterion))
     values = set(scale.categories if scale else ())
-    for one in study.items.values():
+    for entry in study.items.values():
         values |= {
             label.value
-            for (_, target), label in one.labels.items()
+            for (_, target), label in entry.labels.items()
             if (target.kind, target.criterion) == (kind, criterion) and not isinstance(label.value, dict | None)
         }
     return {str(choice_text(kind, value)) for value in values}
 
 
 def _task(
-    number: int, one: LabelledItem, names: Mapping[tuple[Kind, str], str], empty: Mapping[str, str]
+    number: int, entry: LabelledItem, names: Mapping[tuple[Kind, str], str], empty: Mapping[str, str]
 ) -> dict[str, Any]:
     def results(kind: Kind, criterion: str, value: Value, reason: str) -> list[dict[str, Any]]:
         chosen, name = choice_text(kind, value), names[kind, criterion]
@@ -242,7 +244,7 @@ def _task(
             "lead_time": label.seconds,
             "created_at": label.at.isoformat() if label.at else None,
         }
-        for (_, target), label in one.labels.items()
+        for (_, target), label in entry.labels.items()
         if label.value is not None
     ]
     gold = [
@@ -252,12 +254,12 @@ def _task(
             "result": results(target.kind, target.criterion, ruling.value, ruling.reason),
             "created_at": ruling.at.isoformat() if ruling.at else None,
         }
-        for target, ruling in one.gold.items()
+        for target, ruling in entry.gold.items()
     ]
     predictions = [
         {"model_version": run, "result": results(opinion.kind, opinion.criterion, opinion.value, opinion.reason)}
-        for run, opinion in one.verdicts
+        for run, opinion in entry.verdicts
         if opinion.value is not None
     ]
-    data = {"id": one.item.id, **empty, **item_fields(one.item), **item_names(one.item)}
+    data = {"id": entry.item.id, **empty, **item_fields(entry.item), **item_names(entry.item)}
     return {"id": number, "data": data, "annotations": [*annotations, *gold], "predictions": predictions}

@@ -36,7 +36,7 @@ class ExportedStudy:
 
     def questions(self) -> dict[tuple[Kind, str], str]:
         """Return (kind, criterion) -> the question's name: the criterion, with the kind if several kinds have it."""
-        keys = {(target.kind, target.criterion): None for one in self.items.values() for target in _targets(one)}
+        keys = {(target.kind, target.criterion): None for entry in self.items.values() for target in _targets(entry)}
         names: dict[tuple[Kind, str], str] = {}
         for kind, criterion in keys:
             name = criterion or kind
@@ -44,11 +44,11 @@ class ExportedStudy:
         return names
 
 
-def _targets(one: LabelledItem) -> Iterator[Target]:
-    yield from (target for _, target in one.labels)
-    yield from one.gold
-    for _, opinion in one.verdicts:
-        yield Target(item=one.item.id, kind=opinion.kind, criterion=opinion.criterion)
+def _targets(entry: LabelledItem) -> Iterator[Target]:
+    yield from (target for _, target in entry.labels)
+    yield from entry.gold
+    for _, opinion in entry.verdicts:
+        yield Target(item=entry.item.id, kind=opinion.kind, criterion=opinion.criterion)
 
 
 def collect(records: Iterable[Record]) -> ExportedStudy:
@@ -66,8 +66,8 @@ def collect(records: Iterable[Record]) -> ExportedStudy:
                 study.items[ruling.target.item].gold[ruling.target] = ruling
             case TraceRecord(run=run, item=key):
                 study.items[key].verdicts += [(run, opinion) for opinion in _verdicts(study, record)]
-    for one in study.items.values():
-        one.labels = {key: label for key, label in one.labels.items() if label.value is not None}
+    for entry in study.items.values():
+        entry.labels = {key: label for key, label in entry.labels.items() if label.value is not None}
     return study
 
 

@@ -73,7 +73,7 @@ def _contention_of_scores(last: TurnsByPersona, settings: Settings) -> float | N
     preferred = [preferred_response(*mean) for mean in means]
     preferences = contention([response for response in preferred if response != 0], flipped=flipped)
     ranges = [contention([mean[side] for mean in means], scale) for side in (0, 1)]
-    return max((one for one in (preferences, *ranges) if one is not None), default=None)
+    return max((distance for distance in (preferences, *ranges) if distance is not None), default=None)
 
 
 def _flips(last: TurnsByPersona, name: str) -> bool:

@@ -275,7 +275,7 @@ def _conclude(results: Sequence[Result], kind: Kind, criterion: str, threshold: 
         contention((result.value for result in of_part), scale, flipped=any(result.is_flipped for result in of_part))
         for of_part in by_part.values()
     ]
-    distance = max((one for one in distances if one is not None), default=None)
+    distance = max((distance for distance in distances if distance is not None), default=None)
     has_unread = any(opinion.value is None for opinion in opinions)
     outcome: Outcome = "no_verdict" if has_unread else "agreed"
     return Verdict(

@@ -107,23 +107,32 @@ def over_orders(judgements: Sequence[Judgement]) -> Judgement:
     return replace(
         judgements[0],
         scores=tuple(
-            _mean_of_each(of_response) for of_response in zip(*(one.scores for one in judgements), strict=True)
+            _mean_of_each(of_response)
+            for of_response in zip(*(judgement.scores for judgement in judgements), strict=True)
         ),
         overalls=tuple(fmean(column) for column in zip(*overalls, strict=True)) if is_complete else None,
-        problem="" if is_complete else next(one.problem for one in judgements if one.overalls is None),
+        problem=""
+        if is_complete
+        else next(judgement.problem for judgement in judgements if judgement.overalls is None),
         flipped=is_complete and _ranks_differ(overalls),
     )
 
 
 def _mean_of_each(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each aspect that has a score in every order."""
-    return {name: fmean(one[name] for one in scores) for name in scores[0] if all(name in one for one in scores)}
+    return {
+        name: fmean(scores_by_aspect[name] for scores_by_aspect in scores)
+        for name in scores[0]
+        if all(name in scores_by_aspect for scores_by_aspect in scores)
+    }
 
 
 def _ranks_differ(overalls: Sequence[Sequence[float]]) -> bool:
     """Return whether one order puts a response strictly before another, and another order strictly after it."""
     pairs = combinations(range(len(overalls[0])), 2)
-    return any({aspect_scores.preferred_response((one[a], one[b])) for one in overalls} >= {1, 2} for a, b in pairs)
+    return any(
+        {aspect_scores.preferred_response((overall[a], overall[b])) for overall in overalls} >= {1, 2} for a, b in pairs
+    )
 
 
 def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:

@@ -160,7 +160,7 @@ class Evaluation:
 
     def _material(self, job: Job) -> Mapping[str, Material | list[Material]]:
         """Return the values of a template's blanks (Tables 7, 9, 10 and 11), besides those of `item_material`."""
-        critique = next((one for one in self.item.critiques if one.id == job.critique), self.reference)
+        critique = next((critique for critique in self.item.critiques if critique.id == job.critique), self.reference)
         response = Material("Model-generated answer", criticised_answer(self.item, critique))
         unjudged = replace(response, required=False)
         claim = Material("Claim", job.aiu.text if job.aiu else "")

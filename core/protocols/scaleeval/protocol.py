@@ -147,13 +147,13 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     orders = list(dict.fromkeys(turn.shown for turn in turns)) or [()]
     last = [latest_turns([turn for turn in turns if turn.shown == order]) for order in orders]
     first = [latest_turns([turn for turn in reversed(turns) if turn.shown == order]) for order in orders]
-    counts = [_count_choices(one, judges) for one in last]
-    choices = [find_consensus(one, judges, stopping) for one in last]
+    counts = [_count_choices(turns, judges) for turns in last]
+    choices = [find_consensus(turns, judges, stopping) for turns in last]
     has_flip = any(len(_choices(judge, last)) > 1 for judge in judges)
     value = choices[0] if len(set(choices)) == 1 and not has_flip else None
     differ = len(set().union(*counts)) > 1
     reason = _describe_orders(
-        orders, [_describe_outcome(*one, len(judges)) for one in zip(counts, choices, strict=True)]
+        orders, [_describe_outcome(*outcome, len(judges)) for outcome in zip(counts, choices, strict=True)]
     )
     conclusion = Opinion(
         kind="preference",
@@ -170,7 +170,7 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
         value=value,
         reason=reason,
         opinions=(*opinions, conclusion),
-        contention=contention([choice for one in counts for choice in one.elements()], flipped=has_flip),
+        contention=contention([choice for count in counts for choice in count.elements()], flipped=has_flip),
     )
 
 
@@ -201,7 +201,7 @@ def _count_choices(last: Mapping[str, Turn], judges: Sequence[str]) -> Counter[V
 
 def _choices(judge: str, turns: Sequence[Mapping[str, Turn]]) -> list[Value]:
     """Return the different readable choices of a judge over the orders of the responses."""
-    readings = [one[judge].reading for one in turns if judge in one]
+    readings = [round_turns[judge].reading for round_turns in turns if judge in round_turns]
     return list(dict.fromkeys(reading for reading in readings if reading is not None))
 
 
@@ -211,7 +211,10 @@ def _opinion(
     """Return the opinion of a judge: the choice that it has in every order of the responses."""
     choices = _choices(judge, turns)
     problem = "" if choices else "has given no reply"
-    unread = next((one[judge] for one in turns if judge in one and one[judge].reading is None), None)
+    unread = next(
+        (round_turns[judge] for round_turns in turns if judge in round_turns and round_turns[judge].reading is None),
+        None,
+    )
     if len(choices) > 1:
         problem = f"its choice changes with the order of the responses: {' and '.join(map(describe_choice, choices))}"
     elif unread is not None:

@@ -250,6 +250,6 @@ def annotator_test_estimates(
             None,
             *counts,
             0,
-            notes.winning_caveats([(one.rater, one.won, one.p) for one in test.tests], test.skipped),
+            notes.winning_caveats([(result.rater, result.won, result.p) for result in test.tests], test.skipped),
         ),
     }

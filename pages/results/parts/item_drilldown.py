@@ -143,7 +143,7 @@ def _open_item(judged_items: list[TargetValues], key: str) -> None:
 def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
     """Return the target that the URL names by its item and part; the first of the item if no part is named."""
     of_item = [judged_item for judged_item in judged_items if judged_item.target.item == st.query_params.get("item")]
-    named = [one for one in of_item if one.target.part == st.query_params.get("part", "")]
+    named = [entry for entry in of_item if entry.target.part == st.query_params.get("part", "")]
     return next(iter(named or of_item), None)
 
 

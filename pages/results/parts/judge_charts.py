@@ -167,12 +167,16 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             y=[judge.accuracy.value for judge in judges],
             mode="markers+text",
             text=[
-                escape(truncate(one.judge, 18), quote=False) if (one.coverage.value or 0) < FULL else ""
-                for one in judges
+                escape(truncate(judge.judge, 18), quote=False) if (judge.coverage.value or 0) < FULL else ""
+                for judge in judges
             ],
             textposition="top center",
             textfont={"size": 11},
-            marker={"size": 10, "color": charts.accent_colour(), "symbol": [SYMBOLS[one.decision] for one in judges]},
+            marker={
+                "size": 10,
+                "color": charts.accent_colour(),
+                "symbol": [SYMBOLS[judge.decision] for judge in judges],
+            },
             customdata=[judge.judge for judge in judges],
             hovertext=[_hover(judge) for judge in judges],
             hoverinfo="text",

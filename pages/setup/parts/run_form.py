@@ -128,7 +128,7 @@ def _draw_pairs(request: RunRequest, several: Item | None, form: SettingsForm) -
     start: Pairs | None = st.session_state.get("run_settings", {}).get("pairs")
     if not comparison or (several is None and start is None):
         return start if comparison else None
-    systems = dict.fromkeys(one.system for one in (several.responses if several else ()) if one.system)
+    systems = dict.fromkeys(response.system for response in (several.responses if several else ()) if response.system)
     options = [*([None] if comparison == "several" else []), Pairs(), *(Pairs(baseline=name) for name in systems)]
     options += [start] if start is not None and start not in options else []
     return st.selectbox(

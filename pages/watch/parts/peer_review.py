@@ -165,7 +165,11 @@ def _alt(
     parts = [f"samples {', '.join(format_value(reading) for reading in readings)}"]
     parts += [f"verdict {format_value(verdict.value)}"] if verdict else []
     for name, rated in (("peers", peers), ("people", people)):
-        parts += [f"{name} {', '.join(f'{one.rater} {format_value(one.value)}' for one in rated)}"] if rated else []
+        parts += (
+            [f"{name} {', '.join(f'{opinion.rater} {format_value(opinion.value)}' for opinion in rated)}"]
+            if rated
+            else []
+        )
     return "; ".join(parts)
 
 

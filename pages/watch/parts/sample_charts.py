@@ -69,7 +69,7 @@ def _option(value: Value) -> str:
 
 def _row_name(name: str, rated: Sequence[RaterValue], numeric: bool) -> str:
     """Return `▲ people 2.33 (3)`: their mean and their number."""
-    scores = [float(one.value) for one in rated if isinstance(one.value, int | float)]
+    scores = [float(label.value) for label in rated if isinstance(label.value, int | float)]
     mean = f" {fmean(scores):.2f}" if numeric and scores else ""
     return f"{name}{mean} ({len(rated)})" if rated else name
 
@@ -111,9 +111,9 @@ def _add_raters(
     if not rated:
         return
     raters_by_value: dict[Any, list[str]] = {}
-    for one in rated:
-        value = one.value if options is None else _option(one.value)
-        raters_by_value.setdefault(value, []).append(one.rater)
+    for label in rated:
+        value = label.value if options is None else _option(label.value)
+        raters_by_value.setdefault(value, []).append(label.rater)
     figure.add_trace(
         go.Scatter(
             x=list(raters_by_value),
@@ -133,7 +133,7 @@ def _add_raters(
         col=1,
     )
     if with_mean and len(rated) > 1:
-        mean = fmean(float(one.value) for one in rated if isinstance(one.value, int | float))
+        mean = fmean(float(label.value) for label in rated if isinstance(label.value, int | float))
         figure.add_trace(
             go.Scatter(
                 x=[mean],

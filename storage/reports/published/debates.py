@@ -212,7 +212,7 @@ def system_wins(request: Request) -> list[PublishedRow]:
         scorers[data.reference.title] = {target: value for target, value, _ in people}
     scenarios = _scenarios(request)
     for debates in load_debates(request):
-        scorers[debates.title] = {target: one.value for target, one in debates.decisions.items()}
+        scorers[debates.title] = {target: decision.value for target, decision in debates.decisions.items()}
     others = _other_verdicts(request)
     scorers |= {name: {t: v for t, v in values.items() if v is not None} for name, values in others.items()}
     return [row for name, values in scorers.items() for row in _wins(name, values, systems, scenarios)]

@@ -54,9 +54,9 @@ def text_ratings(request: Request) -> list[PublishedRow]:
     with database.reading(request.engine) as session:
         critiques = load_data(session, request.study.id).critiques
     authors = {
-        (item, one.id): "reference" if one.role == "reference" else critique_scorers.GROUPS[one.source]
+        (item, critique.id): "reference" if critique.role == "reference" else critique_scorers.GROUPS[critique.source]
         for item, of_item in critiques.items()
-        for one in of_item
+        for critique in of_item
     }
     rows = []
     for criterion in (

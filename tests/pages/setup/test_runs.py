@@ -357,7 +357,11 @@ def test_a_prompt_is_replaced_for_one_run_only() -> None:
 
 @pytest.mark.parametrize(
     ("prompts", "sentence"),
-    [("{nowhere: x}", "no prompt called 'nowhere'"), ('{opinion: "$what"}', "nothing fills: $what"), ("{opinion: ' '}", "")],
+    [
+        ("{nowhere: x}", "no prompt called 'nowhere'"),
+        ('{opinion: "$what"}', "nothing fills: $what"),
+        ("{opinion: ' '}", ""),
+    ],
 )
 def test_wrong_prompts_in_a_settings_file_are_one_sentence(prompts: str, sentence: str) -> None:
     app = visit_form_with(f"{SETTINGS}prompts: {prompts}\n")
