@@ -11,7 +11,8 @@ Text that a prompt is about (`Material`) is fenced by tags that it does not cont
     The tide follows the moon.
     </submission_1>
 
-A template may begin with a system message, between the lines `=== system ===` and `=== prompt ===`. It is filled alike.
+A template may begin with a system message, between the lines `=== system ===` and `=== prompt ===`. Its blanks are
+filled in the same way.
 
 One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
 `=== name ===` and separated from the next section by one blank line.
@@ -34,7 +35,7 @@ ANSWER = "\ufdd0"
 from everything that is inserted."""
 
 END_OF_SYSTEM = "\ufdd1"
-"""Stands between the system message and the prompt; it is refused in whatever is inserted."""
+"""Stands between the system message and the prompt; inserted texts never contain it."""
 SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)

@@ -1,7 +1,7 @@
 """A trace: the events of one item in a run, and the asks, turns and verdict they consist of.
 
 A protocol is a generator without I/O (like httpx's `auth_flow`): it yields a round of asks, receives their turns, and
-returns a verdict. Asks of one yield may run in parallel; whatever depends on their replies is a later yield.
+returns a verdict. Asks of one yield may run in parallel; asks that depend on their replies are a later yield.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Notices that the file of a SQLite database was deleted or replaced while it is in use.
 
-SQLite goes on writing to a deleted file without an error, and everything that it stores is lost with the last
+SQLite continues to write to a deleted file without an error, and everything that it stores is lost with the last
 connection.
 """
 

@@ -301,7 +301,7 @@ def _update_outcome(session: Session, trace_id: int, verdict: Verdict) -> None:
 def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:
     """Store the opinions of verdicts, and return the targets of those that traces conclude with.
 
-    The targets of each study are added at once, because that is done in an order which all transactions have.
+    The targets of each study are added at once, in the same order in every transaction.
     """
     opinions = [
         (trace, opinion_target(trace.item, opinion), opinion)

@@ -93,7 +93,7 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:
-    """Return the numbers of an object's only list of so many numbers."""
+    """Return the numbers of an object's only list of `count` numbers."""
     if not isinstance(value, Mapping):
         return None
     lists = [element for element in value.values() if isinstance(element, list) and len(element) == count]

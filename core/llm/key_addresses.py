@@ -1,6 +1,6 @@
 """The addresses to which the keys in environment variables may be sent, as the operator of the server allows them.
 
-Settings of a run are written by anybody who can start one. Without this list they could send any key to any address.
+Settings of a run can be written by anyone who can start one. Without this list they could send any key to any address.
 """
 
 import os

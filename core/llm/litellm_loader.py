@@ -8,7 +8,7 @@ from types import ModuleType
 
 @cache
 def load_litellm() -> ModuleType:
-    """Return litellm, configured to log nothing and to fetch nothing by itself."""
+    """Return litellm, configured not to log or to fetch anything."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise the import fetches a price list
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # otherwise the import reads a .env file
     import litellm

@@ -187,7 +187,7 @@ def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
 def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
     """Return the current labels under letters.
 
-    The order of the letters is random for each target, so it identifies nobody.
+    The order of the letters is random for each target, so it does not identify anyone.
     """
     ids = OpaqueIds(studies.secret(session, study.id))
     newest: dict[int, LabelRow] = {}

@@ -1,8 +1,8 @@
 """Hidden checks: targets with an adjudicated value, mixed into every annotator's queue.
 
 A check is labelled, revealed and counted as any other target, and its label is a label like any other. It is only
-offered to all annotators, whatever the overlap. In a study with checks, targets with an adjudicated value are offered
-as checks only.
+offered to all annotators, regardless of the overlap. In a study with checks, targets with an adjudicated value are
+offered as checks only.
 """
 
 from collections.abc import Sequence

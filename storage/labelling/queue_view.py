@@ -1,4 +1,4 @@
-"""A queue as one annotator sees it: what is in each of its lists, in the annotator's order, and how many.
+"""A queue as one annotator sees it: the tasks of each tab, in the annotator's order, and their numbers.
 
 Numbers are counted by the database from the summaries of targets (`storage.target_summaries`), and lists are walked
 only as far as they are read. Nothing here claims a target.
@@ -24,7 +24,7 @@ from storage.target_summaries import is_current
 Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
 TABS: tuple[Tab, ...] = get_args(Tab)
 FIRST_STEP, LARGEST_STEP = 256, 4096
-"""Targets in one query of a walk through the list of what is to do: it grows, because what is done comes first."""
+"""Targets in one query for open tasks: the number grows, because labelled targets come first."""
 Scope = Literal["all", "assigned", "visible"]
 """Visible are targets that are assigned to the annotator, and those that the annotator has labelled."""
 
@@ -66,7 +66,7 @@ def open_view(session: Session, work: Work, *, again: bool = True) -> View:
 
 
 def progress(view: View) -> Json:
-    """Return how far the annotator is: numbers of required targets, and of skipped, flagged and drafted tasks."""
+    """Return the annotator's progress: numbers of required targets, and of skipped, flagged and drafted tasks."""
     labelled, total = view.labels()
     summary = None if view.training is None else view.training.summary()
     return {

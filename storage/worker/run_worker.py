@@ -25,7 +25,7 @@ log = logging.getLogger("tiebreak")
 
 
 class RunWorker:
-    """Executes every requested run, and goes on after errors."""
+    """Executes every requested run, and continues after errors."""
 
     def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
         self._engine, self._create_model = engine, model

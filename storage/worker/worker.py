@@ -79,7 +79,7 @@ class _RunExecution:
     limits: Limits
     writer: EventWriter
     stopped: str = ""
-    """Why the run ends early; empty while it may go on."""
+    """The reason why the run ends early; empty while it may continue."""
     ended: int = 0
     failed: int = 0
     protocol: Protocol = field(init=False)

@@ -258,7 +258,7 @@ def _read_vote(message: FinalMessage) -> tuple[int | None, str]:
     if answer == "Same":
         return 0, ""
     try:
-        # The last line alone: a message that was cut off in its answer has none, whatever it says before.
+        # The last line alone: a message that was cut off in its answer has none, regardless of the text before.
         return VOTE.parse(answer).value, ""
     except UnreadableReply as error:
         return None, str(error)

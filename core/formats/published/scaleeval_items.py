@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass
 class ItemFinder:
-    """The items of one comparison, "gpt3.5_vs_claude": each question once, whatever its criteria."""
+    """The items of one comparison, "gpt3.5_vs_claude": each question once, regardless of its criteria."""
 
     comparison: str
     responses: Path | None

@@ -29,7 +29,7 @@ SCORE_NAMES = (
 
 @dataclass(frozen=True)
 class AiuCounts:
-    """The AIUs of each of C critiques: how many there are and how many are true."""
+    """The AIUs of each of C critiques: their number, and the number of true ones."""
 
     names: tuple[str, ...]
     precision_counts: Floats

@@ -12,7 +12,7 @@ from core.statistics.measures.intervals import LEVELS
 from core.statistics.measures.statistic import Family, stack_statistics
 
 MAX_ITEMS = 1_000_000
-"""No plan for more items than this: no study labels so many."""
+"""The maximum number of items in a plan: no study labels more."""
 UNKNOWN_ENTROPY = 1e-9
 """Ranks targets without votes after every disagreement and before full agreement."""
 

@@ -52,8 +52,9 @@ def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] |
 
     (P(judge chooses it | people choose it) + P(judge chooses it | people choose the other)) / 2 - 1/2, which is half
     the difference of its error rates in both directions. It is 0 for a judge that agrees with people, for one with
-    equally many errors in both directions, and for one that chooses at random, whatever share of people choose the
-    side. Interval: MOVER from both Wilson intervals (Zou & Donner 2008); p: Fisher's exact test of equal error rates.
+    equally many errors in both directions, and for one that chooses at random, regardless of the share of people
+    who choose the side. Interval: MOVER from both Wilson intervals (Zou & Donner 2008); p: Fisher's exact test of equal
+    error rates.
     """
     groups_of = None if groups is None else np.array(groups, object)
     parts = [

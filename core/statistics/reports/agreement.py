@@ -53,7 +53,7 @@ class AgreementRow:
 
 @dataclass(frozen=True)
 class CrowdGroup:
-    """The labels of one kind and criterion by so many raters that their pairs get no intervals."""
+    """The labels of one kind and criterion by too many raters for intervals of their pairs."""
 
     kind: str
     criterion: str

@@ -77,7 +77,7 @@ def correct_rows(rows: Sequence[BiasRow]) -> list[BiasRow]:
 
 
 def summarize(rows: Sequence[BiasRow]) -> str:
-    """Return one line: the biases that were found, and how many were tested."""
+    """Return one line: the detected biases, and the number of tested ones."""
     tested = sum(row.p_corrected is not None for row in rows)
     found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect.value or 0))
     if not tested:

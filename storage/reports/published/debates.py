@@ -171,7 +171,7 @@ def _sources_note(sources: Mapping[str, int]) -> str:
 
 
 def example_level(request: Request) -> list[PublishedRow]:
-    """Return the share of items on which people and each evaluator decide alike, no verdict being none (Table 3)."""
+    """Return the share of items on which people and each evaluator decide equally, no verdict being none (Table 3)."""
     data = request.data
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
