@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from commands import adoption, annotators, errors, export, judges, replies, runs, statistics, transfer
+from commands import adoption, annotators, bundle, errors, export, judges, replies, runs, statistics, transfer
 
 app = typer.Typer(
     cls=errors.ErrorFormattingGroup,
@@ -35,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reread": replies.reread,
     "adopt": adoption.adopt,
     "export": export.export,
+    "bundle": bundle.bundle,
     "backup": transfer.backup,
 }
 for name, command in COMMANDS.items():

@@ -1,5 +1,6 @@
 """Import and export: records, turns, examples for instruction tuning, and the sample studies."""
 
+from storage.transfer.bundle import write_bundle
 from storage.transfer.exports import count_records, export_records
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from storage.transfer.imports import ImportCounts, import_records
@@ -16,4 +17,5 @@ __all__ = [
     "instruction_examples",
     "turn_rows",
     "verdict_runs",
+    "write_bundle",
 ]

@@ -1,7 +1,9 @@
 """The page of one study: guidelines and labelling rules, criteria, and exports."""
 
 import io
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, TextIO
 
 import streamlit as st
@@ -17,7 +19,7 @@ from pages.setup.parts import rules_form, scale_form, training_form
 from storage import database, studies, views
 from storage.reports import peer_reviews
 from storage.studies import Study
-from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs
+from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs, write_bundle
 
 REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
 
@@ -148,6 +150,17 @@ def _draw_exports(study: Study) -> None:
     _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "whole")
     with database.reading(resources.engine()) as session:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
+    st.markdown("**Files for a publication**")
+    st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
+    st.download_button(
+        "Bundle as zip",
+        lambda: bundle_bytes(study),
+        f"{study.name} bundle.zip",
+        "application/zip",
+        key="export_bundle",
+        icon=":material/download:",
+        on_click="ignore",
+    )
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
         st.caption("Instruction-tuning examples for training a smaller judge (ReFeR, Appendix J).")
@@ -214,6 +227,14 @@ def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime:
     st.download_button(
         label, lambda: file_bytes(write), name, mime, key=f"export_{key}", icon=":material/download:", on_click="ignore"
     )
+
+
+def bundle_bytes(study: Study) -> bytes:
+    """Return the bundle of a study as the bytes of a zip file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bundle.zip"
+        write_bundle(resources.engine(), study, path)
+        return path.read_bytes()
 
 
 def file_bytes(write: Callable[[TextIO], None]) -> bytes:

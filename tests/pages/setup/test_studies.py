@@ -221,7 +221,10 @@ def test_exports_are_gold_labels_and_the_complete_study() -> None:
     app = visit("setup/studies", "zoe", view="study", open="s")
     assert not app.download_button
     app.button(key="show_downloads").click().run()
-    assert {button.label for button in app.download_button} == {"Gold labels as CSV", "Study as JSON lines"}
+    labels = {"Gold labels as CSV", "Study as JSON lines", "Bundle as zip"}
+    assert {button.label for button in app.download_button} == labels
+    with database.reading(resources.engine()) as session:
+        assert study_form.bundle_bytes(studies.get(session, "s")).startswith(b"PK")
     assert study_form.file_bytes(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"
 
 

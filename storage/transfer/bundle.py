@@ -1,0 +1,243 @@
+"""The bundle of a study for a paper: its data and figures as files, with a codebook and a manifest of hashes.
+
+    labels_long.csv   one current label a row          agreement.csv   agreement between annotators and between judges
+    labels_wide.csv   one target a row, one annotator  alignment.csv   alignment of judges with the reference
+                      a column                         traces.jsonl    the whole study in Tiebreak's JSON lines
+    gold.csv          one target a row: docs/gold.md   codebook.md     study, guidelines, scales, columns
+    verdicts.csv      one opinion of a judge a row     manifest.json   hashes, versions, seed
+
+The same study gives the same bytes. `traces.jsonl`, imported into another database, gives the same agreement and
+alignment.
+"""
+
+import csv
+import hashlib
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats import gold as gold_file
+from core.formats import tiebreak
+from core.formats.output import open_output
+from core.formats.tables import csv_text
+from core.provenance import RESAMPLES, SEED, versions
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.alignment import AlignmentRow
+from storage import guidelines, labels, runs, studies
+from storage.database import reading
+from storage.reports import agreement, alignment
+from storage.reports.opinions import opinion_frame
+from storage.studies import Study
+from storage.transfer.exports import export_records
+from storage.transfer.gold import gold_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TARGET = ("item", "scenario", "group", "kind", "criterion", "part")
+FIRST_TIME = (1980, 1, 1, 0, 0, 0)
+"""The time of all files in a zip: the archive has the same bytes each time."""
+COLUMNS = {
+    "run": "name of the run",
+    "judge": "name of the judge",
+    "item": "identifier of the item",
+    "scenario": "scenario of the item",
+    "group": "document or dialogue of the item; in agreement.csv and alignment.csv the scenario, or all",
+    "kind": "what is judged, such as preference or score",
+    "criterion": "name of the criterion; all for all criteria together",
+    "part": "part of the item, such as a pair of responses (1-3) or an AIU",
+    "rater": "annotator or judge",
+    "value": "the value; 0 is a tie of a preference; JSON for weights; empty if there is none",
+    "stage": "first, last or verdict",
+    "by": "how the rows are split: all, scenario, criterion or raters",
+    "statistic": "name of the statistic: docs/statistics.md",
+    "low": "lower end of the 95 % interval",
+    "high": "upper end of the 95 % interval",
+    "items": "items that the value uses",
+    "raters": "raters that the value uses",
+    "pairs": "pairs of labels that were compared",
+    "reason": "caveat, or why there is no value or interval",
+    "reference": "sources of the reference's values",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the bundle."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+
+def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = False) -> dict[str, Any]:
+    """Write the bundle to a new folder, or to a zip file if the name ends in .zip; returns the manifest.
+
+    Everything is written under a temporary name first. Raises TiebreakError if a folder with files exists there.
+    """
+    target = path.resolve()
+    if path.suffix != ".zip" and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise TiebreakError(f"{path} exists already: name a new folder, or a file ending in .zip.")
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        temporary.mkdir(parents=True)
+        _write_data(engine, study, temporary, parquet)
+        manifest = _manifest(study, temporary)
+        _write(temporary / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+        if path.suffix == ".zip":
+            archive = temporary / "archive"
+            _write_zip(temporary, archive)
+            os.replace(archive, target)
+        else:
+            os.replace(temporary, target)
+    except OSError as error:
+        raise TiebreakError(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(temporary)
+    return manifest
+
+
+def tables(engine: Engine, study: Study) -> list[Table]:
+    """Return the tables of the bundle apart from gold.csv."""
+    with reading(engine) as session:
+        long = labels.frame(session, study.id).sort_values([*TARGET, "rater"], kind="stable")
+        run_names = {run.id: run.name for run in runs.of_study(session, study.id)}
+        opinions = opinion_frame(session, study.id)
+    opinions["run"] = opinions["run"].map(run_names)
+    agreed = [(by, *astuple(row)) for by in ("all", "scenario", "raters") for row in agreement.rows(engine, study, by)]
+    aligned = [(by, *astuple(row)) for by in ("all", "scenario") for row in alignment.rows(engine, study, by)]
+    return [
+        _frame_table("labels_long", long[[*TARGET, "rater", "value"]]),
+        _wide(long),
+        _frame_table("verdicts", opinions[["run", *TARGET, "rater", "stage", "value"]]),
+        Table("agreement", ("by", *_names(AgreementRow)), agreed),
+        Table("alignment", ("by", *_names(AlignmentRow)), aligned),
+    ]
+
+
+def _names(row_type: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row_type))
+
+
+def _frame_table(name: str, frame: "pd.DataFrame") -> Table:
+    return Table(name, tuple(frame.columns), list(frame.itertuples(index=False, name=None)))
+
+
+def _wide(long: "pd.DataFrame") -> Table:
+    """Return one row a target and one column an annotator."""
+    annotators = sorted(set(long["rater"]))
+    values: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for *target, rater, value in long[[*TARGET, "rater", "value"]].itertuples(index=False, name=None):
+        values.setdefault(tuple(map(_cell, target)), {})[rater] = value
+    rows = [(*target, *(by_rater.get(name) for name in annotators)) for target, by_rater in values.items()]
+    return Table("labels_wide", (*TARGET, *annotators), rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell: JSON for objects, None for no value and for a number that is not finite."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case Mapping():
+            return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
+    return value
+
+
+def _write_data(engine: Engine, study: Study, folder: Path, parquet: bool) -> None:
+    all_tables = tables(engine, study)
+    for table in all_tables:
+        rows = [[_cell(value) for value in row] for row in table.rows]
+        _write(folder / f"{table.name}.csv", csv_text(table.columns, rows))
+        if parquet:
+            _write_parquet(folder / f"{table.name}.parquet", table.columns, rows)
+    with reading(engine) as session, open_output(folder / "gold.csv") as stream:
+        gold_file.write_csv(gold_rows(session, study), stream)
+    if parquet:
+        with (folder / "gold.csv").open(encoding="utf-8", newline="") as stream:
+            header, *lines = csv.reader(stream)
+        _write_parquet(folder / "gold.parquet", header, lines)
+    with open_output(folder / "traces.jsonl") as stream:
+        tiebreak.write(export_records(engine, study), stream)
+    _write(folder / "codebook.md", codebook(engine, study, all_tables))
+
+
+def _write(path: Path, text: str) -> None:
+    with open_output(path) as stream:
+        stream.write(text)
+
+
+def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write a table; a column with values of several types is text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = [_parquet_column([row[index] for row in rows]) for index in range(len(columns))]
+    pq.write_table(pa.table([pa.array(array) for array in arrays], names=list(columns)), path)
+
+
+def _parquet_column(values: list[Any]) -> list[Any]:
+    types = {type(value) for value in values if value is not None}
+    if len(types) <= 1:
+        return values
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+
+
+def codebook(engine: Engine, study: Study, all_tables: Iterable[Table]) -> str:
+    """Return the description of a study's data as Markdown."""
+    with reading(engine) as session:
+        criteria = studies.criteria(session, study.id)
+        scales = studies.scales(session, study.id)
+        instructions = guidelines.current(session, study.id)
+    lines = [f"# Codebook of {study.name}", "", study.description, "", "## Criteria", ""]
+    lines += [f"- **{criterion.name}**: {criterion.definition}" for criterion in criteria] or ["None is declared."]
+    lines += ["", "## Scales", ""]
+    lines += [
+        f"- {kind}{f', {name}' if name else ''}: `{scale.model_dump_json(exclude_none=True)}`"
+        for (kind, name), scale in sorted(scales.items(), key=lambda pair: pair[0])
+    ] or ["None is declared."]
+    lines += ["", "## Guidelines", "", instructions.text or "None."]
+    for table in all_tables:
+        lines += ["", f"## {table.name}.csv", "", f"{len(table.rows):,} rows."]
+        lines += ["", *(f"- `{name}`: {COLUMNS[name]}" for name in table.columns if name in COLUMNS)]
+    lines += ["", "## gold.csv", "", f"Columns: {', '.join(gold_file.COLUMNS)}. Their meaning is in docs/gold.md."]
+    lines += ["", "Text that a spreadsheet would run as a formula has a leading apostrophe in the CSV files."]
+    return "\n".join(lines) + "\n"
+
+
+def _manifest(study: Study, folder: Path) -> dict[str, Any]:
+    files = sorted(folder.iterdir())
+    return {
+        "format": "tiebreak bundle 1",
+        "study": study.name,
+        "versions": versions(),
+        "resamples": RESAMPLES,
+        "seed": SEED,
+        "files": {file.name: {"bytes": file.stat().st_size, "sha256": _hash(file)} for file in files},
+    }
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _write_zip(folder: Path, archive: Path) -> None:
+    files = sorted(file for file in folder.iterdir() if file != archive)
+    with ZipFile(archive, "w", ZIP_DEFLATED) as stream:
+        for file in files:
+            entry = ZipInfo(file.name, FIRST_TIME)
+            entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
+            with file.open("rb") as source, stream.open(entry, "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target)
