@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "judges": judges.judges,
     "compare": judges.compare,
     "biases": judges.biases,
+    "plan": judges.plan,
     "systems": judges.systems,
     "weights": statistics.weights,
     "laboratory": statistics.laboratory,

@@ -69,6 +69,29 @@ def compare(
     print_result(rows, format_table(rows, "There is only one judge."), as_json)
 
 
+def plan(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    abstentions: Abstentions = AbstentionPolicy.error,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
+    from storage.reports import label_plans
+    from storage.reports.judge_ranking import Selection
+
+    engine = open_database(database)
+    selection = Selection(kind, criterion, scenario, abstentions.value)
+    found = label_plans.of_study(engine, find_study(engine, study), selection, reference=reference)
+    rows = label_plans.table(found)
+    sentences = [pair.sentence for pair in found.pairs[:1]]
+    sentences += [f"{found.statistic} of people: {found.agreement}."] if found.agreement is not None else []
+    print_result(rows, "\n".join([*sentences, format_table(rows, "There is only one judge.")]), as_json)
+
+
 def biases(
     study: StudyName,
     criterion: CriterionName = None,

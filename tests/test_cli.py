@@ -434,6 +434,14 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     assert refused.stderr.startswith("The disk of the database is full.")
 
 
+def test_further_labels_are_planned_for_every_two_judges(run_with_sample):
+    rows = json.loads(run_with_sample("plan", "--study", "tour", "--reference", "majority", "--json").stdout)
+    judges = {name for row in rows for name in (row["judge"], row["other_judge"])}
+    assert len(rows) == len(judges) * (len(judges) - 1) // 2
+    assert all(row["more_targets"] is not None or row["reason"] for row in rows)
+    assert "of people: " in run_with_sample("plan", "--study", "tour", "--reference", "majority").stdout
+
+
 def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
     rows = json.loads(run_with_sample("biases", "--study", "tour", "--reference", "majority", "--json").stdout)
     assert {"position", "length"} <= {row["bias"] for row in rows}

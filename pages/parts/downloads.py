@@ -14,7 +14,7 @@ def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
     return csv_text([field.name for field in fields(row_type)], (astuple(row) for row in rows))
 
 
-def draw_csv_download(text: str, file_name: str) -> None:
+def draw_csv_download(text: str, file_name: str, key: str = "download") -> None:
     """Draw the button that downloads `text`."""
     st.download_button(
         "Download as CSV",
@@ -23,5 +23,5 @@ def draw_csv_download(text: str, file_name: str) -> None:
         mime="text/csv",
         icon=":material/download:",
         on_click="ignore",
-        key="download",
+        key=key,
     )

@@ -8,16 +8,24 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.measures.alternative_annotator import EPSILON
+from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, item_drilldown, judge_charts, reference_choice
+from pages.results.parts import (
+    agreement_rows,
+    alignment_data,
+    item_drilldown,
+    judge_charts,
+    label_plan_section,
+    reference_choice,
+)
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from pages.results.parts.choices import choose
 from pages.results.parts.judge_charts import format_estimate
-from storage.reports import judge_ranking
+from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
@@ -40,6 +48,21 @@ def load_report(
 ) -> JudgeReport | None:
     """Return the ranking and the comparisons at a version; the cache is shared by all visitors."""
     return judge_ranking.report(_data, query)
+
+
+@st.cache_data(max_entries=64, show_spinner="Planning labels …")
+def load_plans(
+    url: str,
+    study_id: int,
+    version: Version,
+    reference: str,
+    query: RankingQuery,
+    overlap: int,
+    _data: AlignmentData,
+    _report: JudgeReport,
+) -> tuple[PlanReport | None, PairPlan | None]:
+    """Return the plans of all judges, and of the two most accurate ones, at a version."""
+    return label_plans.report(_data, query, overlap), label_plans.leaders(_data, query, _report, overlap)
 
 
 def draw_page(study: Study) -> None:
@@ -66,6 +89,12 @@ def draw_page(study: Study) -> None:
             st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
             return
         draw_report(study, data, query, report)
+        if len(report.ranking.judges) > 1:
+            plans, leaders = load_plans(
+                str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
+            )
+            if plans is not None:
+                label_plan_section.draw_section(plans, leaders)
 
     watch_version()
     draw_ranking()

@@ -14,7 +14,7 @@ from storage import database, studies
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview, references
-from storage.reports.overview import StudyCounts
+from storage.reports.overview import Leaders, StudyCounts
 from storage.studies import Study
 
 # Script, label and icon of a link to a page. A comment, because Streamlit draws a string that stands alone in a page.
@@ -29,9 +29,9 @@ AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing judges …")
-def load_best_judge(url: str, study_id: int, version: Version, reference: str) -> JudgeEvaluation | None:
-    """Return the most accurate judge at a version; the cache is shared by all visitors."""
-    return overview.best_judge(alignment_data.load_data(url, study_id, version, reference))
+def load_leaders(url: str, study_id: int, version: Version, reference: str, overlap: int) -> Leaders | None:
+    """Return the most accurate judges at a version; the cache is shared by all visitors."""
+    return overview.leading_judges(alignment_data.load_data(url, study_id, version, reference), overlap)
 
 
 @st.cache_data(max_entries=64, show_spinner="Measuring agreement …")
@@ -59,13 +59,20 @@ def draw_page(study: Study) -> None:
         return draw_steps(study)
     version, url = alignment_data.label_version(study), str(resources.engine().url)
     waiting = draw_waiting(study)
-    judge = load_best_judge(url, study.id, version, default_reference(study))
+    leaders = load_leaders(url, study.id, version, default_reference(study), study.rules.overlap)
     agreement, cases = load_people(url, study.id, version)
-    draw_row(study, "Judges", judge_sentences(counts, judge), [TRACES, JUDGES] if counts.traces else [JUDGES])
+    draw_row(
+        study,
+        "Judges",
+        judge_sentences(counts, leaders.judge if leaders else None),
+        [TRACES, JUDGES] if counts.traces else [JUDGES],
+    )
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
     draw_row(study, "People", people_sentences(counts, agreement, cases), links)
-    sentence, link = next_step(counts, waiting, cases, judge)
-    draw_row(study, "Next", [sentence], [link])
+    sentence, link = next_step(counts, waiting, cases, leaders)
+    plan = leaders.plan if leaders is not None else None
+    more_labels = [] if plan is None or plan.evidence.separated else [escape_markdown(plan.sentence)]
+    draw_row(study, "Next", [sentence, *more_labels], [link])
 
 
 def page_version(study: Study) -> object:
@@ -143,7 +150,7 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
     return sentences
 
 
-def next_step(counts: StudyCounts, waiting: int, cases: int, judge: JudgeEvaluation | None) -> tuple[str, Link]:
+def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | None) -> tuple[str, Link]:
     """Return what to do next, and the page on which to do it."""
     if not counts.runs:
         return "Run judges over the items, or import their verdicts.", RUN
@@ -151,7 +158,7 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, judge: JudgeEvaluat
         return f"Label the {numbers.format_count(waiting, 'target')} that wait for you.", LABEL
     if cases:
         return f"Decide the {numbers.format_count(cases, 'target')} on which people or judges disagree.", ADJUDICATE
-    if judge is None:
+    if leaders is None:
         return "Label some targets, so judges can be compared with people.", LABEL
     return "See which judge can be used, and how sure that is.", JUDGES
 

@@ -7,10 +7,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
 from storage import database
 from storage.labelling import adjudication
-from storage.reports import judge_ranking
+from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import measure_panel
 from storage.reports.alignment import AlignmentData
 from storage.reports.opinions import annotator_panel, find_scales
@@ -71,11 +72,25 @@ def agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> Agreeme
     return min(candidates, key=lambda row: (-row.items, HEADLINES.index(row.statistic)), default=None)
 
 
-def best_judge(data: AlignmentData, *, resamples: int = 1000) -> JudgeEvaluation | None:
-    """Return the most accurate judge on the kind and criterion with the most targets; None if none can be ranked."""
+@dataclass(frozen=True)
+class Leaders:
+    """The most accurate judge, and the labels that separate it from the second one."""
+
+    judge: JudgeEvaluation
+    plan: PairPlan | None
+    """None if there is one judge only."""
+
+
+def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | None:
+    """Return the most accurate judges on the kind and criterion with the most targets; None if none can be ranked."""
     keys = judge_ranking.rankable(data)
-    report = judge_ranking.report(data, judge_ranking.RankingQuery(*keys[0]), resamples=resamples) if keys else None
-    return report.ranking.judges[0] if report is not None and report.ranking.targets else None
+    if not keys:
+        return None
+    query = judge_ranking.RankingQuery(*keys[0])
+    report = judge_ranking.report(data, query, resamples=resamples)
+    if report is None or not report.ranking.targets:
+        return None
+    return Leaders(report.ranking.judges[0], label_plans.leaders(data, query, report, overlap))
 
 
 def open_cases(session: Session, study: Study) -> int:

@@ -80,3 +80,12 @@ def test_an_unknown_pair_in_the_address_selects_nothing(pair: str) -> None:
     prepare_study(planted_records())
     app = visit(PAGE, pair=pair)
     assert not app.exception and "Click a cell to list the targets" in page_text(app)
+
+
+def test_the_labels_that_separate_two_judges_are_planned() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE)
+    assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
+    (row,) = app.dataframe[1].value.to_dict("records")
+    assert (row["Judges"], row["Separated"], row["More labels"]) == ("good × silent", "yes", "0")
+    assert row["First right : second right"] == "40 : 0 of 40"

@@ -9,6 +9,7 @@ from storage import database, studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.test_label_plans import partly_labelled_records
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 ITEMS = [ItemRecord(item=make_item(f"item {number}")) for number in range(4)]
@@ -52,6 +53,12 @@ def test_contested_targets_are_the_next_step():
     text = page_text(visit("results/overview"))
     assert "1 target to adjudicate" in text
     assert "Decide the 1 target on which people or judges disagree." in text
+
+
+def test_judges_that_cannot_be_told_apart_need_more_labels():
+    prepare_study(partly_labelled_records())
+    text = page_text(visit("results/overview")).replace("\\", "")
+    assert "more labels separate" in text and "such targets wait" in text
 
 
 def test_the_former_address_of_a_trace_opens_it():

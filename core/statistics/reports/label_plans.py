@@ -1,0 +1,114 @@
+"""Which further labels tell the judges apart, and how many: see `core.statistics.measures.separation`."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.effort import LabelPlan, plan_labels
+from core.statistics.measures.separation import Separation, plan_separation
+from core.statistics.reports.recommendations import Abstentions, verdict_codes
+
+TARGET_WIDTH = 0.1
+"""Width of the interval of the annotators' agreement that a plan aims at."""
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """The labels that separate two judges."""
+
+    judge: str
+    other_judge: str
+    evidence: Separation
+    differing_share: float
+    """Share of the targets of both judges on which their verdicts differ."""
+    waiting: Mapping[str, int]
+    """Scenario -> targets without a reference on which they differ, the most first."""
+    overlap: int
+    """Labels for each target."""
+
+    @property
+    def labels(self) -> int | None:
+        """Further labels on targets on which they differ; None without a plan."""
+        return None if self.evidence.targets is None else self.evidence.targets * self.overlap
+
+    @property
+    def labels_at_random(self) -> int | None:
+        """Further labels if the targets are drawn from all targets instead."""
+        if self.evidence.targets is None or not self.differing_share:
+            return None
+        return int(np.ceil(self.evidence.targets / self.differing_share)) * self.overlap
+
+    @property
+    def sentence(self) -> str:
+        """The plan in words."""
+        names, evidence = f"{self.judge} from {self.other_judge}", self.evidence
+        if evidence.separated:
+            return f"{self.judge} and {self.other_judge} are separated at 95 % ({evidence.wins} : {evidence.losses})."
+        if self.labels is None or evidence.targets is None:
+            return f"No plan for {self.judge} and {self.other_judge}: {evidence.reason}."
+        waiting, place = sum(self.waiting.values()), next(iter(self.waiting), "")
+        where = f", {self.waiting[place]:,} of them in scenario {place}" if place and len(self.waiting) > 1 else ""
+        enough = (
+            f"{waiting:,} such targets wait{where}" if waiting else "no such target waits, so further items are needed"
+        )
+        if 0 < waiting < evidence.targets:
+            enough += f", so {evidence.targets - waiting:,} further such items are needed"
+        return (
+            f"About {self.labels:,} more labels separate {names} at 95 %: {evidence.targets:,} targets on which they "
+            f"differ, with {self.overlap} each; {enough}."
+        )
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """The plans of every two judges, the fewest labels first, and of the annotators' agreement."""
+
+    pairs: tuple[PairPlan, ...]
+    statistic: str
+    agreement: LabelPlan | None
+    """Labels that bring the interval of the agreement under `TARGET_WIDTH`; None for scores without categories."""
+
+
+def plan_report(
+    dataset: Dataset,
+    judges: Sequence[str],
+    overlap: int,
+    *,
+    abstentions: Abstentions = "error",
+    target_width: float = TARGET_WIDTH,
+) -> PlanReport:
+    """Plan the further labels of a dataset with categories; `overlap` is the number of labels of a target."""
+    pairs = [pair_plan(dataset, judge, other, overlap, abstentions) for judge, other in combinations(judges, 2)]
+    pairs.sort(key=lambda pair: (pair.evidence.separated, pair.labels is None, pair.labels or 0))
+    level = dataset.scale.level
+    name = f"krippendorff_alpha_{'nominal' if level == 'nominal' else 'ordinal' if level == 'ordinal' else 'interval'}"
+    is_labelled = isinstance(dataset.ratings, Ratings) and (dataset.ratings.codes >= 0).sum(axis=1).max(initial=0) > 1
+    if not is_labelled or not isinstance(dataset.ratings, Ratings):
+        return PlanReport(tuple(pairs), name, None)
+    labelled = dataset.ratings.select(items=(dataset.ratings.codes >= 0).sum(axis=1) > 1)
+    return PlanReport(tuple(pairs), name, plan_labels(labelled, name, target_width))
+
+
+def pair_plan(dataset: Dataset, judge: str, other: str, overlap: int, abstentions: Abstentions = "error") -> PairPlan:
+    """Plan the labels that separate two judges on the targets that both were asked about."""
+    verdicts, others = (verdict_codes(dataset, name, abstentions) for name in (judge, other))
+    both = dataset.judges[judge].asked & dataset.judges[other].asked & (verdicts >= 0) & (others >= 0)
+    differ, referenced = both & (verdicts != others), ~np.isnan(dataset.gold)
+    used = differ & referenced
+    scores = (verdicts[used] == dataset.gold[used]).astype(float) - (others[used] == dataset.gold[used])
+    groups = dataset.ratings.groups
+    chosen = None if groups is None else np.array(groups, object)[used].tolist()
+    waiting = Counter(dataset.scenario[differ & ~referenced].astype(str).tolist())
+    return PairPlan(
+        judge,
+        other,
+        plan_separation(scores, chosen),
+        float(differ.sum() / both.sum()) if both.any() else 0.0,
+        dict(waiting.most_common()),
+        overlap,
+    )
