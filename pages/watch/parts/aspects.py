@@ -23,7 +23,7 @@ from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.parts.values import aspect_letter
-from pages.watch.parts import aspect_charts, turns
+from pages.watch.parts import aspect_charts, long_texts, turns
 from pages.watch.parts.readings import draw_reading
 from storage import aspects as stored_aspects
 from storage import database, labels
@@ -46,11 +46,11 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     if isinstance(run_settings, ScoringSettings):
         run_settings = settings_of_item(run_settings, item)
     judgements = compute_judgements(completed_turns, run_settings, len(item.responses))
-    for _, event in events:
+    for seq, event in events:
         if isinstance(event, VerdictReached):
             st.markdown(f"**{escape_markdown(format_verdict(event.verdict))}**")
         elif not isinstance(event, TurnCompleted):
-            turns.draw_problem(event, "scoring")
+            turns.draw_problem(seq, event, "scoring")
     judgement = choose_judge(trace.id, judgements)
     if judgement is not None and isinstance(run_settings, ScoringSettings):
         draw_judge(trace, judgement, run_settings, live)
@@ -235,7 +235,7 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
                 step += f" · order {', '.join(map(str, turn.shown))}" if has_orders and turn.shown else ""
                 st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
                 st.caption(turns.format_usage(turn.usage), width="content")
-            st.code(turn.reply or "(empty reply)", language=None, wrap_lines=True)
+            long_texts.draw_code(turn.reply or "(empty reply)", f"{trace_id}-{seq}")
             draw_reading(turn, with_passage=True)
             turns.draw_prompt(trace_id, seq)
 

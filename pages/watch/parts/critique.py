@@ -15,8 +15,8 @@ from core.protocols.metacritique.protocol import Replay, ScoreRange
 from core.protocols.metacritique.settings import Settings
 from core.trace import Event, Turn, TurnCompleted
 from pages.parts import assets, numbers, resources, shell
-from pages.parts.text import escape_markdown, sanitize_markdown
-from pages.watch.parts import turns
+from pages.parts.text import escape_markdown
+from pages.watch.parts import long_texts, turns
 from pages.watch.parts.readings import draw_reading, reading_source
 from storage import database, traces
 from storage.traces import Trace
@@ -46,8 +46,8 @@ def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str,
     seq_by_job = {job: seq_by_ask[number] for job, number in replay.ask_numbers.items() if number in seq_by_ask}
     record_view(trace, replay)
     draw_generated_texts(trace, replay, seq_by_job)
-    for _, event in events:
-        turns.draw_problem(event, "evaluation")
+    for seq, event in events:
+        turns.draw_problem(seq, event, "evaluation")
     critique = choose_critique(replay)
     if critique is not None:
         draw_scores(replay, critique)
@@ -72,11 +72,10 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
     with st.expander(f"Written by {writers}: {len(written)} texts"):
         for job, turn in written:
             st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(job.critique)}**".replace(" **", "**"))
-            st.markdown(
-                sanitize_markdown(written_text(turn))
-                if turn.reading is not None
-                else f"*{escape_markdown(turn.problem)}*"
-            )
+            if turn.reading is not None:
+                long_texts.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
+            else:
+                st.markdown(f"*{escape_markdown(turn.problem)}*")
             st.caption(turns.format_usage(turn.usage))
             turns.draw_prompt(trace.id, seq_by_job[job])
 

@@ -10,8 +10,8 @@ from core.items import Item
 from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, Turn, TurnCompleted
-from pages.parts.text import escape_markdown, sanitize_markdown
-from pages.watch.parts import turns
+from pages.parts.text import escape_markdown
+from pages.watch.parts import long_texts, turns
 from storage.traces import Trace
 
 CHOICES = {1: ":material/looks_one: first", 2: ":material/looks_two: second", 0: "equal"}
@@ -22,8 +22,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     run_settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(settings)
     turns_by_ask = {event.ask: event.turn for _, event in events if isinstance(event, TurnCompleted)}
     seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
-    for _, event in events:
-        turns.draw_problem(event, "evaluation")
+    for seq, event in events:
+        turns.draw_problem(seq, event, "evaluation")
     asked_turns = list_asks(item, run_settings, turns_by_ask)
     refined = {asked_turn.critiques[0].id: asked_turn for asked_turn in asked_turns if asked_turn.step == "refine"}
     groups: dict[tuple[str, ...], list[CritiqueAsk]] = {}
@@ -53,7 +53,8 @@ def draw_group(
     with st.container(border=True):
         for number, (column, critique) in enumerate(zip(st.columns(len(critiques)), critiques, strict=True), 1):
             with column:
-                draw_card(critique, number if len(critiques) > 1 else 0, refined.get(critique.id))
+                key = f"{trace.id}-{group_turns[0].number}-{number}"
+                draw_card(critique, number if len(critiques) > 1 else 0, refined.get(critique.id), key)
         for asked_turn in group_turns:
             if asked_turn.turn is None:
                 st.markdown(f"**{escape_markdown(asked_turn.judge)}** · :gray[waiting for the reply]")
@@ -62,18 +63,18 @@ def draw_group(
                 turns.draw_turn(trace.id, seq_by_ask[asked_turn.number], asked_turn.turn, heading)
 
 
-def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None) -> None:
+def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None, key: str) -> None:
     """Draw a critique, or the answer refined by it with the critique collapsed."""
     prefix = {0: "", 1: "First: ", 2: "Second: "}[number]
     if refined is None:
         st.caption(f"**{prefix}{'critique' if prefix else 'Critique'} by {escape_markdown(critique.author)}**")
-        st.markdown(sanitize_markdown(critique.text))
+        long_texts.draw_markdown(critique.text, key)
         return
     st.caption(f"**{prefix}answer refined by the critique of {escape_markdown(critique.author)}**")
     text = str(refined.turn.reading) if refined.turn and refined.turn.reading is not None else ""
-    st.markdown(sanitize_markdown(text) if text else "*No refined answer.*")
+    long_texts.draw_markdown(text or "*No refined answer.*", key)
     with st.expander("Critique"):
-        st.markdown(sanitize_markdown(critique.text))
+        long_texts.draw_markdown(critique.text, f"critique-{key}")
 
 
 def format_reading(turn: Turn) -> str:

@@ -188,7 +188,7 @@ def _draw_event(
         case VerdictReached(verdict=verdict):
             _draw_verdict(verdict, preference)
         case _:
-            turns.draw_problem(event, "debate")
+            turns.draw_problem(seq, event, "debate")
 
 
 def _heading(turn: Turn, stance: Stance | None, preference: bool) -> list[str]:

@@ -11,9 +11,9 @@ from core.protocols.refer import protocol as refer
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
-from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
-from pages.watch.parts import sample_charts, turns
+from pages.watch.parts import long_texts, sample_charts, turns
 from pages.watch.parts.readings import draw_reading
 from pages.watch.parts.sample_charts import RaterValue
 from storage import database
@@ -35,8 +35,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     verdict = next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
     draw_cards(trace.id, peers, _pending_peers(settings, peers) if live else [])
     draw_chair(trace, peers, samples, verdict, settings, live)
-    for _, event in events:
-        turns.draw_problem(event, "review")
+    for seq, event in events:
+        turns.draw_problem(seq, event, "review")
 
 
 def _pending_peers(settings: dict[str, Any], peers: Sequence[NumberedTurn]) -> list[str]:
@@ -62,7 +62,7 @@ def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
-            st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
+            long_texts.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)
@@ -197,7 +197,7 @@ def draw_comment(
         if index == representative and len(samples) > 1:
             relation = "equal to" if isinstance(turn.reading, str) else "closest to"
             st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
-        st.markdown(sanitize_markdown(_comment(turn)) or "*(no comment)*")
+        long_texts.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)

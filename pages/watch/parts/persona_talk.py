@@ -56,19 +56,19 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         problems_by_seq,
         next((turn for seq, turn in numbered_turns if seq == clicked), None),
     )
-    for problem in [event for problem_events in problems.values() for event in problem_events]:
-        turns.draw_problem(problem, "discussion")
+    for seq, problem in [numbered for problem_events in problems.values() for numbered in problem_events]:
+        turns.draw_problem(seq, problem, "discussion")
 
 
-def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[Event]]:
+def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[tuple[int, Event]]]:
     """Return failed attempts and failures by their ask; None for those of the whole trace."""
-    problems: dict[int | None, list[Event]] = {}
-    for _, event in events:
+    problems: dict[int | None, list[tuple[int, Event]]] = {}
+    for seq, event in events:
         match event:
             case ReplyUnreadable(ask=ask) | CallFailed(ask=ask):
-                problems.setdefault(ask, []).append(event)
+                problems.setdefault(ask, []).append((seq, event))
             case TraceFailed():
-                problems.setdefault(None, []).append(event)
+                problems.setdefault(None, []).append((seq, event))
     return problems
 
 
@@ -100,7 +100,7 @@ def draw_discussion(
     trace_id: int,
     numbered_turns: Sequence[NumberedTurn],
     settings: Settings,
-    problems: Mapping[int, Sequence[Event]],
+    problems: Mapping[int, Sequence[tuple[int, Event]]],
     clicked: Turn | None,
 ) -> None:
     """Draw the contributions turn by turn, for one order of the responses at a time."""
@@ -111,8 +111,8 @@ def draw_discussion(
         st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Independent answers", anchor=False)
         for seq, turn in shown_turns:
             if turn.round == number:
-                for problem in problems.get(seq, ()):
-                    turns.draw_problem(problem, "discussion")
+                for problem_seq, problem in problems.get(seq, ()):
+                    turns.draw_problem(problem_seq, problem, "discussion")
                 context = _describe_context(settings, turn, [earlier for _, earlier in shown_turns])
                 heading = f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}"
                 turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")

@@ -2,13 +2,13 @@
 
 import json
 import re
-from html import escape
 
 import streamlit as st
 
 from core.trace import Turn
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import format_value
+from pages.watch.parts.long_texts import draw_whole, marked_html, shorten, to_html, within
 
 CONTEXT = 60
 """Characters of the reply that are shown before and after the marked passage."""
@@ -29,9 +29,10 @@ _REASONING = re.compile(r'\s*\{\s*"reasoning"\s*:\s*(?=")')
 _JSON = json.JSONDecoder(strict=False)
 
 
-def draw_reply(turn: Turn) -> None:
+def draw_reply(turn: Turn, key: str) -> None:
     """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then collapsed.
 
+    A long reply is shortened, with a toggle of this `key` that shows all of it.
     `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
     """
     if not turn.reply.strip():
@@ -39,11 +40,15 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        st.markdown(sanitize_markdown(statement))
+        st.markdown(sanitize_markdown(shorten(statement)[0]))
+        span = answer_span(turn)
         with st.expander("Structured output"):
-            st.html(f'<pre class="reading" dir="auto">{marked_html(turn.reply, answer_span(turn))}</pre>')
+            part = marked_html(*shorten(turn.reply, _inside(turn.reply, span)))
+            st.html(f'<pre class="reading" dir="auto">{part}</pre>')
+        draw_whole(turn.reply, key, span)
         return
-    st.markdown(marked_markdown(turn.reply, turn.reading_span))
+    st.markdown(marked_markdown(*shorten(turn.reply, _inside(turn.reply, turn.reading_span))))
+    draw_whole(turn.reply, key, turn.reading_span)
 
 
 def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
@@ -72,7 +77,12 @@ def reading_source(turn: Turn) -> str:
 
 
 def _is_highlighted(reply: str, span: tuple[int, int]) -> bool:
-    return marked_markdown(reply, span) != marked_markdown(reply, None)
+    part, part_span = shorten(reply, within(reply, span))
+    return marked_markdown(part, part_span) != marked_markdown(part, None)
+
+
+def _inside(reply: str, span: tuple[int, int] | None) -> tuple[int, int] | None:
+    return None if span is None else within(reply, span)
 
 
 def _reader(read_by: str) -> str:
@@ -85,7 +95,7 @@ def answer_span(turn: Turn) -> tuple[int, int] | None:
     """Return the span of the reading; of a JSON object with reasoning, only the part after the reasoning."""
     if turn.reading_span is None or turn.reading_rule != "json":
         return turn.reading_span
-    start, end = _within(turn.reply, turn.reading_span)
+    start, end = within(turn.reply, turn.reading_span)
     head = _REASONING.match(turn.reply, start)
     if head is None:
         return turn.reading_span
@@ -101,35 +111,17 @@ def answer_span(turn: Turn) -> tuple[int, int] | None:
 
 def passage_html(reply: str, span: tuple[int, int]) -> str:
     """Return the passage in a <mark> with some context, as HTML; the reply is text only."""
-    start, end = _within(reply, span)
+    start, end = within(reply, span)
     before, after = max(0, start - CONTEXT), min(len(reply), end + CONTEXT)
     passage = reply[start:end]
     if len(passage) > LONGEST:
         passage = f"{passage[: LONGEST // 2]} … {passage[-LONGEST // 2 :]}"
     return (
-        f"{'… ' if before else ''}{_html(reply[before:start])}<mark>{_html(passage)}</mark>"
-        f"{_html(reply[end:after])}{' …' if after < len(reply) else ''}"
+        f"{'… ' if before else ''}{to_html(reply[before:start])}<mark>{to_html(passage)}</mark>"
+        f"{to_html(reply[end:after])}{' …' if after < len(reply) else ''}"
     )
-
-
-def marked_html(reply: str, span: tuple[int, int] | None) -> str:
-    """Return the whole reply as HTML with the passage in a <mark>; the reply is text only."""
-    if span is None:
-        return _html(reply)
-    start, end = _within(reply, span)
-    return f"{_html(reply[:start])}<mark>{_html(reply[start:end])}</mark>{_html(reply[end:])}"
 
 
 def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
     """Return the reply as sanitized Markdown, with the passage highlighted if that breaks nothing around it."""
-    return sanitize_markdown(reply, None if span is None else _within(reply, span))
-
-
-def _within(reply: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Return the span inside the reply: an imported trace may have any numbers."""
-    start = min(max(span[0], 0), len(reply))
-    return start, min(max(span[1], start), len(reply))
-
-
-def _html(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+    return sanitize_markdown(reply, _inside(reply, span))

@@ -27,8 +27,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     samples = [turn for _, _, turn in completed if turn.step == "rating"]
     if len(samples) > 1:
         draw_histogram(trace, samples, verdict, settings)
-    for _, event in events:
-        turns.draw_problem(event, "judgement")
+    for seq, event in events:
+        turns.draw_problem(seq, event, "judgement")
     page_key = f"samples_page_{trace.id}"
     page = paging.current_page(page_key, len(completed), SAMPLES_PER_PAGE)
     for ask, seq, turn in paging.page_slice(completed, page, SAMPLES_PER_PAGE):

@@ -15,8 +15,8 @@ from core.trace import (
     Usage,
 )
 from pages.parts import numbers, resources
-from pages.parts.text import escape_markdown, sanitize_markdown
-from pages.watch.parts import readings
+from pages.parts.text import escape_markdown
+from pages.watch.parts import long_texts, readings
 from storage import database, traces
 
 NOT_BLIND = (
@@ -46,7 +46,7 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
         if note:
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            readings.draw_reply(turn)
+            readings.draw_reply(turn, f"{trace_id}-{seq}")
         readings.draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))
@@ -59,24 +59,28 @@ def draw_prompt(trace_id: int, seq: int) -> None:
     if expander.open:
         with expander, database.reading(resources.engine()) as session:
             text = traces.prompt(session, trace_id, seq)
-        expander.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
+        with expander:
+            long_texts.draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
 
 
-def draw_problem(event: Event, name: str) -> None:
-    """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"..."""
+def draw_problem(seq: int, event: Event, name: str) -> None:
+    """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"...
+
+    `seq` is the number of the event in the trace.
+    """
     match event:
         case ReplyUnreadable(turn=turn, max_tokens=limit):
             speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)
             again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
             with st.expander(f"{speaker}: the reply could not be read ({problem}); {again}"):
-                st.markdown(sanitize_markdown(turn.reply))
+                long_texts.draw_markdown(turn.reply, f"problem-{seq}")
         case CallFailed(speaker=speaker, problem=problem, wait=wait):
             outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
             st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
         case ReplyExtracted(turn=turn):
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
-                st.markdown(sanitize_markdown(turn.reply))
+                long_texts.draw_markdown(turn.reply, f"problem-{seq}")
                 st.caption(format_usage(turn.usage))
         case ReadingReplaced(read_by=read_by):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"

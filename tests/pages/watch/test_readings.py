@@ -3,7 +3,7 @@
 import pytest
 
 from core.trace import Turn
-from pages.watch.parts import readings
+from pages.watch.parts import long_texts, readings
 
 
 def make_turn(reply, span=None, **fields):
@@ -21,7 +21,7 @@ def test_the_passage_is_marked_and_the_reply_is_text_only():
     html = readings.passage_html(reply, span_of(reply, "Final answer: 2"))
     assert html == "&lt;script&gt;alert(1)&lt;/script&gt; So &lt;b&gt;<mark>Final answer: 2</mark>&lt;/b&gt;"
     hostile = '</mark><img src=x onerror="alert(1)">'
-    assert "<img" not in readings.marked_html(hostile, (0, len(hostile)))
+    assert "<img" not in long_texts.marked_html(hostile, (0, len(hostile)))
     assert "<img" not in readings.passage_html(hostile, (0, 7))
 
 
@@ -79,3 +79,20 @@ def test_of_structured_output_only_the_answer_is_marked(reply, marked):
     turn = make_turn(reply, (0, len(reply)), format="json", reading_rule="json")
     start, end = readings.answer_span(turn)
     assert reply[start:end] == marked
+
+
+def test_of_a_long_reply_the_start_and_the_marked_passage_are_drawn():
+    passage = "Final answer: 2"
+    for before, after in ((0, 10**6), (5 * 10**5, 5 * 10**5), (10**6, 0)):
+        reply = "a " * (before // 2) + passage + " b" * (after // 2)
+        part, span = long_texts.shorten(reply, span_of(reply, passage))
+        assert len(part) < 2_100 and part.startswith(reply[:900]) and "…" in part
+        assert part[slice(*span)] == passage
+        assert "orange-background" in readings.marked_markdown(part, span)
+
+
+def test_a_long_passage_is_cut_and_a_short_reply_is_drawn_whole():
+    reply = "a" * 10_000
+    part, span = long_texts.shorten(reply, (0, 10_000))
+    assert len(part) < 2_100 and part[slice(*span)].strip("…\n") == part[slice(*span)]
+    assert long_texts.shorten("a" * 5_000, (4_000, 5_000)) == ("a" * 5_000, (4_000, 5_000))

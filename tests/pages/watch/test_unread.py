@@ -172,3 +172,22 @@ def test_a_trace_page_marks_the_passage_and_shows_the_notes():
     (html,) = [element.value for element in page.get("html") if "<mark>" in str(element.value)] or [""]
     assert html == "" or "<mark>Final answer: 2</mark>" in html
     assert "Unreadable: it does not say which one is better" in page_text(visit_trace("item 0"))
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_very_long_reply_is_shortened_here_and_in_its_trace_and_shown_whole_on_request(format):
+    reply = "word " * 200_000 + "the end"
+    reply = f'{{"answer": "{reply}"}}' if format == "json" else reply
+    prepare_study(
+        [
+            CriterionRecord(criterion=Criterion(name="helpfulness")),
+            ItemRecord(item=make_item("long")),
+            RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS),
+            a_trace("long", reply, format=format),
+        ]
+    )
+    for page in (visit("watch/unread", "zoe"), visit_trace("long")):
+        assert not page.exception and len(page_text(page)) < 20_000
+        (toggle,) = [toggle for toggle in page.toggle if toggle.label.startswith("Show all (1,000,")]
+        toggle.set_value(True).run()
+        assert "the end" in page_text(page) and len(page_text(page)) > 1_000_000
