@@ -64,7 +64,7 @@ def _grid(session: Session, work: Work, target: Target, item: Item, trace: Trace
         "protocol": PROTOCOLS[trace.protocol].title if trace.protocol in PROTOCOLS else trace.protocol,
         "href": f"/traces?{query}",
         "outcome": _outcome(trace, numbered, target),
-        "stages": ["first" if number == 0 else f"round {number}" for number in rounds],
+        "stages": ["opinion"] if len(rounds) == 1 else ["first" if n == 0 else f"round {n}" for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],
     }
 

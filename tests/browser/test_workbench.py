@@ -795,3 +795,14 @@ def test_axe_finds_no_serious_violation(bench, name: str, width: int) -> None:
             if one["impact"] in ("serious", "critical")
         ]
         assert not serious, f"{theme}: {serious}"
+
+
+def test_enter_presses_the_only_button_of_an_end_page(bench, server):
+    page = bench(study=2)
+    total = int(state(page, "bench.state.progress.total"))
+    press(page, *["j"] * (total + 1))
+    link = page.locator(".message a.submit")
+    link.wait_for()
+    assert "not labelled yet" in link.inner_text()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")

@@ -1,6 +1,6 @@
 // Undo and redo: a copy of the server's stacks, so they are drawn immediately.
 
-import { answerOf, content, isRequired, say, send, withAnswer, withMarks } from "./model.js";
+import { answerOf, content, here, isRequired, say, send, withAnswer, withMarks } from "./model.js";
 import { TRAIL, toTask } from "./moving.js";
 
 export function undo(state) {
@@ -13,6 +13,7 @@ export function redo(state) {
 
 function reverse(state, from, to, side, nothing) {
   if (state.restoring) return [say(state, "Still restoring; the key was ignored.")];
+  if (here(state)?.training) return [say(state, "Answers to training items are not undone.")];
   const entry = state[from].at(-1);
   if (!entry) return [say(state, from === "undo" && state.more ? "Older actions are being loaded." : nothing)];
   if (!state.tasks[entry.task]) return [say(state, "That item is being loaded; try again.")];

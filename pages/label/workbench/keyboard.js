@@ -9,7 +9,7 @@ export class Keyboard {
   }
 
   handle(event) {
-    const inside = event.composedPath()[0];
+    const inside = closeConnectionError(event.composedPath()[0]);
     if (event.defaultPrevented || event.isComposing || elsewhere(inside)) return;
     const name = keyName(event);
     const typing = writes(inside);
@@ -117,6 +117,14 @@ function acts(node, name) {
     ((node.type === "checkbox" && name === "Space") ||
       (node.type === "range" && /^(Arrow(Left|Right)|Page|Home|End)/.test(name)))
   );
+}
+
+/** Close Streamlit's dialog about a lost connection, which takes the keys: the top line says it, and actions are stored. */
+function closeConnectionError(node) {
+  const dialog = node?.closest?.('[role="dialog"]');
+  if (!dialog?.textContent.includes("Connection error")) return node;
+  dialog.querySelector('button[aria-label="Close"], button')?.click();
+  return document.body;
 }
 
 /** Whether the event belongs to a dialog of the page around the workbench. */

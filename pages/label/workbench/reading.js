@@ -32,6 +32,8 @@ export class Reading {
     this.drawn = {};
     this.follows = false; // whether to scroll the AIU on the screen into view, as its text may be outside the window
     new ResizeObserver(() => this.follows && this.reveal("mark.aiu.here")).observe(this.node);
+    // The first item is drawn before fonts and the side panel are, so the text can become longer than its box later.
+    this.resized = new ResizeObserver(() => this.#measure());
   }
 
   update(state) {
@@ -65,6 +67,8 @@ export class Reading {
     );
     this.columns.replaceChildren(...columns.map((block) => this.#column(block, marks.get(block.id) ?? [])));
     this.#drawTabs(columns);
+    this.resized.disconnect();
+    for (const body of this.above.querySelectorAll(".blockabove.first .blockbody")) this.resized.observe(body);
     this.#measure();
   }
 
@@ -164,13 +168,15 @@ export class Reading {
   #measure() {
     for (const card of this.above.querySelectorAll(".blockabove.first")) {
       const body = card.querySelector(".blockbody");
-      if (!body || card.querySelector(".more")) continue;
+      if (!body || card.querySelector(".more:not(.measured)")) continue;
       const folded = !this.view.open && body.scrollHeight > body.clientHeight + 2;
       card.classList.toggle("folded", folded);
-      if (folded || this.view.open)
+      const shown = card.querySelector(".more.measured");
+      if (!folded && !this.view.open) shown?.remove();
+      else if (!shown)
         card.append(
           button(
-            { class: "more", "aria-expanded": String(this.view.open), onclick: () => this.toggleQuestion() },
+            { class: "more measured", "aria-expanded": String(this.view.open), onclick: () => this.toggleQuestion() },
             folded ? "Show all " : "Show less ",
             kbd("Q"),
           ),

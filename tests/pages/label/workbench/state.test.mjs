@@ -568,6 +568,9 @@ test("the first answer to a training item counts, is not undone, and stays for i
   bench.press(2);
   assert.equal(bench.sent.length, length);
   assert.match(bench.state.announcement.text, /first answer counts/);
+  bench.do({ type: "undo" });
+  assert.match(bench.state.announcement.text, /training items are not undone/);
+  assert.equal(bench.sent.length, length);
   bench.enter();
   assert.equal(hereId(bench.state), "b");
 });
