@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from commands import adoption, annotators, bundle, errors, export, judges, replies, runs, statistics, transfer
+from commands import adoption, annotators, errors, export, judges, publication, replies, runs, statistics, transfer
 
 app = typer.Typer(
     cls=errors.ErrorFormattingGroup,
@@ -36,7 +36,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reread": replies.reread,
     "adopt": adoption.adopt,
     "export": export.export,
-    "bundle": bundle.bundle,
+    "bundle": publication.bundle,
+    "report": publication.report,
     "backup": transfer.backup,
 }
 for name, command in COMMANDS.items():

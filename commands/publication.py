@@ -1,0 +1,45 @@
+"""Files of a study for a publication: the bundle of its data, and a report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
+from commands.output import print_result
+
+
+def bundle(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a file whose name ends in .zip.")],
+    study: StudyName,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet files too.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write the data and figures of a study for publication. docs/publication.md describes the files."""
+    from storage.transfer import write_bundle
+
+    engine = open_database(database)
+    manifest = write_bundle(engine, find_study(engine, study), path, parquet=parquet)
+    names = ", ".join(manifest["files"])
+    print_result(manifest, f"Wrote {path}: {names}, manifest.json", as_json)
+
+
+def report(
+    path: Annotated[Path, typer.Argument(help="The HTML file.")],
+    study: StudyName,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write a report of a study as one HTML file. It has charts, tables and captions, and needs no network."""
+    from core.formats.html_report import write_report
+    from core.formats.output import open_output
+    from storage.reports import study_report
+
+    engine = open_database(database)
+    found = find_study(engine, study)
+    sections = study_report.sections(engine, found, reference=reference)
+    with open_output(path) as stream:
+        write_report(found.name, sections, stream)
+    print_result({"written": str(path)}, f"Wrote {path}", as_json)

@@ -1,0 +1,86 @@
+"""A report as one HTML file without scripts and without any file of another host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, TextIO
+
+STYLE = """
+:root { color-scheme: light dark; --text: #111418; --quiet: #5b626d; --line: #d6dae0; --accent: #2457c5; --page: #fff; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e8eaed; --quiet: #a0a7b1; --line: #3a414c; --accent: #6f9bff; --page: #14171c; }
+}
+@media print { :root { --text: #000; --quiet: #444; --line: #bbb; --accent: #2457c5; --page: #fff; } }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; background: var(--page); color: var(--text);
+  font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+figure { margin: 1.5rem 0; break-inside: avoid; }
+figcaption, .small { color: var(--quiet); font-size: 13px; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; border: solid var(--text); border-width: 2px 0; font-size: 13px; }
+th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
+th { border-bottom: 1px solid var(--text); }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+svg { display: block; max-width: 100%; min-width: 38rem; height: auto; font-size: 13px; fill: var(--text); }
+svg .small { fill: var(--quiet); font-size: 11px; }
+.grid { stroke: var(--line); }
+.reference { stroke: var(--quiet); stroke-width: 1.5; stroke-dasharray: 5 4; }
+.interval { stroke: var(--accent); stroke-width: 1.5; }
+.value { fill: var(--accent); }
+"""
+
+MAX_ROWS = 40
+"""A table with more rows is closed at first."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with sentences, a chart and a table."""
+
+    title: str
+    sentences: Sequence[str] = ()
+    chart: str = ""
+    """SVG, in which every text is escaped already; empty for none."""
+    chart_caption: str = ""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """Of the table, with the same columns."""
+    table_caption: str = ""
+
+
+def write_report(title: str, sections: Sequence[Section], stream: TextIO) -> None:
+    """Write the report; all texts are escaped."""
+    stream.write(
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+    )
+    stream.writelines(map(_section, sections))
+    stream.write("</body>\n</html>\n")
+
+
+def _section(section: Section) -> str:
+    parts = [f"<h2>{escape(section.title)}</h2>", *(f"<p>{escape(text)}</p>" for text in section.sentences)]
+    if section.chart:
+        caption = f"<figcaption>{escape(section.chart_caption)}</figcaption>"
+        parts.append(f'<figure><div class="wide">{section.chart}</div>{caption}</figure>')
+    if section.rows:
+        caption = f"<figcaption>{escape(section.table_caption)}</figcaption>"
+        table = f'<div class="wide">{_table(section.rows)}</div>'
+        if len(section.rows) > MAX_ROWS:
+            table = f"<details><summary>Table of {len(section.rows):,} rows</summary>{table}</details>"
+        parts.append(f"<figure>{table}{caption}</figure>")
+    return "\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = list(rows[0])
+    numeric = {name for name in columns if all(isinstance(row[name], int | float | None) for row in rows)}
+    head = "".join(_cell("th", name, name.replace("_", " "), numeric) for name in columns)
+    body = "\n".join(f"<tr>{''.join(_cell('td', name, row[name], numeric) for name in columns)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _cell(tag: str, column: str, value: object, numeric: set[str]) -> str:
+    text = "–" if value is None else f"{round(value, 3) + 0.0:.3f}" if isinstance(value, float) else str(value)
+    style = ' class="number"' if column in numeric else ""
+    return f"<{tag}{style}>{escape(text)}</{tag}>"

@@ -1,0 +1,131 @@
+"""The report of a study for an appendix: sizes, judges, agreement and alignment, with captions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.html_report import Section
+from core.formats.interval_chart import Point, interval_chart
+from core.provenance import caption
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.recommendations import summarize
+from storage.database import reading
+from storage.reports import agreement, alignment, judge_ranking, overview
+from storage.studies import Study
+
+
+def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
+    """Return the sections; those without data state the reason in one sentence."""
+    return [
+        _overview(engine, study),
+        _judges(engine, study, reference),
+        _agreement(engine, study),
+        _alignment(engine, study, reference),
+    ]
+
+
+def _overview(engine: Engine, study: Study) -> Section:
+    with reading(engine) as session:
+        counts = overview.counts(session, study.id)
+    row = overview.agreement(engine, study)
+    sentences = [study.description] if study.description else []
+    sentences.append(
+        f"{counts.items:,} items; {counts.runs:,} runs with {counts.traces:,} traces, of which {counts.disputed:,} are "
+        f"disputed and {counts.without_verdict:,} have no verdict; {counts.labels:,} labels of {counts.annotators:,} "
+        "annotators."
+    )
+    if row is not None:
+        sentences.append(
+            f"{row.statistic} between annotators: {_estimate(row.value, row.low, row.high)}, n = {row.items:,}."
+        )
+    return Section("Overview", sentences)
+
+
+def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
+    try:
+        report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), reference=reference)
+    except TiebreakError as error:
+        return Section("Judges", [str(error)])
+    ranking = report.ranking
+    rows = [
+        {
+            "judge": row["judge"],
+            "decision": row["decision"],
+            "accuracy": _estimate(row["accuracy"], row["low"], row["high"]),
+            "targets": row["targets"],
+            "coverage": row["coverage"],
+            "from_ceiling": _estimate(row["from_ceiling"], row["from_ceiling_low"], row["from_ceiling_high"]),
+            "winning_rate": row["winning_rate"],
+        }
+        for row in judge_ranking.table(report)
+    ]
+    points = [
+        Point(one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items)
+        for one in ranking.judges
+        if one.accuracy.value is not None
+    ]
+    ceiling = [] if ranking.ceiling.value is None else [("human ceiling", ranking.ceiling.value)]
+    sizes = [ranking.targets]
+    return Section(
+        "Judges",
+        [summarize(ranking), *(f"{one.judge}: {one.reason}" for one in ranking.judges if one.reason)],
+        interval_chart(points, "Accuracy and 95 % interval", ceiling) if points else "",
+        caption("Accuracy of each judge on the same targets; a target without a verdict is an error", sizes, "targets"),
+        rows,
+        caption("Judges, the human ceiling and baselines", sizes, "targets"),
+    )
+
+
+def _agreement(engine: Engine, study: Study) -> Section:
+    rows = agreement.rows(engine, study, "all")
+    if not rows:
+        return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
+    headline = next((name for name in overview.HEADLINES if any(_is_drawn(row, name) for row in rows)), "")
+    drawn = [row for row in rows if _is_drawn(row, headline)]
+    points = [
+        Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
+        for row in drawn
+        if row.value is not None
+    ]
+    return Section(
+        "Inter-annotator agreement",
+        [],
+        interval_chart(points, f"{headline} and 95 % interval") if points else "",
+        caption(f"Agreement beyond chance ({headline})", [point.n for point in points]),
+        _printed(rows, ("kind", "criterion", "group", "statistic")),
+        caption("Agreement between annotators and between judges", [row.items for row in rows]),
+    )
+
+
+def _is_drawn(row: AgreementRow, statistic: str) -> bool:
+    return row.statistic == statistic and row.value is not None
+
+
+def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:
+    rows = alignment.rows(engine, study, reference=reference)
+    if not rows:
+        return Section("Alignment of judges", ["No judge has given an opinion yet."])
+    used = ", ".join(dict.fromkeys(row.reference for row in rows if row.reference))
+    return Section(
+        "Alignment of judges",
+        [f"Reference: {used}."] if used else [],
+        rows=_printed(rows, ("judge", "kind", "criterion", "statistic")),
+        table_caption=caption("Every statistic of every judge", [row.items for row in rows]),
+    )
+
+
+def _printed(rows: Iterable[Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return rows for print: the given columns, the estimate with its interval, n, and the caveat."""
+    return [
+        {name: getattr(row, name) for name in names}
+        | {"value": _estimate(row.value, row.low, row.high), "n": row.items, "caveat": row.reason}
+        for row in rows
+    ]
+
+
+def _estimate(value: Any, low: Any, high: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")

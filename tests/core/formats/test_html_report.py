@@ -1,0 +1,56 @@
+"""The HTML report and its charts."""
+
+import io
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from core.formats.html_report import Section, write_report
+from core.formats.interval_chart import Point, interval_chart
+
+HOSTILE = '<script src="https://example.org/x.js">&"'
+
+
+def numbers(svg, tag, name):
+    return [float(element.attrib[name]) for element in ElementTree.fromstring(svg).iter(tag)]
+
+
+def parsed_tags(html):
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.append((tag, attributes))
+    parser.feed(html)
+    return found
+
+
+def test_points_are_placed_by_their_values_within_the_axis():
+    points = [Point("a", 0.25, 0.0, 0.5, 10), Point("b", 0.75, None, None, 12)]
+    svg = interval_chart(points, "Accuracy", [("ceiling", 0.5)])
+    first, second = numbers(svg, "circle", "cx")
+    ticks = dict(re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">([\d.]+)<', svg))
+    places = {float(value): float(x) for x, value in ticks.items()}
+    assert second - first == pytest.approx(0.5 / 0.2 * (places[0.2] - places[0.0]), abs=0.2)
+    assert svg.count('class="interval"') == 3  # one interval with its two ends
+    assert "n 12" in svg and "ceiling 0.50" in svg
+
+
+def test_long_names_are_wrapped_and_not_clipped():
+    name = "a judge with a very long name that needs several lines to be written in full"
+    svg = interval_chart([Point(name, 0.5, None, None, 3)], "")
+    texts = [element.text or "" for element in ElementTree.fromstring(svg).iter("text")]
+    assert name in " ".join(texts)
+
+
+def test_texts_are_escaped_and_nothing_is_loaded():
+    stream = io.StringIO()
+    chart = interval_chart([Point(HOSTILE, 1.0, None, None, 1)], HOSTILE)
+    section = Section(HOSTILE, [HOSTILE], chart, HOSTILE, [{HOSTILE: HOSTILE, "n": 1.5}], HOSTILE)
+    write_report(HOSTILE, [section], stream)
+    html = stream.getvalue()
+    assert "<script" not in html
+    loading = [element for element in parsed_tags(html) if {"src", "href"} & dict(element[1]).keys()]
+    assert loading == []
+    assert html.count("&lt;script") >= 9
+    assert "default-src 'none'" in html and '<td class="number">1.500</td>' in html
