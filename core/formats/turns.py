@@ -1,18 +1,20 @@
-"""The turns of traces as CSV or JSON lines, one turn per row: each reply with its reading, and how it was read."""
+"""The replies of traces as CSV or JSON lines, one reply per row, with its reading and how it was read."""
 
 import csv
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from core.formats.spreadsheet import escape_formula
 from core.trace import Turn
 
+Attempt = Literal["first", "second", "extractor"]
+
 
 @dataclass(frozen=True)
 class TurnRow:
-    """One turn of a trace with its current reading."""
+    """One reply in a trace with its current reading."""
 
     run: str
     protocol: str
@@ -27,6 +29,10 @@ class TurnRow:
     """The trace's, from 0 to 1; empty if it is not known."""
     ask: int
     """The number of the ask in the trace, from 0."""
+    attempt: Attempt
+    """"first" or "second" request of the ask; "extractor" for the model that was asked to read an unreadable reply."""
+    superseded: bool
+    """Whether a later reply counts instead: to the second request, or after a restart of the trace."""
     speaker: str
     step: str
     round: int
@@ -52,16 +58,16 @@ class TurnRow:
     reply: str
 
 
-def turn_row(turn: Turn, ask: int, **trace: Any) -> TurnRow:
-    """Return the row of a turn; `trace` has the fields that concern its trace."""
+def turn_row(turn: Turn, ask: int, attempt: Attempt, superseded: bool, **trace: Any) -> TurnRow:
+    """Return the row of a reply; `trace` has the fields that concern its trace."""
     names = ("speaker", "step", "round", "model", "shown", "reading", "reading_rule", "reading_span", "read_by")
     named = {name: getattr(turn, name) for name in (*names, "format", "problem", "reply")}
     trace["criterion"] = turn.criterion or trace["criterion"]
-    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, **trace)
+    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, attempt=attempt, superseded=superseded, **trace)
 
 
 def write_csv(rows: Iterable[TurnRow], stream: TextIO) -> None:
-    """Write a header and one line per turn. Structured values are JSON; text that would be a formula is escaped."""
+    """Write a header and one line per reply. Structured values are JSON; text that would be a formula is escaped."""
     writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow([field.name for field in fields(TurnRow)])
     writer.writerows([_cell(value) for value in asdict(row).values()] for row in rows)

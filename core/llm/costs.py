@@ -18,6 +18,7 @@ from core.protocols import Protocol
 from core.protocols.flows import start_flow, trace_parts
 from core.templates import Templates
 from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn
+from core.wording import format_count
 
 SAMPLED_ITEMS = 50
 """How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them."""
@@ -71,21 +72,22 @@ class CostEstimate:
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
-        calls = f"{self.calls_at_least:,} to {self.calls_at_most:,} calls"
-        if self.calls_at_least == self.calls_at_most:
-            calls = f"{self.calls_at_most:,} calls"
-        pairs = f" in {self.traces:,} pairs" if self.traces > self.items else ""
+        calls = format_count(self.calls_at_most, "call")
+        if self.calls_at_least < self.calls_at_most:
+            calls = f"{self.calls_at_least:,} to {calls}"
+        pairs = f" in {format_count(self.traces, 'pair')}" if self.traces > self.items else ""
         cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
         tokens = self.prompt_tokens + self.completion_tokens
         return (
-            f"{self.items:,} items{pairs}: {calls}, up to about {tokens:,} tokens, {cost}; {self.upper_bound_summary()}"
+            f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
+            f"{self.upper_bound_summary()}"
         )
 
     def upper_bound_summary(self) -> str:
         """Return the upper bound as a clause."""
         bound = self.upper_bound
         cost = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
-        return f"at most {bound.calls:,} calls{cost} if every reply has to be requested twice"
+        return f"at most {format_count(bound.calls, 'call')}{cost} if every reply has to be requested twice"
 
 
 def model_price(spec: Spec) -> Price | None:

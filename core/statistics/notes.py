@@ -11,6 +11,7 @@ from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.intervals import Resampled
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
+from core.wording import format_count
 
 FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
@@ -210,11 +211,6 @@ def pair_caveats(name: str, summary: LabelSummary) -> list[str]:
     if not is_correlation and summary.constant_raters:
         notes.append(f"{', '.join(summary.constant_raters)} used one label only")
     return notes
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return "1 item", "2 items"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def few_items(noun: str = "items") -> str:

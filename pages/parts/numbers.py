@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+from core.wording import format_count as format_count
+
 
 def format_estimate(value: float | None, low: float | None, high: float | None, digits: int = 2) -> str:
     """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined."""
@@ -15,11 +17,6 @@ def format_estimate(value: float | None, low: float | None, high: float | None, 
 def format_number(value: float, digits: int = 2) -> str:
     """Return a number with `digits` decimals; adding 0.0 turns -0.0 into 0.0."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def format_count(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun: `1 item`, `2,345 items`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 RANGE_HELP = (

@@ -18,6 +18,7 @@ from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
 from storage import aius, database, runs, studies, traces
 from storage import items as stored_items
+from storage.labelling import trace_criteria
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import STATUSES, Filter, Trace
@@ -249,6 +250,8 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
 def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     """Link to the label page for the targets of the trace."""
     judges = judged_kind(trace)
+    with database.reading(resources.engine()) as session:
+        criterion = trace_criteria.criterion_to_label(session, trace)
     address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
         st.page_link(
@@ -259,14 +262,14 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
             shell.page_path("label/scores.py"),
             label="Label",
             icon=":material/star_half:",
-            query_params=address | {"on": trace.criterion},
+            query_params=address | {"on": criterion},
         )
     elif trace.status in UNDECIDED:
         st.page_link(
             shell.page_path("label/disagreements.py"),
             label="Decide",
             icon=":material/balance:",
-            query_params=address | {"on": trace.criterion},
+            query_params=address | {"on": criterion},
         )
 
 

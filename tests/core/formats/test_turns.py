@@ -19,4 +19,4 @@ TRACE = {
 @pytest.mark.parametrize(("own", "exported"), [("", "depth"), ("tone", "tone")])
 def test_a_turn_has_its_own_criterion_or_that_of_its_trace(own, exported):
     turn = Turn(speaker="a", step="opinion", round=0, model="m", prompt="?", reply="1", criterion=own)
-    assert turn_row(turn, 0, **TRACE, contention=None).criterion == exported
+    assert turn_row(turn, 0, "first", False, **TRACE, contention=None).criterion == exported

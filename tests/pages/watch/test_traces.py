@@ -5,8 +5,8 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Response
-from core.labels import Target
-from core.trace import VerdictReached
+from core.labels import Opinion, Target
+from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
 from storage import database, labels, studies, traces, views
 from storage.transfer import samples
@@ -99,6 +99,27 @@ def test_the_criteria_of_a_run_with_several_are_listed_and_filtered():
     page = visit("watch/traces", criterion="politeness")
     assert not page.exception and not page.warning
     assert list(page.dataframe[0].value["Item"]) == ["both"]
+
+
+@pytest.mark.parametrize(
+    ("last", "verdicts", "linked"),
+    [
+        ({"accuracy": (1, 1), "politeness": (1, 2)}, {"accuracy": 1, "politeness": 1}, "politeness"),
+        ({"accuracy": (1, 1), "politeness": (1, None)}, {"accuracy": 1, "politeness": None}, "politeness"),
+        ({"accuracy": (1, 1), "politeness": (2, 2)}, {"accuracy": 1, "politeness": 2}, "accuracy"),
+    ],
+)
+def test_a_trace_on_several_criteria_links_to_the_first_without_agreement(last, verdicts, linked):
+    opinions = [
+        Opinion(kind="preference", judge=f"j{number}", stage="last", value=value, criterion=criterion)
+        for criterion, values in last.items()
+        for number, value in enumerate(values)
+    ]
+    opinions += verdict_on_criteria(**verdicts).verdict.opinions
+    verdict = VerdictReached(verdict=Verdict(outcome="disputed", opinions=tuple(opinions)))
+    prepare_study([ItemRecord(item=make_item("both")), RUN_WITHOUT_CRITERION, a_trace("both", a_turn(), verdict)])
+    (link,) = visit_trace("both", annotator="ann").get("page_link")
+    assert f"on={linked}" in link.proto.query_string
 
 
 def test_an_unknown_study_is_one_sentence(sample):

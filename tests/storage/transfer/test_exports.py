@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
+from core.trace import ReplyExtracted, TraceRestarted
 from storage import labels, runs, studies, traces
-from storage.database import connect, upgrade, writing
+from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
 from storage.labelling import queue
 from storage.traces import NewEvent
 from storage.transfer import exports, imports
 from storage.transfer.recorded_runs import UNFINISHED
+from storage.transfer.turn_rows import turn_rows
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
-from tests.storage.shared import a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
 
@@ -133,3 +135,32 @@ def test_an_empty_study_is_exported_as_its_study_record(engine):
     with writing(engine) as session:
         study = studies.create(session, "s")
     assert [record.type for record in exports.export_records(engine, study)] == ["study"]
+
+
+def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine):
+    extracted = ReplyExtracted(ask=1, turn=a_turn(9, speaker="extractor", reading=2).turn)
+    events = (
+        a_turn(0, reply="before the restart"),
+        TraceRestarted(reason="The item was changed."),
+        an_unreadable(0),
+        a_turn(0, reply="second"),
+        a_turn(1, reading=None, problem="no choice"),
+        extracted,
+        a_verdict(),
+    )
+    imports.import_records(engine, "s", [ItemRecord(item=make_item()), RUN, a_trace("item 0", *events)])
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        (run,) = runs.of_study(session, study.id)
+        totals = traces.totals(session, run_id=run.id)
+    rows = list(turn_rows(engine, study))
+    assert [(row.ask, row.attempt, row.superseded, row.reading) for row in rows] == [
+        (0, "first", True, 1),
+        (0, "first", True, None),
+        (0, "second", False, 1),
+        (1, "first", False, 2),
+        (1, "extractor", False, 2),
+    ]
+    assert len(rows) == totals.calls
+    assert sum(row.prompt_tokens or 0 for row in rows) == totals.prompt_tokens
+    assert sum(row.dollars or 0.0 for row in rows) == totals.dollars
