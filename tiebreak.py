@@ -6,6 +6,7 @@
     study.labels()                       # one row per label that counts
     study.agreement(by="scenario")       # Fleiss' kappa, alpha, AC1, ... with intervals
     study.alignment()                    # every judge against people
+    study.figure("judges")               # a Plotly figure: accuracy of each judge with its interval
 
 Names in `__all__` are stable; everything else may move between versions.
 """
@@ -41,8 +42,10 @@ from core.trace import Ask, Flow, Spec, Turn, Verdict, combine_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
     from sqlalchemy import Engine
 
+    from storage.reports.judge_ranking import JudgeReport
     from storage.studies import Study as StoredStudy
 
 __all__ = [
@@ -198,6 +201,40 @@ class Study:
         from storage.reports import alignment
 
         return _frame(alignment.rows(self._engine, self._stored, by, reference=reference))
+
+    def judges(self, reference: str | None = None) -> "pd.DataFrame":
+        """One row per judge, on the same targets, with a decision; then the human ceiling and the baselines.
+
+        Raises TiebreakError if no judge can be ranked.
+        """
+        import pandas as pd
+
+        from storage.reports import judge_ranking
+
+        return pd.DataFrame(judge_ranking.table(self._ranked(reference)))
+
+    def figure(self, name: Literal["judges", "agreement"], reference: str | None = None) -> "go.Figure":
+        """A Plotly figure with 95 % intervals: the accuracy of each judge, or the agreement of the raters.
+
+        Raises TiebreakError if there is nothing to draw.
+        """
+        from core.formats.interval_figure import interval_figure
+        from storage.reports import agreement, study_report
+
+        if name == "judges":
+            points, lines = study_report.judge_points(self._ranked(reference).ranking)
+            return interval_figure(points, f"Judges of {self.name}", "Accuracy and 95 % interval", lines)
+        if name != "agreement":
+            raise TiebreakError(f"There is no figure {name!r}: judges or agreement.")
+        statistic, points = study_report.agreement_points(agreement.rows(self._engine, self._stored, "all"))
+        if not points:
+            raise TiebreakError("Agreement needs labels by at least two annotators.")
+        return interval_figure(points, f"Agreement in {self.name}", f"{statistic} and 95 % interval")
+
+    def _ranked(self, reference: str | None) -> "JudgeReport":
+        from storage.reports import judge_ranking
+
+        return judge_ranking.of_study(self._engine, self._stored, judge_ranking.Selection(), reference=reference)
 
 
 _ITEM_COLUMNS = ("item", "prompt", "context", "reference", "scenario", "group", "responses", "systems")

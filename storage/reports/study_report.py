@@ -10,7 +10,7 @@ from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
 from core.provenance import caption
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.recommendations import summarize
+from core.statistics.reports.recommendations import Ranking, summarize
 from storage.database import reading
 from storage.reports import agreement, alignment, judge_ranking, overview
 from storage.studies import Study
@@ -61,12 +61,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         }
         for row in judge_ranking.table(report)
     ]
-    points = [
-        Point(one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items)
-        for one in ranking.judges
-        if one.accuracy.value is not None
-    ]
-    ceiling = [] if ranking.ceiling.value is None else [("human ceiling", ranking.ceiling.value)]
+    points, ceiling = judge_points(ranking)
     sizes = [ranking.targets]
     return Section(
         "Judges",
@@ -82,13 +77,7 @@ def _agreement(engine: Engine, study: Study) -> Section:
     rows = agreement.rows(engine, study, "all")
     if not rows:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
-    headline = next((name for name in overview.HEADLINES if any(_is_drawn(row, name) for row in rows)), "")
-    drawn = [row for row in rows if _is_drawn(row, headline)]
-    points = [
-        Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
-        for row in drawn
-        if row.value is not None
-    ]
+    headline, points = agreement_points(rows)
     return Section(
         "Inter-annotator agreement",
         [],
@@ -97,6 +86,27 @@ def _agreement(engine: Engine, study: Study) -> Section:
         _printed(rows, ("kind", "criterion", "group", "statistic")),
         caption("Agreement between annotators and between judges", [row.items for row in rows]),
     )
+
+
+def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]]:
+    """Return the accuracy of each judge, and the human ceiling as a line if it is defined."""
+    points = [
+        Point(one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items)
+        for one in ranking.judges
+        if one.accuracy.value is not None
+    ]
+    return points, [] if ranking.ceiling.value is None else [("human ceiling", ranking.ceiling.value)]
+
+
+def agreement_points(rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
+    """Return the statistic that represents a study, and its value for each kind, criterion and group of raters."""
+    headline = next((name for name in overview.HEADLINES if any(_is_drawn(row, name) for row in rows)), "")
+    points = [
+        Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
+        for row in rows
+        if row.statistic == headline and row.value is not None
+    ]
+    return headline, points
 
 
 def _is_drawn(row: AgreementRow, statistic: str) -> bool:
