@@ -51,7 +51,7 @@ class Spec(Frozen):
     seed: int | None = None
     """The seed of the provider's sampling; None sends none."""
     reasoning_effort: str | None = None
-    """One of the provider's own levels, such as "low", "medium" or "high"."""
+    """How much the model reasons: "low", "medium", "high"...; `core.llm.setting_checks` lists the levels."""
     system: str = ""
     """The system message; empty for none."""
     extra: Mapping[str, Any] = Field(default_factory=dict)

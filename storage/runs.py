@@ -62,16 +62,19 @@ class Progress:
     disputed: int
     no_verdict: int
     totals: Totals
+    first_problem: str = ""
+    """Why the first failed trace failed; empty if none did."""
 
     def summary(self) -> str:
         """Return one sentence without its full stop. An unknown price is never shown as $0.00."""
         totals = self.totals
+        failed = f"{self.failed} failed: {self.first_problem}" if self.first_problem else f"{self.failed} failed"
         unpriced = f"{totals.unpriced:,} calls of unknown price" if totals.unpriced else ""
         priced = f"${totals.dollars:,.2f}" if totals.dollars or not unpriced else ""
         cost = " and ".join(filter(None, (priced, unpriced)))
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
-            f"{self.no_verdict} no verdict, {self.failed} failed; {totals.calls:,} calls, "
+            f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.calls:,} calls, "
             f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {cost}, {totals.errors} errors"
         )
 
@@ -204,7 +207,14 @@ def progress(session: Session, run_id: int) -> Progress:
         failed=counts.get("failed", 0),
         **verdicts,
         totals=totals(session, run_id=run_id),
+        first_problem=_first_problem(session, run_id) if counts.get("failed") else "",
     )
+
+
+def _first_problem(session: Session, run_id: int) -> str:
+    """Return why the first failed trace of a run failed, in the order of the traces."""
+    query = select(col(TraceRow.problem)).where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
+    return session.scalars(query.order_by(col(TraceRow.id)).limit(1)).first() or ""
 
 
 def unclaimed(session: Session) -> list[int]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 from core.errors import FileFormatError, TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion
-from core.llm.secrets import find_problems
+from core.llm import secrets, setting_checks
 from core.pairs import Pairs
 from core.protocols import Protocol
 from core.templates import blanks, check_template
@@ -83,10 +83,17 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
     others = {name: value for name, value in fields.items() if name not in of_run}
     settings = validate_settings(_expand_short_forms(others, protocol.settings, criteria), protocol)
     for checked in (settings, own):
-        for name, problem in find_problems(checked):
+        check_models(checked)
+        for name, problem in secrets.find_problems(checked):
             raise FileFormatError(problem, field=name)
     check_prompts(protocol, own.prompts)
     return RunFile(settings, own.prompts, own.extractor, own.pairs)
+
+
+def check_models(settings: Frozen) -> None:
+    """Raise FileFormatError for the first setting of a model that no call can use. Stored settings are not checked."""
+    for name, problem in setting_checks.find_problems(settings):
+        raise FileFormatError(problem, field=name)
 
 
 def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:

@@ -118,6 +118,7 @@ def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     with reading(engine) as session:
         counts = runs.progress(session, a_run)
     assert (counts.done, counts.failed, counts.agreed, counts.disputed, counts.no_verdict) == (2, 1, 1, 1, 0)
+    assert "1 failed: no key; 0 calls" in counts.summary()
 
 
 def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, a_run):

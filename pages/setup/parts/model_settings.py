@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 import yaml
 
+from core.llm.setting_checks import REASONING_EFFORTS
 from core.trace import Spec
 from pages.setup.parts.chooser import drop_empty
 
 Draft = dict[str, Any]
 FORMATS = ("auto", "json", "text")
-EFFORTS = ("minimal", "low", "medium", "high")
 LABELS = {
     "answer_format": "Answer format",
     "temperature": "Temperature",
@@ -32,14 +32,14 @@ HELP = {
     "top_p": "Nucleus sampling. Empty: the provider's default.",
     "max_tokens": "A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
     "max_tokens_ceiling": "A reply that was cut off is requested once more with twice the tokens, up to this many.",
-    "reasoning_effort": "One of the provider's own levels. Empty: the provider's default.",
+    "reasoning_effort": "A model accepts some of these levels. Empty: the provider's default.",
     "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
     "timeout": "A call that takes longer is retried.",
     "system": "A message before the prompt, in the role of the system. Empty: none.",
     "extra": "Fields by the server's names, such as `top_k: 20`. They are stored with the run: do not enter a key.",
 }
 LIMITS: Mapping[str, tuple[float, float | None, float]] = {
-    "temperature": (0.0, None, 0.1),
+    "temperature": (0.0, 2.0, 0.1),
     "top_p": (0.0, 1.0, 0.05),
     "max_tokens": (1, None, 256),
     "max_tokens_ceiling": (1, None, 1024),
@@ -70,13 +70,12 @@ def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]
     """Draw one setting; returns its value, or None if it is not set."""
     label, help = LABELS[name], HELP[name]
     if name in ("answer_format", "reasoning_effort"):
-        options = list(FORMATS if name == "answer_format" else EFFORTS)
+        options = list(FORMATS if name == "answer_format" else REASONING_EFFORTS)
         options += [value] if value and value not in options else []
         return st.selectbox(
             label,
             options,
             index=options.index(value) if value else None,
-            accept_new_options=name == "reasoning_effort",
             key=key,
             help=help,
             placeholder=placeholder,

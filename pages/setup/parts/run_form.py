@@ -9,6 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord
 from core.items import Criterion, Item
+from core.llm import setting_checks
 from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.registry import PROTOCOLS
@@ -119,7 +120,10 @@ def _draw_extractor(form: SettingsForm) -> Spec | None:
     if not models[0]["spec"].get("model"):
         form.problems.append("Choose a model for the extractor, or remove it.")
         return None
-    return Spec.model_validate(models[0]["spec"])
+    spec = Spec.model_validate(models[0]["spec"])
+    for name, reason in setting_checks.describe_problems(spec):
+        form.problems.append(f"The extractor's {name}: {reason}")
+    return spec
 
 
 def _draw_pairs(request: RunRequest, several: Item | None, form: SettingsForm) -> Pairs | None:
@@ -210,6 +214,7 @@ def _build_request(
         if problems:
             raise TiebreakError(problems[0])
         settings = settings_file.validate_settings(_check_complete(draft), protocol)
+        settings_file.check_models(settings)
     except TiebreakError as error:
         st.warning(
             escape_markdown(_capitalize(str(error).removeprefix("field 'the settings': "))), icon=":material/pending:"

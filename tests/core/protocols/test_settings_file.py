@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from core.errors import FileFormatError
 from core.frozen import Frozen
 from core.items import Criterion
 from core.protocols import Judge, Protocol
 from core.protocols.registry import PROTOCOLS
-from core.protocols.settings_file import load_settings, parse_settings, validate_settings
+from core.protocols.settings_file import load_settings, parse_run_file, parse_settings, validate_settings
 from core.trace import Flow, Spec
 
 BREVITY = Criterion(name="brevity", definition="Fewer words.")
@@ -95,3 +96,36 @@ def test_settings_are_equal_after_a_round_trip() -> None:
         for example in protocol.examples:
             settings = load_settings(protocol.example_path(example), protocol, [])
             assert validate_settings(settings.model_dump(mode="json"), protocol) == settings, name
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "sentence"),
+    [
+        ("temperature: .nan", "temperature", "this should be a number from 0 to 2, not nan."),
+        ("temperature: 1e400", "temperature", "this should be a number from 0 to 2, not inf."),
+        ("max_tokens: 0", "max_tokens", "this should be a number from 1 to 10,000,000, not 0."),
+        ("timeout: -.inf", "timeout", "this should be a number from 0.1 to 86,400.0, not -inf."),
+        ("top_p: 7", "top_p", "this should be a number from 0 to 1, not 7."),
+        ("reasoning_effort: extreme", "reasoning_effort", "this should be one of none, minimal, low,"),
+        (
+            "max_tokens: 900, max_tokens_ceiling: 800",
+            "max_tokens_ceiling",
+            "this should be at least max_tokens, 900.",
+        ),
+        ("extra: {messages: []}", "extra", "this cannot set 'messages': Tiebreak sets it in every request."),
+        ("extra: {temperature: 1}", "extra", "this cannot set 'temperature': it is a setting of its own."),
+    ],
+)
+def test_settings_that_no_call_can_use_are_refused_and_stored_ones_open(line: str, field: str, sentence: str) -> None:
+    model = f"{{model: m, {line}}}"
+    for text, path in ((f"graders: [{{name: a, spec: {model}}}]", "graders.0.spec"), (f"model: {model}", "model")):
+        with pytest.raises(FileFormatError) as refused:
+            parse_settings(text if "graders" in text else f"graders: []\n{text}", GRADING, [])
+        assert str(refused.value).startswith(f"field '{path}.{field}': {sentence}")
+    with pytest.raises(FileFormatError, match="extractor"):
+        parse_run_file(f"graders: []\nextractor: {model}", GRADING, [])
+    assert validate_settings({"graders": [], "model": yaml.safe_load(model)}, GRADING)
+
+
+def test_a_long_first_reply_needs_no_ceiling() -> None:
+    parse_settings("graders: [{name: a, model: m, max_tokens: 20000, extra: {reasoning_effort: own}}]", GRADING, [])
