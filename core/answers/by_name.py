@@ -8,6 +8,7 @@ from typing import Any
 
 from core.answers.answer import Answer, Reading, listed
 from core.answers.finals import Candidate, decided
+from core.answers.headings import introduced
 from core.answers.labels import FINAL
 from core.answers.named import Block, entries
 from core.answers.numbers import Measure, measure, whole
@@ -30,7 +31,8 @@ class ByName(Answer[Numbers]):
     def parse(self, reply: str) -> Reading[Numbers]:
         text = Text(reply, self.words)
         candidates = [*self._structured(text), *self._tagged(text), *self._written_out(text)]
-        return decided(candidates, text, "" if candidates else self._missing(text))
+        own = [one for one in candidates if not introduced(text, one.start)]
+        return decided(own, text, "" if own else self._missing(text))
 
     @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:

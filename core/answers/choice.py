@@ -3,30 +3,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
-from core.answers.sentences import by_others, clauses, in_doubt
+from core.answers.responses import ORDINALS, number_of, responses
+from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
 from core.answers.signs import readable
 from core.answers.single import Parsed, Single
 from core.answers.text import Text, shorten
 from core.answers.words import Words
 
-_ORDINALS = (
-    r"first|erste[nrs]?|premi[eè]re?|primer[ao]?|primeir[ao]|prim[ao]|第一[个個份篇]?|第一の|最初の|"
-    r"첫 번째|перв(?:ый|ая|ое|ого)|الأول[ى]?|पहल[ाी]",
-    r"second|zweite[nrs]?|deuxi[eè]me|seconde?|segund[ao]|second[ao]|第二[个個份篇]?|第二の|"
-    r"두 번째|втор(?:ой|ая|ое|ого)|الثاني[ة]?|दूसर[ाी]",
-    r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
-    r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
-)
-_BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
-"""Ordinals that follow the noun."""
-_COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
-"""Ordinals without a noun."""
-_NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
 _REJECTED = re.compile(r"^\W*,\s*(?:and\s+)?(?:not|nicht|pas|no)\s+\w+")
@@ -34,6 +21,14 @@ _OR = r"(?:or|oder|ou|или|或)"
 _SEVERAL = re.compile(
     rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
 )
+_REMARK = re.compile(r"[\"')\]]*\s*,\s*(?:\w+\s+)?\d\s+(?:is|was|has|lacks|omits|contains|does|gives|makes)\b")
+"""`Response 1, Response 2 is vague` names one answer."""
+_COUNT = re.compile(
+    r"\s+(?:responses|submissions|answers|assistants|options|critiques|candidates|models|outputs)\b", re.I
+)
+_CLAUSE_END = re.compile(r"[,;.(:–—]|\s-\s")
+_COPULA = re.compile(r"\s*(?:is|was|are|ist|war|est|était|es|era|é|è)\b", re.I)
+_NO_DOUBT = re.compile(r"\b(?:without (?:a |any )?|no |beyond )doubt\b", re.I)
 _LAST = re.compile(r"\d\W+(?:or|and)\W+\d")
 _QUOTED_END = re.compile(
     r"^\W*(?:therefore|thus|hence|so|based|given|considering|after|in conclusion|overall)\b"
@@ -57,6 +52,8 @@ _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
+_IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)\W*$", re.I)
+"""`Response 2 it is.`"""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 
@@ -131,11 +128,11 @@ class Choice(Single[int]):
         if line.rstrip().endswith(":"):
             return None
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
-        if place := next((n for n, forms in enumerate(_ORDINALS, 1) if re.fullmatch(forms, bare, re.I)), 0):
+        if place := next((n for n, forms in enumerate(ORDINALS, 1) if re.fullmatch(forms, bare, re.I)), 0):
             return self._checked(place, len(line))
-        head = _pattern(self.words, self.noun).match(bare)
+        head = responses(self.words, self.noun).match(bare)
         if head and not bare[head.end() :].strip(_EDGE):
-            return self._checked(_number(head), len(line))
+            return self._checked(number_of(head), len(line))
         if re.fullmatch(rf"\d{{1,3}}|(?:{'|'.join(self._marks())})", bare):
             return self._checked(self._bare(bare), len(line))
         neither = self.words.starts("neither", bare)
@@ -157,20 +154,36 @@ class Choice(Single[int]):
         if (compared := self._compared(rest)) is not None:
             return Parsed(compared, len(rest))
         lead = match.end() if (match := _LEAD.match(rest)) else 0
-        head = _pattern(self.words, self.noun).match(rest, lead)
+        head = responses(self.words, self.noun).match(rest, lead)
         bare = None if head else _BARE.match(rest, lead)
         if head is None and bare is None:
             return self._parse_words(rest)
         end = head.end() if head else bare.end() if bare else 0
-        value = _number(head) if head else self._bare(bare["mark"] if bare else "")
+        value = number_of(head) if head else self._bare(bare["mark"] if bare else "")
         after = _REJECTED.sub("", rest[end:])
-        if _SEVERAL.match(after):
+        if bare and _COUNT.match(after):
+            return None
+        if _SEVERAL.match(after) and not _REMARK.match(after):
             listing = after.count(",") and _LAST.search(after)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
         if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
             return None
+        if self._denied(after):
+            return Parsed(None, end, f"“{shorten(rest)}” does not say which one is better")
         return self._agreeing(value, after, end)
+
+    def _denied(self, after: str) -> bool:
+        """Return whether the words after a name say that it is worse, or who chose it: `is what Speaker 2 says`."""
+        clause = next(clauses(_CLAUSE_END.split(after, maxsplit=1)[0], self.words), "")
+        other = responses(self.words, self.noun).search(clause)
+        clause = _NO_DOUBT.sub("", clause[: other.start()] if other else clause)
+        better = self.words.find("better", clause)
+        before = clause[: better.start()] if better else clause
+        if self.words.find("worse", before):
+            return True
+        denied = self.words.find("negation", before) or self.words.find("reported", clause)
+        return denied is not None and _COPULA.match(clause) is not None
 
     def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
         """Return the value, unless the following words state another one."""
@@ -180,7 +193,8 @@ class Choice(Single[int]):
         return self._checked(value, end)
 
     def _follows(self, after: str) -> bool:
-        return self.words.starts("after_better", after.lstrip()) is not None
+        after = after.lstrip()
+        return any(self.words.starts(concept, after) for concept in ("after_better", "better", "worse"))
 
     def _parse_words(self, rest: str) -> Parsed[int] | None:
         first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
@@ -234,6 +248,16 @@ class Choice(Single[int]):
             return Parsed(0, end)
         return Parsed(None, end, "it calls a tie, which is not one of the answers")
 
+    def _begins(self, text: str) -> tuple[int, int] | None:
+        lead = match.end() if (match := _LEAD.match(text)) else 0
+        if head := responses(self.words, self.noun).match(text, lead):
+            return number_of(head), head.end()
+        bare = _BARE.match(text, lead)
+        if bare and bare["mark"] in self._marks():
+            return self._bare(bare["mark"]), bare.end()
+        neither = self.words.starts("neither", text) if self.neither else None
+        return (0, neither.end()) if neither else None
+
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
             return None
@@ -263,7 +287,7 @@ class Choice(Single[int]):
     def _about_a_part(self, sentence: str) -> bool:
         """Return whether the text is like `Style: Response 1 is better.`"""
         topic = _TOPIC.match(sentence)
-        if topic is None or _pattern(self.words, self.noun).search(topic[1]):
+        if topic is None or responses(self.words, self.noun).search(topic[1]):
             return False
         return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
 
@@ -276,9 +300,8 @@ class Choice(Single[int]):
         if len(subjects) != 1:
             return self._chosen_mark(clause) if not subjects else None
         value = subjects.pop()
-        if 1 <= value <= self.count and (self._preferred(clause) or self._chosen(clause)):
-            return value
-        return None
+        stated = self._preferred(clause) or self._chosen(clause) or _IT_IS.search(clause)
+        return value if 1 <= value <= self.count and stated else None
 
     def _chosen(self, clause: str) -> bool:
         """Return whether a choice is stated: `I choose Response 1`, `Response 1 gets my vote`; not `users prefer`."""
@@ -286,7 +309,7 @@ class Choice(Single[int]):
         if verb is None:
             return False
         before = clause[: verb.start()]
-        named = _pattern(self.words, self.noun).search(before)
+        named = responses(self.words, self.noun).search(before)
         return named is not None or not by_others(before, verb[0], self.words)
 
     def _chosen_mark(self, clause: str) -> int | None:
@@ -308,6 +331,9 @@ class Choice(Single[int]):
 
     def _preferred(self, clause: str) -> bool:
         """Return whether a word such as "better" is there on its own: "better written" says less."""
+        named = responses(self.words, self.noun).search(clause)
+        if named and found_by_others(clause[: named.start()], self.words):
+            return False
         places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
         return any(self._stands_alone(clause[place.end() :]) for place in places)
 
@@ -318,8 +344,8 @@ class Choice(Single[int]):
 
     def _mentions(self, clause: str) -> Iterator[tuple[int, bool]]:
         """Yield each response that is named, and whether another one is compared with it."""
-        for match in _pattern(self.words, self.noun).finditer(clause):
-            number = _number(match)
+        for match in responses(self.words, self.noun).finditer(clause):
+            number = number_of(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
             before = _THINKS.sub("", before)
             if before.endswith(" from") and _MOVES.search(before):  # `I change my vote from Submission 1 to ...`
@@ -330,38 +356,3 @@ class Choice(Single[int]):
 
 def _ends(words: Words, concept: str, text: str) -> bool:
     return re.search(words.any(concept) + r"(?:\s+(?:the|la|die|der))?$", text[-40:]) is not None
-
-
-def _number(match: re.Match[str]) -> int:
-    """Return the response that a mention refers to."""
-    if match["number"]:
-        number = match["number"].lower()
-        if number.isdigit():
-            return int(number)
-        if len(number) == 1 and "a" <= number <= "h":
-            return ord(number) - 96
-        return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
-    return next(
-        n
-        for n, _ in enumerate(_ORDINALS, 1)
-        if any(match[f"{form}{n}"] for form in ("ordinal", "behind", "alone", "counted"))
-    )
-
-
-@lru_cache(maxsize=64)
-def _pattern(words: Words, noun: str) -> re.Pattern[str]:
-    """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
-    nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
-    marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
-    numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"
-    placed = "|".join(
-        rf"(?P<ordinal{n}>(?:(?<!\w)|(?=[\u3040-\u9fff]))(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
-        for n, ordinals in enumerate(_ORDINALS, 1)
-    )
-    behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
-    alone = "|".join(
-        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{ordinals})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
-        rf"(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))"
-        for n, (ordinals, counted) in enumerate(zip(_ORDINALS, _COUNTED, strict=True), 1)
-    )
-    return re.compile(rf"(?:{numbered}|{placed}|{behind}|{alone})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")

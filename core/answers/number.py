@@ -46,6 +46,10 @@ _OPERATOR = re.compile(r"\s*(?:[+×÷^*:]|x(?=\s*\d)|\s-(?=\s))\s*[-+(]?\d")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 _CURRENCY = re.compile(r"\s*(?:€|\$|£|EUR|USD|Euro?s?\b|Dollars?\b|Pesos?\b|Reais\b|CHF)", re.I)
 _ABBREVIATED = re.compile(r"\W*(?:A|Ans)\s*[.:]\s*(?=\W*\d)")
+_SUM = re.compile(r"\W*an?\s+[^\W\d]+\s+\d", re.I)
+_TOTAL_OF = re.compile(r"^\W*an?\s+total\s+of\s+(?=\S?\d)", re.I)
+_DEFINITE = re.compile(r"\b(?:the|these|those|all|both|every|each|my|his|her|its|our|their)\W*$", re.I)
+"""`The **3** dogs` counts what is known already; `there are **3** dogs` answers."""
 _COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 
@@ -88,8 +92,10 @@ class Number(Single[float]):
 
     def _alone(self, line: str) -> Parsed[float] | None:
         """Read `42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
-        line = _ABBREVIATED.sub("", line)
+        line = _TOTAL_OF.sub("", _ABBREVIATED.sub("", line))
         before = re.match(r"[^\d=]*", line)
+        if _SUM.match(line):  # `a total 5` names no sum
+            return None
         word = before and re.search(r"[^\W\d]{2,}", before[0])
         if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
             return None
@@ -128,6 +134,11 @@ class Number(Single[float]):
         another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
         number = _NUMBERED.search(clause)
         return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
+
+    def _begins(self, text: str) -> tuple[float, int] | None:
+        match = _AMOUNT.match(text)
+        parsed = self._amount(text, match) if match else None
+        return (parsed.value, parsed.end) if parsed and parsed.value is not None else None
 
     def _clause(self, rest: str) -> str:
         """Return the text before a bracket, a reason or the next sentence."""
@@ -188,7 +199,13 @@ class Number(Single[float]):
         if unit is None or self.words.find("condition", unit.text):
             return
         bold = list(_BOLD.finditer(text.clean, unit.start, unit.end))
-        stated = text.plain[bold[0].start() : bold[0].end()] if len(bold) == 1 else self._predicate(unit.text)
+        stated = self._predicate(unit.text)
+        if len(bold) == 1:
+            start, end = bold[0].span()
+            counted = _DEFINITE.search(text.plain[unit.start : start]) and re.match(
+                r"\W*[^\W\d]", text.plain[end : unit.end]
+            )
+            stated = "" if counted else text.plain[start:end]
         parsed = (
             self._parse_rest(stated) if not in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words) else None
         )

@@ -20,6 +20,8 @@ _LETTER = re.compile(rf"[\s\"'(\[<|:=]*(?i:{_NOUN})[\s\"'(\[]*(?P<letter>[A-Z]|[
 _ANOTHER = re.compile(
     r"[\"')\]]*\s*(?:/|,|&|\+|-(?=[A-Z])|\b(?:or|and|oder|und|ou|et|o|y|e)\b|或|和|или|и\b)\s*(?:option\s+)?[\"'(\[]*[A-Z](?!\w)"
 )
+_REMARK = re.compile(r"[\"')\]]*\s*,\s*[\"'(]*[A-Z][\"')]*\s+(?:is|was|has)\b")
+"""`B, A is too long` names one answer."""
 _AFTER = re.compile(
     r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
@@ -39,6 +41,7 @@ _PLAINLY = re.compile(
     r"\W*(?i:clearly|definitely|obviously|it's|it is|it must be|it has to be|i'd say|i would say|i say|so it's),?\s+"
     rf"(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])\W*"
 )
+_IT_IS = re.compile(rf"\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:it is|it must be|it has to be)\W*")
 _LISTED = re.compile(r"[\"'(\[]*[A-Z][).:]\s+\S")
 _HENCE = re.compile(
     rf"(?:[,;:]\s*|\band\s+)(?:therefore|hence|so|thus|also|donc|daher)[,:]?\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\W*$"
@@ -128,14 +131,18 @@ class Option(Single[str]):
         if match is None:
             return None
         after = rest[match.end() :]
-        if re.match(r"[\s,]+[A-H](?:\W|$)", after):
+        if re.match(r"[\s,]+[A-H](?:\W|$)", after) and not _REMARK.match(after):
             return Parsed(None, match.end(), f"it names more than one: “{shorten(rest)}”")
-        if _ANOTHER.match(after):
+        if _ANOTHER.match(after) and not _REMARK.match(after):
             letters = set(re.findall(r"(?<!\w)[A-Z](?!\w)", after)) | {match["letter"]}
             return None if len(letters) > 2 else Parsed(None, match.end(), f"it names more than one: “{shorten(rest)}”")
         if not _AFTER.match(after):
             return None
         return self._checked(match["letter"], match.end())
+
+    def _begins(self, text: str) -> tuple[str, int] | None:
+        match = _LETTER.match(text)
+        return (match["letter"].upper(), match.end()) if match else None
 
     def _checked(self, letter: str, end: int) -> Parsed[str]:
         if letter.upper() not in self.letters:
@@ -161,9 +168,10 @@ class Option(Single[str]):
             for match in pattern.finditer(clause)
             if pattern is not _CHOSEN or not by_others(clause[: match.start()], match[0], self.words)
         }
-        if match := _PLAINLY.fullmatch(clause.strip()):
-            letters.add(match["letter"])
         therefore = self.words.starts("therefore", clause)
-        if therefore and (match := _SO.match(clause[therefore.end() :])):
+        rest = clause[therefore.end() :] if therefore else clause
+        if match := _PLAINLY.fullmatch(clause.strip()) or _IT_IS.fullmatch(rest.strip()):
+            letters.add(match["letter"])
+        if therefore and (match := _SO.match(rest)):
             letters.add(match["letter"])
         return {letter for letter in letters if letter in self.letters}

@@ -121,6 +121,13 @@ class Rating(Single[Level]):
             return Parsed(parsed.value, start + parsed.end, parsed.problem)
         return self._named(rest) or self._bracketed(rest) or self._between(rest)
 
+    def _begins(self, text: str) -> tuple[Level, int] | None:
+        for level in sorted(self.levels, key=lambda level: -len(str(level))) if self._worded() else ():
+            if match := re.match(rf"{re.escape(str(level))}(?!\w)", text, re.I):
+                return level, match.end()
+        amount = self._measured(text) if re.match(r"\W*\d", text) else None
+        return (amount.value, amount.end) if amount else None
+
     def _bracketed(self, rest: str) -> Parsed[Level] | None:
         """Read `Good (4)`."""
         match = re.match(r"\s*[^\W\d][\w ]{0,20}\(\s*(?=\d)", rest)

@@ -35,6 +35,18 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
             yield Block(_entries(header or names, numbers, line), rank)
 
 
+def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read `Accuracy : Style = 70 : 30`: all names and as many numbers, joined by the same sign."""
+    for line in text.lines[-LAST:]:
+        match = _RATIO.fullmatch(re.sub(r"\s+", " ", line.text))
+        sign = match["sign"] if match and line.start < end else ""
+        order = _header(text, match["names"], names) if match and match["names"].count(sign) == len(names) - 1 else ()
+        numbers = [measure(part, text.words) for part in match["numbers"].split(sign)] if match and order else []
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+
+
 def _is_no_answer(text: Text, label: str) -> bool:
     """Return whether the words before a row make it an earlier, uncertain or conditional one."""
     return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
@@ -79,3 +91,6 @@ def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
 
 
 _SLASHED = re.compile(r"\d[\d.,]*\s*%?(?:\s*/\s*\d[\d.,]*\s*%?){2,}\W*$|\d[\d.,]*\s*%?(?:\s+-\s+\d[\d.,]*\s*%?)+\W*$")
+_RATIO = re.compile(
+    rf"(?P<names>[^\d:/=]{{1,80}}(?P<sign>[:/])[^\d=]{{1,200}}?)\s*[:=]\s*(?P<numbers>{AMOUNT}\s*%?(?:\s*(?P=sign)\s*{AMOUNT}\s*%?)+)\W*"
+)

@@ -17,6 +17,7 @@ _RANKS = (
 _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
 _CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
+_FINDS = re.compile(r"\b(?:finds?|considers?|deems?|regards?|perceives?)\b")
 _ADVERBS = {
     "clearly",
     "finally",
@@ -70,9 +71,20 @@ def by_others(before: str, verb: str, words: Words) -> bool:
     """
     if not _CHOOSES.match(verb.lower()):
         return False
-    low = words.without("therefore", before)
+    return _names_another(words.without("therefore", before))
+
+
+def _names_another(low: str) -> bool:
+    """Return whether words in lower case are a subject other than the first person."""
     names = re.sub(r"[^\w']", " ", low).split()
     return bool(names) and not _OWN.search(low) and not set(names) <= _ADVERBS
+
+
+def found_by_others(before: str, words: Words) -> bool:
+    """Return whether the words before a name say that another person finds something: `Readers will find`."""
+    low = words.without("therefore", before)
+    verb = _FINDS.search(low)
+    return verb is not None and _names_another(low[: verb.start()])
 
 
 def announcement(sentence: str, words: Words) -> int:

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from core.answers.answer import Answer, Reading
 from core.answers.finals import FINAL, MARKED, PLAIN, SENTENCE, Candidate, decided, is_confidence, trailing
-from core.answers.labels import labelled
+from core.answers.headings import introduced
+from core.answers.labels import REST, Labelled, labelled
 from core.answers.sentences import announcement, in_doubt
-from core.answers.signs import squash
+from core.answers.several import unclear
+from core.answers.signs import readable, squash
 from core.answers.structured import fields
 from core.answers.text import LONGEST, Text, Unit
 
@@ -53,7 +55,8 @@ class Single(Answer[T]):
             *self._lines(text),
             *self._sentences(text),
         ]
-        return decided(candidates, text, self._missing())
+        own = [one for one in candidates if not introduced(text, one.start)]
+        return decided(own, text, self._missing())
 
     def _written(self, value: T) -> str:
         return f"{self.label}: {self._encoded(value)}"
@@ -61,6 +64,10 @@ class Single(Answer[T]):
     @abstractmethod
     def _parse_rest(self, rest: str) -> Parsed[T] | None:
         """Return the value in the text after a label; None if no value was intended there."""
+
+    @abstractmethod
+    def _begins(self, text: str) -> tuple[T, int] | None:
+        """Return the value that a text begins with, and where it ends."""
 
     @abstractmethod
     def _alone(self, line: str) -> Parsed[T] | None:
@@ -89,8 +96,10 @@ class Single(Answer[T]):
         for document in text.documents:
             for key, value in fields(document.value):
                 rank = self._key_rank(key)
-                parsed = self._decoded(_inner(value)) if rank else None
+                stated = _inner(value)
+                parsed = self._decoded(stated) if rank else None
                 if parsed:
+                    parsed = self._only(parsed, stated) if isinstance(stated, str) else parsed
                     yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
 
     def _key_rank(self, key: str) -> int:
@@ -114,14 +123,27 @@ class Single(Answer[T]):
                 inner = _LATEX.sub(" ", inner)
                 parsed = self._alone(inner.strip()) or self._parse_rest(inner.strip())
                 if parsed:
+                    parsed = self._only(parsed, inner)
                     yield Candidate(parsed.value, "marked", match.start(), match.end(), MARKED, parsed.problem)
 
     def _labelled(self, text: Text) -> Iterator[Candidate[T]]:
         for label in labelled(text, self._concepts(), self._names(), self.nouns):
-            parsed = self._alone(label.rest) if label.below else self._parse_rest(label.rest)
+            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
             if parsed and not is_confidence(text, text.spoken[label.start : label.rest_start]):
                 end = label.rest_start + parsed.end
                 yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
+
+    def _behind(self, label: Labelled, text: Text) -> Parsed[T] | None:
+        """Return the value in the text after a label, unless its line states another one as well."""
+        parsed = self._parse_rest(label.rest)
+        return self._only(parsed, _line(text, label.rest_start)) if parsed else None
+
+    def _only(self, parsed: Parsed[T], line: str) -> Parsed[T]:
+        """Return a value without the value if the line that it begins states another one, or a condition."""
+        if parsed.value is None:
+            return parsed
+        problem = unclear(readable(line), parsed.value, self._begins, self.words)
+        return Parsed(None, parsed.end, problem) if problem else parsed
 
     def _corrections(self, text: Text) -> Iterator[Candidate[T]]:
         """Read `Correction: 3`."""
@@ -130,6 +152,7 @@ class Single(Answer[T]):
             sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
             parsed = self._parse_rest(unit.text[end + sign.end() :]) if sign else None
             if sign and parsed:
+                parsed = self._only(parsed, _line(text, unit.start + end + sign.end()))
                 yield Candidate(
                     parsed.value,
                     "labelled",
@@ -169,8 +192,14 @@ class Single(Answer[T]):
             text = text.rpartition(",")[2]
         head, _, tail = text.rpartition(":")
         concluding = any(self.words.find(concept, head) for concept in (*self._concepts(), "therefore"))
-        parsed = self._alone(tail if concluding and not in_doubt(head, self.words) else text)
+        doubtful = in_doubt(head, self.words) or self.words.find("condition", head)
+        parsed = self._alone(tail if concluding and not doubtful else text)
         return Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem) if parsed else None
+
+
+def _line(text: Text, start: int) -> str:
+    """Return the rest of a line, up to the length that is parsed."""
+    return text.spoken[start : start + REST].partition("\n")[0]
 
 
 def _ending(units: list[Unit]) -> list[Unit]:

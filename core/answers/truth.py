@@ -145,12 +145,19 @@ class Truth(Single[bool]):
         stated = self._stated(first)
         return Parsed(stated, len(first)) if stated is not None else None
 
+    def _begins(self, text: str) -> tuple[bool, int] | None:
+        for value, concept in ((False, "false"), (True, "true")):
+            match = self.words.starts(concept, text)
+            if match and not text[match.end() :].lstrip().startswith(":"):  # `false; correct: 12`
+                return value, match.end()
+        word = re.match(r"\W*(\w+)", text)
+        return (_YES[word[1].lower()], word.end()) if word and word[1].lower() in _YES else None
+
     def _labelled(self, text: Text) -> Iterator[Candidate[bool]]:
         """ "The answer is false" speaks of the answer, "Answer: false" of the claim."""
         for label in labelled(text, self._concepts(), self._names()):
-            read = self._alone if label.below else self._parse_rest
-            parsed = read(label.rest) if label.colon or label.below or label.rank == FINAL else None
-            if parsed:
+            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
+            if parsed and (label.colon or label.below or label.rank == FINAL):
                 yield Candidate(
                     parsed.value, "labelled", label.start, label.rest_start + parsed.end, label.rank, parsed.problem
                 )

@@ -12,7 +12,7 @@ from core.answers.finals import Candidate, is_confidence, trailing
 from core.answers.labels import FINAL
 from core.answers.named import Block, Entry, blocks, entries, mentions, repeated
 from core.answers.numbers import Measure, measure, whole
-from core.answers.rows import rows
+from core.answers.rows import ratios, rows
 from core.answers.text import Text, shorten
 
 WHOLE = 100.0
@@ -60,7 +60,7 @@ class Weights(ByName):
                 yield self._candidate(block, "named", other)
         if pair := self._pair(text):
             yield self._candidate(pair, "row")
-        for block in rows(text, self.names, trailing(text)):
+        for block in (*rows(text, self.names, trailing(text)), *ratios(text, self.names, trailing(text))):
             yield self._candidate(block, "row")
 
     def _entries(self, text: Text) -> list[Entry]:

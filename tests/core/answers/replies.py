@@ -30,7 +30,20 @@ from core.answers import (
 )
 
 CORPUS = Path(__file__).with_name("corpus")
-SETS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
+SETS = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+)
 MEASURED = {
     "second": {"replies": 558, "right": 508, "wrong": 6, "invented": 7, "lost": 37},
     "third": {"replies": 511, "right": 462, "wrong": 7, "invented": 14, "lost": 28},
@@ -42,6 +55,7 @@ MEASURED = {
     "ninth": {"replies": 131, "right": 120, "wrong": 0, "invented": 0, "lost": 11},
     "tenth": {"replies": 107, "right": 95, "wrong": 0, "invented": 1, "lost": 11},
     "eleventh": {"replies": 98, "right": 79, "wrong": 1, "invented": 1, "lost": 17},
+    "twelfth": {"replies": 138, "right": 74, "wrong": 0, "invented": 49, "lost": 15},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 
