@@ -45,6 +45,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
     "Results": (
         ("results/judges.py", "Judges", "verified", None),
         ("results/biases.py", "Biases", "balance", None),
+        ("results/causes.py", "Causes", "help_center", None),
         ("results/systems.py", "Systems", "leaderboard", None),
         ("results/agreement.py", "Inter-annotator agreement", "monitoring", None),
         ("results/alignment.py", "Alignment", "compare_arrows", None),

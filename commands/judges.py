@@ -92,6 +92,25 @@ def plan(
     print_result(rows, "\n".join([*sentences, format_table(rows, "There is only one judge.")]), as_json)
 
 
+def causes(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print why judges differ from people. The causes are the judge's error, ambiguity, and noise of the labels."""
+    from storage.reports import judge_errors
+    from storage.reports.judge_ranking import Selection
+
+    engine = open_database(database)
+    found = judge_errors.of_study(engine, find_study(engine, study), Selection(kind, criterion, scenario))
+    rows = judge_errors.table(found)
+    text = "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
+    print_result(rows, text, as_json)
+
+
 def biases(
     study: StudyName,
     criterion: CriterionName = None,

@@ -130,7 +130,7 @@ class TargetRow(Table, table=True):
     counted: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
     """Annotators with a current label that counts towards the overlap; see `storage.target_summaries`."""
     disputed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
-    """Whether a trace without agreement has a verdict on it; see `storage.target_summaries`."""
+    """Whether a trace has no agreement on it, or labels were requested; see `storage.target_summaries`."""
 
 
 class AnnotatorRow(Table, table=True):

@@ -95,7 +95,8 @@ def _counted() -> Any:
 
 
 def _is_disputed() -> Any:
-    return (
+    """Return whether a trace has no agreement on the outer query's target, or its labels were requested."""
+    return col(TargetRow.overlap).is_not(None) | (
         exists()
         .where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
         .where(col(TraceRow.id) == col(OpinionRow.trace_id), col(TraceRow.outcome).in_(DISPUTED))

@@ -442,6 +442,12 @@ def test_further_labels_are_planned_for_every_two_judges(run_with_sample):
     assert "of people: " in run_with_sample("plan", "--study", "tour", "--reference", "majority").stdout
 
 
+def test_disagreements_of_judges_have_causes_or_a_reason(run_with_sample):
+    rows = json.loads(run_with_sample("causes", "--study", "tour", "--json").stdout)
+    assert rows and all(row["reason"] or row["judge_error"] is not None for row in rows)
+    assert rows[0]["judge"] in run_with_sample("causes", "--study", "tour").stdout
+
+
 def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
     rows = json.loads(run_with_sample("biases", "--study", "tour", "--reference", "majority", "--json").stdout)
     assert {"position", "length"} <= {row["bias"] for row in rows}

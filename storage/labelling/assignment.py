@@ -1,7 +1,7 @@
 """Who labels which targets of a study, and in which order: the rules `annotators`, `groups` and `order`."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Text, distinct, func, or_, select, update
@@ -127,11 +127,21 @@ def _opinion_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]
 
 def request_label(session: Session, study_id: int, target_id: int) -> int:
     """Set the overlap of one target to one more than its labels, and return it."""
-    labelled = select(func.count(distinct(col(LabelRow.annotator_id)))).where(col(LabelRow.target_id) == target_id)
-    wanted = session.scalars(labelled).one() + 1
-    session.execute(
-        update(TargetRow)
-        .where(col(TargetRow.id) == target_id, col(TargetRow.study_id) == study_id)
-        .values(overlap=wanted)
+    request_labels(session, study_id, [target_id])
+    return session.scalars(select(col(TargetRow.overlap)).where(col(TargetRow.id) == target_id)).one() or 0
+
+
+def request_labels(session: Session, study_id: int, target_ids: Collection[int]) -> None:
+    """Set the overlap of targets to one more than their labels; targets without a dispute are in the queue then too."""
+    labelled = (
+        select(func.count(distinct(col(LabelRow.annotator_id))))
+        .where(col(LabelRow.target_id) == col(TargetRow.id))
+        .correlate(TargetRow)
+        .scalar_subquery()
     )
-    return wanted
+    statement = (
+        update(TargetRow)
+        .where(col(TargetRow.id).in_(target_ids), col(TargetRow.study_id) == study_id)
+        .values(overlap=labelled + 1, disputed=True)
+    )
+    session.execute(statement, execution_options={"synchronize_session": False})

@@ -184,7 +184,7 @@ class Importer:
         wanted = [(self.target_ids[record.target], record.overlap) for record in records if record.overlap is not None]
         for target_id, overlap in wanted:
             unset = update(TargetRow).where(col(TargetRow.id) == target_id, col(TargetRow.overlap).is_(None))
-            self.session.execute(unset.values(overlap=overlap))
+            self.session.execute(unset.values(overlap=overlap, disputed=True))
 
     def add_views(self, records: Sequence[ViewRecord]) -> None:
         """Add the views of annotators."""

@@ -82,6 +82,7 @@ def fill(engine):
                     "criterion": "",
                     "part": "p",
                     "overlap": 5,
+                    "disputed": True,
                 }
             ],
         )

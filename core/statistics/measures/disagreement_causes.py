@@ -1,0 +1,147 @@
+"""Is the judge wrong, or the people? The causes of disagreements between a judge and the majority of annotators.
+
+Of an item, a share pi of all possible annotators would choose the judge's verdict:
+
+    judge error   pi < 1/3: most people would contradict the judge
+    ambiguity     1/3 <= pi <= 2/3: people themselves are divided
+    human noise   pi > 2/3: most people would agree with the judge; those who labelled are the exception
+
+pi is not observed. The shares of an item's categories are Dirichlet distributed with mean m and concentration
+c = 1 / kappa - 1, the value at which two annotators agree as often as they do (kappa is Fleiss'; Mosimann 1962). With v
+of n votes for the judge's category j, pi is Beta(c m_j + v, c (1 - m_j) + n - v). The verdict is evidence too: a judge
+that is wrong on a share e of the clear items gives this verdict with probability 1 - e if pi > 2/3, e if pi < 1/3, and
+1/2 in between; e is estimated by EM from all items. Annotators' noise and judge's error are independent given pi.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc
+
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints
+from core.statistics.data.patterns import Units, category_counts, group_indicator, majority_category
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures import coefficients
+from core.statistics.measures.intervals import LEVELS
+
+CAUSES = ("judge error", "ambiguity", "human noise")
+LIMITS = (1 / 3, 2 / 3)
+MIN_ITEMS = 30
+"""No decomposition for fewer items with two labels and a verdict."""
+KAPPA_RANGE = (0.02, 0.98)
+"""Kappa is limited to this range: at 0 and 1 the distribution of shares degenerates."""
+ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class CauseShare:
+    """The share of a judge's disagreements that have a cause, with its 95 % interval."""
+
+    cause: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The decomposition of a judge's disagreements with the annotators' majority."""
+
+    shares: tuple[CauseShare, ...]
+    """In the order of `CAUSES`; empty if there is no decomposition."""
+    items: int
+    """Items with two labels or more, and a verdict."""
+    disagreements: int
+    disagreeing: Bools
+    """(N,): whether the verdict differs from the majority."""
+    probabilities: Floats
+    """(N, 3): of each cause, for every item with a verdict that is not the majority's; nan for the others."""
+    kappa: float | None
+    error_rate: float | None
+    """How often the judge is wrong on clear items."""
+    reason: str = ""
+
+
+def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
+    """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
+
+    The interval is that of the shares among these disagreements: kappa and the error rate are estimated again on
+    resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987).
+    """
+    counts = category_counts(ratings.codes, len(ratings.categories))
+    votes = counts.sum(axis=1)
+    used = (votes >= 2) & (verdicts >= 0) & (verdicts < len(ratings.categories))
+    majority = majority_category(counts)
+    disagreeing = used & (majority >= 0) & (majority != verdicts)
+    empty = np.full((verdicts.size, len(CAUSES)), np.nan)
+    n = int(used.sum())
+    if n < MIN_ITEMS or not disagreeing.any():
+        what = "no disagreement" if n >= MIN_ITEMS else f"{n} targets with a verdict and two labels, {MIN_ITEMS} needed"
+        return Causes((), n, int(disagreeing.sum()), disagreeing, empty, None, None, what)
+    counts, codes, differs = counts[used], verdicts[used].astype(np.int64), disagreeing[used]
+    patterns, inverse = find_patterns(counts, codes, differs)
+    own = np.bincount(inverse, minlength=len(patterns)).astype(float)
+    kappa = coefficients.fleiss_kappa(counts)
+    mean = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
+    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used]
+    weights = np.concatenate(
+        [np.ones((1, n)), *Units(np.ones(n), group_indicator(groups)).resample_weights(resamples, seed)]
+    )
+    kappas = np.clip(np.nan_to_num(kappa(weights), nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
+    frequencies = np.array([np.bincount(inverse, row, minlength=len(patterns)) for row in weights], float)
+    masses = interval_masses(patterns, mean, kappas)
+    errors = fit_error_rates(masses, frequencies)
+    probabilities = posterior(masses, errors)
+    differing = np.flatnonzero(patterns[:, 3])
+    drawn = draw_shares(probabilities[1:, differing], own[differing].astype(np.int64), seed)
+    point = own[differing] @ probabilities[0, differing] / own[differing].sum()
+    lows, highs = np.quantile(drawn, LEVELS, axis=0)
+    shares = tuple(
+        CauseShare(cause, float(value), float(min(low, value)), float(max(high, value)))
+        for cause, value, low, high in zip(CAUSES, point, lows, highs, strict=True)
+    )
+    by_item = empty.copy()
+    by_item[used] = np.where(differs[:, None], probabilities[0][inverse], np.nan)
+    return Causes(shares, n, int(differs.sum()), disagreeing, by_item, float(kappas[0]), float(errors[0]))
+
+
+def find_patterns(counts: Floats, codes: Ints, differs: Bools) -> tuple[Ints, Ints]:
+    """Return the distinct (votes for the verdict, votes, verdict, disagreement), (P, 4), and each item's pattern."""
+    for_verdict = counts[np.arange(codes.size), codes]
+    rows = np.column_stack([for_verdict, counts.sum(axis=1), codes, differs]).astype(np.int64)
+    patterns, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return patterns, inverse.reshape(-1)
+
+
+def interval_masses(patterns: Ints, mean: Floats, kappas: Floats) -> Floats:
+    """Return the probability that pi is below, within and above `LIMITS`, from the votes alone, (B, P, 3)."""
+    concentration = (1 / kappas - 1)[:, None]
+    prior = np.clip(mean[patterns[:, 2]], 1e-6, 1 - 1e-6)[None]
+    first = concentration * prior + patterns[:, 0]
+    second = concentration * (1 - prior) + patterns[:, 1] - patterns[:, 0]
+    below, up_to = (betainc(first, second, limit) for limit in LIMITS)
+    return np.stack([below, up_to - below, 1 - up_to], axis=2)
+
+
+def fit_error_rates(masses: Floats, frequencies: Floats) -> Floats:
+    """Return the judge's error rate on clear items in each resample, (B,), by EM."""
+    errors = np.full(len(masses), 0.2)
+    for _ in range(ITERATIONS):
+        expected = np.einsum("bp,bpc->bc", frequencies, posterior(masses, errors))
+        errors = np.clip(expected[:, 0] / np.maximum(expected[:, 0] + expected[:, 2], 1e-12), 1e-4, 1 - 1e-4)
+    return errors
+
+
+def posterior(masses: Floats, errors: Floats) -> Floats:
+    """Return the probability of each cause given votes and verdict, (B, P, 3)."""
+    likelihood = np.stack([errors, np.full(errors.size, 0.5), 1 - errors], axis=1)
+    joint = masses * likelihood[:, None]
+    return np.asarray(joint / np.maximum(joint.sum(axis=2, keepdims=True), 1e-300))
+
+
+def draw_shares(probabilities: Floats, frequencies: Ints, seed: int) -> Floats:
+    """Return the shares of the causes with a cause drawn for each disagreement, (B, 3)."""
+    rng = np.random.default_rng(seed)
+    exact = probabilities / probabilities.sum(axis=2, keepdims=True)
+    drawn = rng.multinomial(np.broadcast_to(frequencies, exact.shape[:2]), exact)
+    return np.asarray(drawn.sum(axis=1) / frequencies.sum())

@@ -1,0 +1,131 @@
+"""Is the judge wrong, or the people: the causes of each judge's disagreements, and the targets to label again."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.formats.tables import csv_text
+from core.statistics.measures.disagreement_causes import CAUSES
+from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, alignment_data, causes_chart, item_drilldown
+from pages.results.parts.alignment_data import Version
+from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.choices import choose
+from storage import database
+from storage.reports import disagreements, judge_errors, judge_ranking
+from storage.reports.alignment import AlignmentData
+from storage.reports.judge_errors import INFORMATIVE, JudgeErrors
+from storage.reports.judge_ranking import RankingQuery
+from storage.studies import Study
+
+ALL_SCENARIOS = "all scenarios"
+
+
+@st.cache_data(max_entries=32, show_spinner="Explaining disagreements …")
+def load_errors(
+    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
+) -> list[JudgeErrors]:
+    """Return the disagreements of all judges at a version; the cache is shared by all visitors."""
+    return judge_errors.report(_data, query)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the causes, and redraw them when a label or an opinion is added."""
+    drawn_version = alignment_data.label_version(study)
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if alignment_data.label_version(study) != drawn_version:
+            st.rerun()
+
+    watch_version()
+    item_drilldown.apply_selection()
+    url = str(resources.engine().url)
+    data = alignment_data.load_data(url, study.id, drawn_version, "majority")
+    keys = judge_ranking.rankable(data)
+    if not keys:
+        st.info("Disagreements are explained by the labels of several annotators of the same targets. There are none.")
+        return
+    query = choose_query(data, keys)
+    found = load_errors(url, study.id, drawn_version, query, data)
+    draw_causes(found)
+    names = [errors.judge for errors in found if errors.disagreements]
+    if names:
+        judge = choose("Disagreements of", names, "judge")
+        draw_disagreements(study, next(errors for errors in found if errors.judge == judge))
+
+
+def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
+    """Draw the choices, which are in the URL."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kinds = list(dict.fromkeys(kind for kind, _ in keys))
+        kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name))
+        criteria = [criterion for key, criterion in keys if key == kind]
+        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
+        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
+        scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
+    return RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario)
+
+
+def draw_causes(found: Sequence[JudgeErrors]) -> None:
+    """Draw the sentence of each judge, the chart and the table."""
+    st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:5]))
+    st.caption(
+        "A disagreement is a verdict that is not the majority of the annotators. Judge error: fewer than a third of "
+        "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
+        "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "
+        "often annotators agree, and how often the judge is right on clear targets."
+    )
+    if any(errors.causes.shares for errors in found):
+        charts.draw(causes_chart.causes_figure(found), "causes", " ".join(errors.sentence for errors in found))
+    st.dataframe([table_line(errors) for errors in found], key="causes_table", hide_index=True)
+    rows = judge_errors.table(found)
+    if rows:
+        text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
+        downloads.draw_csv_download(text, "causes.csv")
+
+
+def table_line(errors: JudgeErrors) -> dict[str, str]:
+    """Return the table row of a judge."""
+    causes = errors.causes
+    shares = {one.cause: numbers.format_estimate(one.value, one.low, one.high) for one in causes.shares}
+    return {
+        "Judge": errors.judge,
+        "Disagreements": f"{causes.disagreements:,} of {causes.items:,}",
+        **{cause.capitalize(): shares.get(cause, "–") for cause in CAUSES},
+        "Wrong on clear targets": "–" if causes.error_rate is None else f"{causes.error_rate:.2f}",
+        "Why": causes.reason,
+    }
+
+
+def draw_disagreements(study: Study, errors: JudgeErrors) -> None:
+    """Draw the most uncertain disagreements of a judge, and the button that asks for more labels of them."""
+    chosen = errors.disagreements[:INFORMATIVE]
+    count = numbers.format_count(len(chosen), "target")
+    st.subheader(f"The most informative: {count}", anchor=False)
+    st.caption("One more label of these tells most about the causes: the chances of the three are closest to even.")
+    requested_key = f"requested_{study.id}_{errors.judge}"
+    if st.button(
+        f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
+    ):
+        with database.writing(resources.engine()) as session:
+            st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen)
+    if requested := st.session_state.get(requested_key):
+        text = numbers.format_count(requested, "target")
+        st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "
+                   "estimated again with every new label.")  # fmt: skip
+    viewer = shell.current_annotator()
+    drilldown = disagreements.drill_down([one.pair for one in chosen], errors.judge, viewer)
+    if drilldown.hidden:
+        hidden = numbers.format_count(drilldown.hidden, "target")
+        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
+    if not drilldown.items:
+        return
+    item_drilldown.draw_table(list(drilldown.items))
+    item = item_drilldown.opened(drilldown.items)
+    if item is not None:
+        item_drilldown.draw_detail(study, item)
+
+
+draw_page(shell.draw_header("Causes", "Where a judge and people disagree: is the judge wrong, or the people?"))

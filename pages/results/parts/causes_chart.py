@@ -1,0 +1,64 @@
+"""The chart of the page Causes: the share of each cause of a judge's disagreements."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from core.statistics.measures.disagreement_causes import CAUSES
+from pages.parts import charts, colours
+from pages.results.parts.judge_charts import LINE_HEIGHT, ROW_HEIGHT, name_lines, wrap_name
+from storage.reports.judge_errors import JudgeErrors
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
+    """Return a bar for each judge, divided into the causes of its disagreements."""
+    import plotly.graph_objects as go
+
+    judged = [errors for errors in found if errors.causes.shares][::-1]
+    names = [wrap_name(errors.judge) for errors in judged]
+    fills = (charts.accent_colour(), charts.GREY, "#B35806")
+    figure = go.Figure()
+    for number, (cause, fill) in enumerate(zip(CAUSES, fills, strict=True)):
+        shares = [errors.causes.shares[number] for errors in judged]
+        figure.add_trace(
+            go.Bar(
+                x=[share.value for share in shares],
+                y=list(range(len(judged))),
+                name=cause,
+                orientation="h",
+                marker={"color": fill, "line": {"width": 0}},
+                text=[f"{share.value:.0%}" if share.value >= 0.07 else "" for share in shares],
+                textposition="inside",
+                textangle=0,
+                insidetextanchor="middle",
+                textfont={"color": colours.text_colour(fill), "size": 11},
+                hovertext=[
+                    f"<b>{escape(errors.judge, quote=False)}</b><br>{cause} {share.value:.0%} "
+                    f"[{share.low:.0%}, {share.high:.0%}]<br>n {errors.causes.disagreements:,} disagreements"
+                    for errors, share in zip(judged, shares, strict=True)
+                ],
+                hoverinfo="text",
+            )
+        )
+    for y, errors in enumerate(judged):
+        figure.add_annotation(
+            x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
+            text=f" n {errors.causes.disagreements:,}",
+        )  # fmt: skip
+    height = sum(max(ROW_HEIGHT, name_lines(errors.judge) * LINE_HEIGHT) for errors in judged)
+    figure.update_yaxes(tickvals=list(range(len(judged))), ticktext=names, showgrid=False, zeroline=False)
+    figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False)
+    charts.apply_layout(figure, "Causes of each judge's disagreements", 160 + height, legend=True)
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "xref": "container",
+        "y": 0,
+        "yref": "container",
+        "yanchor": "bottom",
+        "traceorder": "normal",
+    }
+    return figure.update_layout(barmode="stack", bargap=0.25, margin={"r": 72, "t": 40, "b": 84}, legend=legend)

@@ -1,0 +1,86 @@
+"""Planted shares of judge error, ambiguity and human noise are recovered."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.statistics.measures.disagreement_causes import CAUSES, find_causes
+from tests.core.statistics.builders import ratings_from_codes
+
+
+def planted(seed: int, *, clear: float, raters: int = 5, items: int = 400, error: float = 0.15):
+    """Return labels, verdicts, and the true cause of each item if the judge disagrees: 0, 1 or 2 as in `CAUSES`.
+
+    Of all annotators the share pi chooses category 1: Beta(.4, .4) if `clear` is 0, otherwise .93 or .07 on that share
+    of the items and .5 on the others. The judge is wrong on `error` of the clear items, and guesses on the others.
+    """
+    rng = np.random.default_rng(seed)
+    mixed = np.where(rng.random(items) < clear, np.where(rng.random(items) < 0.5, 0.93, 0.07), 0.5)
+    pi = mixed if clear else rng.beta(0.4, 0.4, items)
+    codes = (rng.random((items, raters)) < pi[:, None]).astype(np.int16)
+    ambiguous = (pi > 1 / 3) & (pi < 2 / 3)
+    right = np.where(ambiguous, rng.random(items) < 0.5, rng.random(items) >= error)
+    verdicts = np.where(right, pi > 0.5, pi <= 0.5).astype(np.int16)
+    for_verdict = np.where(verdicts == 1, pi, 1 - pi)
+    return ratings_from_codes(codes, 2), verdicts, np.digitize(for_verdict, [1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("raters", [3, 5])
+def test_planted_shares_are_within_their_intervals(raters):
+    covered = np.zeros(3)
+    for seed in range(20):
+        ratings, verdicts, cause = planted(seed, clear=0, raters=raters)
+        found = find_causes(ratings, verdicts)
+        truth = np.bincount(cause[found.disagreeing], minlength=3) / found.disagreements
+        covered += [share.low <= true <= share.high for share, true in zip(found.shares, truth, strict=True)]
+        assert found.error_rate == pytest.approx(0.15, abs=0.08)
+    assert (covered >= 18).all()
+
+
+def test_shares_of_two_groups_of_items_are_found_roughly():
+    found, truths = [], []
+    for seed in range(6):
+        ratings, verdicts, cause = planted(seed, clear=0.75, items=600)
+        causes = find_causes(ratings, verdicts, resamples=20)
+        found.append([share.value for share in causes.shares])
+        truths.append(np.bincount(cause[causes.disagreeing], minlength=3) / causes.disagreements)
+    assert np.mean(found, axis=0) == pytest.approx(np.mean(truths, axis=0), abs=0.15)
+
+
+def test_a_judge_that_follows_all_people_is_never_wrong():
+    ratings, verdicts, _ = planted(3, clear=0, error=0.0, raters=3)
+    found = find_causes(ratings, verdicts)
+    assert found.shares[0].cause == "judge error" and found.shares[0].value < 0.2
+    assert found.error_rate is not None and found.error_rate < 0.08
+
+
+def test_a_judge_against_unanimous_people_is_wrong():
+    codes = np.repeat(np.arange(40)[:, None] % 2, 5, axis=1)
+    verdicts = np.where(np.arange(40) < 10, 1 - np.arange(40) % 2, np.arange(40) % 2).astype(np.int16)
+    found = find_causes(ratings_from_codes(codes, 2), verdicts)
+    assert found.disagreements == 10 and found.shares[0].value > 0.99
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(2, 4))
+def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_categories):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-1, n_categories, (60, 4)).astype(np.int16)
+    verdicts = rng.integers(-1, n_categories, 60).astype(np.int16)
+    found = find_causes(ratings_from_codes(codes, n_categories), verdicts, resamples=10)
+    mirrored = np.where(codes >= 0, n_categories - 1 - codes, -1)
+    other = np.where(verdicts >= 0, n_categories - 1 - verdicts, -1).astype(np.int16)
+    reverse = find_causes(ratings_from_codes(mirrored, n_categories), other, resamples=10)
+    if not found.shares:
+        assert found.reason
+        return
+    assert sum(share.value for share in found.shares) == pytest.approx(1)
+    assert np.nansum(found.probabilities) == pytest.approx(found.disagreements)
+    assert [share.cause for share in found.shares] == list(CAUSES)
+    assert [share.value for share in reverse.shares] == pytest.approx([share.value for share in found.shares])
+
+
+def test_few_targets_have_no_decomposition():
+    found = find_causes(ratings_from_codes(np.zeros((20, 2), int), 2), np.ones(20, np.int16))
+    assert found.shares == () and found.reason == "20 targets with a verdict and two labels, 30 needed"

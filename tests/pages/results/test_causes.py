@@ -1,0 +1,24 @@
+"""The page Causes: sentences, the table, and one more label of the most informative targets."""
+
+from core.formats.records import ItemRecord
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.planted_judges import planted_records
+
+PAGE = "results/causes"
+
+
+def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
+    prepare_study(list(planted_records(40)))
+    app = visit(PAGE)
+    assert not app.exception
+    assert page_text(app).count("differs from people on") >= 2
+    rows = app.dataframe[0].value.to_dict("records")
+    assert {row["Judge"] for row in rows} == {"fair", "own", "long"}
+    app.button(key="request_labels").click().run()
+    assert not app.exception and "are in the annotators' queues" in page_text(app)
+
+
+def test_a_study_without_labels_says_what_is_needed() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    assert "labels of several annotators" in page_text(visit(PAGE))

@@ -1,0 +1,57 @@
+"""The causes of the disagreements of a study's judges, and labels requested of them."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from storage import labels
+from storage.database import reading, writing
+from storage.labelling import home
+from storage.reports import alignment, judge_errors
+from storage.reports.judge_ranking import RankingQuery, Selection
+from tests.conftest import make_item
+from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_alignment import import_study
+
+QUERY = RankingQuery("preference", "helpfulness")
+
+
+def test_disagreements_are_counted_and_explained(engine: Engine) -> None:
+    data = alignment.load_data(engine, import_study(engine, planted_records()))
+    found = {errors.judge: errors for errors in judge_errors.report(data, QUERY, resamples=50)}
+    assert set(found) == {"fair", "own", "long"}
+    for errors in found.values():
+        pairs = [one.pair for one in errors.disagreements]
+        assert len(pairs) == errors.causes.disagreements and all(pair.differs for pair in pairs)
+        uncertainties = [one.uncertainty for one in errors.disagreements]
+        assert uncertainties == sorted(uncertainties, reverse=True)
+    # "long" and "own" ignore people on many pairs; "fair" errs as rarely as one annotator.
+    rates = {name: errors.causes.error_rate or 0 for name, errors in found.items()}
+    assert rates["fair"] < min(rates["long"], rates["own"])
+    assert "differs from people on" in found["own"].sentence and "judge error" in found["own"].sentence
+
+
+def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engine: Engine) -> None:
+    study = import_study(engine, planted_records())
+    data = alignment.load_data(engine, study)
+    errors = judge_errors.report(data, QUERY, resamples=10)[0]
+    home.prepare(engine, study.id, "dan")
+    with writing(engine) as session:
+        assert home.summaries(session, study, "dan") == []
+        assert judge_errors.request_labels(session, study.id, errors.disagreements[:3]) == 3
+    with reading(engine) as session:
+        (queue,) = home.summaries(session, study, "dan")
+    assert (queue.name, queue.todo) == ("disagreements", 3)
+    with writing(engine) as session:
+        labels.save(session, study.id, errors.disagreements[0].pair.target, "dan", 1)
+    home.prepare(engine, study.id, "eve")
+    with reading(engine) as session:
+        (queue,) = home.summaries(session, study, "eve")
+    assert queue.todo == 2
+
+
+def test_a_study_without_labels_has_one_sentence(engine: Engine) -> None:
+    study = import_study(engine, [ItemRecord(item=make_item("i"))])
+    with pytest.raises(TiebreakError, match="No disagreement can be explained"):
+        judge_errors.of_study(engine, study, Selection())
