@@ -1,7 +1,7 @@
 """Export of gold labels, studies, replies and instruction-tuning data."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from core.formats.gold import GoldRow
+    from core.formats.records import Record
     from storage.studies import Study
 
 
@@ -29,7 +30,7 @@ def export(
         bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
     ] = False,
     pseudonyms: Annotated[
-        bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names in the gold.")
+        bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names; not with --everything.")
     ] = False,
     everything: Annotated[Path | None, typer.Option(help="Write the whole study to this JSON lines file.")] = None,
     instructions: Annotated[
@@ -54,11 +55,7 @@ def export(
     others = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
     paths = (gold, everything, instructions, turns, *others.values())
     written = [str(path) for path in paths if path is not None]
-    if not written:
-        raise TiebreakError(
-            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
-            "--label-studio, --argilla or --inspect FILE.json."
-        )
+    check_outputs(written, has_pseudonyms=pseudonyms, is_everything=everything is not None)
     engine = open_database(database)
     source = find_study(engine, study)
     if instructions is not None:  # first, because it raises for a study without area chairs
@@ -68,11 +65,22 @@ def export(
     if everything is not None:
         write_study(engine, source, everything, quiet=as_json)
     if turns is not None:
-        write_turns(engine, source, turns)
+        write_turns(engine, source, turns, pseudonyms=pseudonyms)
     for format, path in others.items():
         if path is not None:
-            write_other_format(engine, source, path, format)
+            write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
     print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+def check_outputs(written: Sequence[str], *, has_pseudonyms: bool, is_everything: bool) -> None:
+    """Raise TiebreakError without an output file, and for an output that cannot have pseudonyms."""
+    if not written:
+        raise TiebreakError(
+            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
+            "--label-studio, --argilla or --inspect FILE.json."
+        )
+    if has_pseudonyms and is_everything:
+        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
 
 
 def write_gold(
@@ -131,30 +139,48 @@ def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sa
         instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
 
 
-def write_turns(engine: "Engine", study: "Study", path: Path) -> None:
+def write_turns(engine: "Engine", study: "Study", path: Path, *, pseudonyms: bool) -> None:
     """Write every turn of a study: JSON lines if the file name ends in .jsonl or .ndjson, otherwise CSV."""
     from core.formats import turns as turn_file
     from core.formats.output import open_output
+    from storage.transfer import pseudonyms as names
     from storage.transfer import turn_rows
 
+    rows = turn_rows(engine, study)
+    if pseudonyms:
+        rows = names.rename_readers(rows, study_pseudonyms(engine, study))
     write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
     with open_output(path) as stream:
-        write(turn_rows(engine, study), stream)
+        write(rows, stream)
 
 
-def write_other_format(engine: "Engine", study: "Study", path: Path, format: str) -> None:
+def write_other_format(engine: "Engine", study: "Study", path: Path, format: str, *, pseudonyms: bool) -> None:
     """Write a study in the format of another tool, and for Label Studio a labeling configuration."""
     from core.formats.output import open_output
     from core.formats.registry import write_records
     from core.formats.tools.label_studio import labeling_config
     from storage.transfer import export_records
+    from storage.transfer import pseudonyms as names
+
+    def records() -> "Iterator[Record]":
+        exported = export_records(engine, study)
+        return names.rename_records(exported, study_pseudonyms(engine, study)) if pseudonyms else exported
 
     with open_output(path) as stream:
-        left_out = write_records(export_records(engine, study), format, stream)
+        left_out = write_records(records(), format, stream)
     if format == "label-studio":
         with open_output(path.with_suffix(".xml")) as stream:
-            stream.write(labeling_config(export_records(engine, study)))
+            stream.write(labeling_config(records()))
     if left_out:
         typer.echo(
             f"{left_out:,} labels and verdicts of AIUs or weights have no form in this tool: left out.", err=True
         )
+
+
+def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:
+    """Return the function from an annotator's name to the pseudonym in every export of the study."""
+    from storage.database import reading
+    from storage.transfer import pseudonyms
+
+    with reading(engine) as session:
+        return pseudonyms.of_study(session, study.id)

@@ -45,7 +45,8 @@ def judges(
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
     report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
     rows = judge_ranking.table(report)
-    text = f"{summarize(report.ranking)}\n{format_table(rows, 'No judge.')}"
+    columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
+    text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
     print_result(rows, text, as_json)
 
 

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import cli
 from commands import statistics
+from core.formats.tools.argilla import user_id
 from storage.database import connect
 from storage.transfer import samples
 from tests.paths import ROOT
@@ -121,6 +122,22 @@ def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path
     assert f"{len(by_judges)} of {len(rows)} values are verdicts of {names[0]!r}" in result.stderr
     assert {f"verdict: {name}" for name in names} < set(rows[0])
     assert not any(re.search(r"annotator \d\b", row["annotator_names"]) for row in rows)
+
+
+def test_pseudonyms_replace_names_in_every_format_that_supports_them(run_with_sample, tmp_path):
+    path = tmp_path / "gold.csv"
+    run_with_sample("export", "--study", "tour", "--gold", str(path))
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    names = {name for row in rows for name in [*row["annotator_names"].split(";"), row["adjudicator"]] if name}
+    formats = ("label-studio", "argilla", "inspect")
+    outputs = [word for format in formats for word in (f"--{format}", str(tmp_path / f"{format}.json"))]
+    assert run_with_sample("export", "--study", "tour", *outputs, "--pseudonyms").exit_code == 0
+    texts = [(tmp_path / f"{format}.json").read_text(encoding="utf-8") for format in formats]
+    assert len(names) > 2 and not [name for name in names for text in texts if f'"{name}"' in text]
+    assert "annotator " in texts[0] and user_id(min(names)) not in texts[1]
+    refused = run_with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"), "--pseudonyms")
+    assert refused.exit_code == 2 and "omit --pseudonyms" in refused.stderr
+    assert not (tmp_path / "all.jsonl").exists()
 
 
 def test_an_exported_study_can_be_imported(run_with_sample, tmp_path):

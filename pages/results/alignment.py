@@ -25,8 +25,9 @@ from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
 from storage import database, studies
 from storage.reports import alignment, judge_costs
 from storage.reports.alignment import AlignmentData
+from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
-from storage.reports.references import Reference
+from storage.reports.references import ADJUDICATED
 from storage.studies import Study
 
 Version = tuple[int, ...]
@@ -79,7 +80,7 @@ def draw_page(study: Study) -> None:
         rows = load_rows(*cache_key, "all", version, reference)
         if not rows:
             return empty_state(study, data)
-        view = choose_view(rows, data.reference)
+        view = choose_view(rows, data)
         if view is None:
             return draw_download(rows)
         (kind, criterion, statistic), by_scenario, include_first = view
@@ -105,7 +106,7 @@ def draw_page(study: Study) -> None:
     draw_figures()
 
 
-def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tuple[str, str, str], bool, bool] | None:
+def choose_view(rows: Sequence[AlignmentRow], data: AlignmentData) -> tuple[tuple[str, str, str], bool, bool] | None:
     """Draw the choices, which are in the URL; None if nothing can be drawn.
 
     Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
@@ -116,7 +117,9 @@ def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tup
         criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))
         criterion = _choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
         statistics = alignment_rows.available_statistics(
-            alignment_rows.rows_by_judge(rows, kind, criterion, include_first=True), reference
+            alignment_rows.rows_by_judge(rows, kind, criterion, include_first=True),
+            data.reference,
+            adjudicated=has_adjudications(data, kind, criterion),
         )
         if not statistics:
             st.caption("No statistic of these values can be drawn. The download has every figure.")
@@ -129,6 +132,12 @@ def choose_view(rows: Sequence[AlignmentRow], reference: Reference) -> tuple[tup
         if any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == kind):
             include_first = st.toggle("Include first opinions", key="firsts", bind="query-params")
     return (kind, criterion, statistic), by_scenario, include_first
+
+
+def has_adjudications(data: AlignmentData, kind: str, criterion: str) -> bool:
+    """Return whether the reference has adjudicated values of a kind and criterion, or of all its criteria."""
+    gold = data.gold[(data.gold["kind"] == kind) & (data.gold["source"] == ADJUDICATED)]
+    return bool(len(gold) if criterion == ALL else (gold["criterion"] == criterion).any())
 
 
 def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:

@@ -169,6 +169,7 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
     )
     st.caption(
         f"{targets} common to all judges · {annotators} · targets without a verdict {ABSTENTIONS[query.abstentions]}"
+        f" · reference {escape_markdown(report.reference)}"
     )
     for judge in ranking.judges:
         if mark := data.marks.get(judge.judge):
@@ -192,12 +193,12 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
     with right:
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
-    draw_table(ranking)
+    draw_table(ranking, report.reference)
     if len(ranking.judges) > 1:
         draw_comparisons(study, data, query, report)
 
 
-def draw_table(ranking: Ranking) -> None:
+def draw_table(ranking: Ranking, reference: str) -> None:
     """Draw every judge with its decision and its reason, then the baselines."""
     lines = [table_line(judge) for judge in ranking.judges]
     lines += [
@@ -225,12 +226,12 @@ def draw_table(ranking: Ranking) -> None:
     )
     header = ("judge", "decision", "accuracy", "accuracy_low", "accuracy_high", "accuracy_lowest", "accuracy_highest",
               "coverage", "from_ceiling", "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets",
-              "reason")  # fmt: skip
+              "reason", "reference")  # fmt: skip
     rows = [
         (row.judge, row.decision, row.accuracy.value, row.accuracy.low, row.accuracy.high,
          *(row.accuracy_range or (None, None)), row.coverage.value,
          row.less_ceiling.value, row.less_ceiling.low, row.less_ceiling.high, row.winning_rate, row.accuracy.items,
-         row.reason)
+         row.reason, reference)
         for row in ranking.judges
     ]  # fmt: skip
     downloads.draw_csv_download(csv_text(header, rows), "judges.csv")

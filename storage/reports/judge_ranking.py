@@ -58,6 +58,8 @@ class JudgeReport:
     """Judges that were asked about too few of the targets."""
     averaging: tuple[str, ...] = ()
     """Judges whose scores are means between two categories: they have correlations, and no accuracy."""
+    reference: str = ""
+    """The reference with the number of its values by source, such as "gold: 52 adjudicated, 8 by people"."""
 
 
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:
@@ -90,7 +92,8 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
     comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
     left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
-    return JudgeReport(ranking, tuple(comparisons), left_out, _averaging_judges(data, query))
+    reference = f"{data.reference}: {ranking.sources}"
+    return JudgeReport(ranking, tuple(comparisons), left_out, _averaging_judges(data, query), reference)
 
 
 def of_study(
@@ -128,6 +131,7 @@ def table(report: JudgeReport) -> list[dict[str, object]]:
             "from_ceiling_high": judge.less_ceiling.high,
             "winning_rate": judge.winning_rate,
             "reason": judge.reason,
+            "reference": report.reference,
         }
         for judge in report.ranking.judges
     ]
@@ -145,6 +149,7 @@ def table(report: JudgeReport) -> list[dict[str, object]]:
             estimate.items,
             *[None] * 5,
             estimate.reason,
+            "" if decision == "ceiling" else report.reference,
         )
         rows.append(dict(zip(rows[0], values, strict=True)))
     return rows

@@ -20,9 +20,9 @@ from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Valu
 from core.pairs import target_item
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage import aius, items, labels, runs, studies, targets
-from storage.labelling.opaque_ids import OpaqueIds
 from storage.studies import Study
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.transfer import pseudonyms
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")
 Judged = Mapping[Target, Mapping[str, Value | None]]
@@ -63,7 +63,7 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
             f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}."
         )
     export = _GoldExport(session, study)
-    rename = _pseudonyms(session, study.id) if options.pseudonyms else str
+    rename = pseudonyms.of_study(session, study.id) if options.pseudonyms else str
     verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}
     opinions = _judged_values(session, study.id, "last") if options.judge_columns else {}
     for gold in _with_judges(session, study.id, _agreed(session, study.id, options.judges)):
@@ -244,16 +244,6 @@ def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Targe
     for *columns, run, value in session.execute(query) if names else ():
         agreed[targets.from_columns(*columns)][run] = value
     return agreed
-
-
-def _pseudonyms(session: Session, study_id: int) -> Callable[[str], str]:
-    """Return the function from an annotator's name to a pseudonym, which the study's key derives from the name."""
-    ids = OpaqueIds(studies.secret(session, study_id))
-
-    def pseudonym(name: str) -> str:
-        return f"annotator {ids.digest('annotator', name).hex()[:8]}" if name else ""
-
-    return pseudonym
 
 
 def _rename(row: GoldRow, rename: Callable[[str], str]) -> GoldRow:

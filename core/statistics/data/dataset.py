@@ -1,5 +1,6 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -118,6 +119,16 @@ class Dataset:
         names = self.scenario.astype(str)
         for name in np.unique(names).tolist():
             yield self.subset(name, names == name)
+
+
+def source_mix(dataset: Dataset, used: Bools) -> str:
+    """Return the sources of the reference on the targets where `used` (N,) is true, such as "41 by people".
+
+    Says if all of these targets are disputed ones. Empty without targets.
+    """
+    counts = Counter(str(source) for source in dataset.sources[used])
+    mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(counts.items()))
+    return f"{mix}, all on disputed items" if mix and dataset.disputed[used].all() else mix
 
 
 def build_datasets(

@@ -1,6 +1,5 @@
 """Alignment of judges with annotators, as rows."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.statistics import notes
-from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, as_text, select_rows
 from core.statistics.data.ratings import Ratings
@@ -132,10 +131,7 @@ def reference_mix(dataset: Dataset, opinions: JudgeOpinions) -> str:
     Says if all of these items are disputed ones: they are harder than others.
     """
     has_value = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
-    used = ~np.isnan(opinions.values) & has_value
-    counts = Counter(str(source) for source in dataset.sources[used])
-    mix = ", ".join(f"{count} {source}" for source, count in sorted(counts.items()))
-    return f"{mix}, all on disputed items" if mix and dataset.disputed[used].all() else mix or "no item in common"
+    return source_mix(dataset, ~np.isnan(opinions.values) & has_value) or "no item in common"
 
 
 def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:

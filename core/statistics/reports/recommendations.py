@@ -18,7 +18,7 @@ import numpy as np
 
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes
-from core.statistics.data.dataset import Dataset
+from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.patterns import category_counts
@@ -91,6 +91,8 @@ class Ranking:
     ceiling: Estimate
     """The annotators' accuracy against the majority of the others."""
     baselines: tuple[Baseline, ...]
+    sources: str = ""
+    """The number of the targets by source of their reference, such as "52 adjudicated, 8 by people"."""
 
 
 def rank_judges(
@@ -118,6 +120,7 @@ def rank_judges(
         tuple(evaluations),
         annotator_ceiling(common, resamples, seed),
         tuple(baselines(common, resamples, seed)),
+        source_mix(common, ~np.isnan(common.gold)),
     )
 
 

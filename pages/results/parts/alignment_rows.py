@@ -11,7 +11,7 @@ from pages.results.parts import agreement_rows
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
-from storage.reports.references import Reference
+from storage.reports.references import BY_PEOPLE, Reference
 
 Place = tuple[str, str]
 """A judge, and a scenario or "all"."""
@@ -20,6 +20,7 @@ Figures = dict[Place, dict[str, AlignmentRow]]
 Line = dict[str, str | int]
 REASON_COLUMN = "Undefined values"
 KAPPA_NAME, QUADRATIC_NAME = "Cohen's kappa", "Quadratic kappa"
+MAJORITY_SUFFIX = "_majority"
 TEST_STATISTICS = ("advantage_probability", "winning_rate")
 """The statistics of the alternative-annotator test."""
 
@@ -95,7 +96,7 @@ VIEWS: Mapping[str, StatisticView] = {
     "weights_distance": StatisticView("Weight distance, 0 is equal", "judge from people", _DISTANCE_COLUMNS),
     "rank_distance": StatisticView("Rank distance, 0 is the same order", "judge from people", _DISTANCE_COLUMNS),
 }
-"""The statistics that can be drawn; the first one that a study has is the default."""
+"""The statistics that can be drawn, in the order of `available_statistics`."""
 KINDS = {
     "preference": "Preferences",
     "score": "Scores",
@@ -130,15 +131,19 @@ def has_reference_values(by_place: Figures) -> bool:
     return any(row.value is not None for rows in by_place.values() for name, row in rows.items() if name in VIEWS)
 
 
-def available_statistics(by_place: Figures, reference: Reference) -> list[str]:
-    """Return the statistics that at least one judge has, in the order of `VIEWS`.
+def available_statistics(by_place: Figures, reference: Reference, *, adjudicated: bool) -> list[str]:
+    """Return the statistics that at least one judge has, in the order of `VIEWS`; the first one is the default.
 
-    Those with people's majority are left out if something else than people's decisions is the reference.
+    Those with people's majority are left out if something else than people's decisions is the reference. They are
+    last if the reference is gold with adjudicated values, which differs from the majority.
     """
     names = {name for rows in by_place.values() for name in rows}
     if reference.type not in ("gold", "majority"):
-        names = {name for name in names if not name.endswith("_majority")}
-    return [name for name in VIEWS if name in names]
+        names = {name for name in names if not name.endswith(MAJORITY_SUFFIX)}
+    ordered = [name for name in VIEWS if name in names]
+    if reference.type == "gold" and adjudicated:
+        ordered.sort(key=lambda name: name.endswith(MAJORITY_SUFFIX))
+    return ordered
 
 
 def sort_places(by_place: Figures, statistic: str) -> list[Place]:
@@ -301,8 +306,12 @@ def reference_mixes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], stat
     """Return each mix of sources of the reference -> the judges that were compared with it."""
     names_by_mix: dict[str, list[str]] = {}
     for name, rows in rows_by_name.items():
-        if statistic in rows and rows[statistic].reference:
-            names_by_mix.setdefault(rows[statistic].reference, []).append(name)
+        row = rows.get(statistic)
+        if row is None:
+            continue
+        mix = f"majority: {row.items} {BY_PEOPLE}" if statistic.endswith(MAJORITY_SUFFIX) else row.reference
+        if mix:
+            names_by_mix.setdefault(mix, []).append(name)
     return names_by_mix
 
 

@@ -11,8 +11,16 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
-from core.labels import Label, Opinion, Scale
+from core.formats.records import (
+    AdjudicationRecord,
+    ItemRecord,
+    LabelRecord,
+    Record,
+    RunRecord,
+    ScaleRecord,
+    TraceRecord,
+)
+from core.labels import Adjudication, Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage, Verdict, VerdictReached
 from pages.parts import charts, resources
@@ -122,6 +130,17 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     assert "above the human ceiling" in readable_text(
         app
     ) or "not distinguishable from the human ceiling" in readable_text(app)
+
+
+def test_the_default_statistic_uses_adjudicated_gold_and_the_sources_are_shown() -> None:
+    ruling = Adjudication(target=make_target("math 0"), value=2, rule="expert", reason="", adjudicator="eve")
+    records = debate_records(*["1111", "2222", "1121"] * 2)
+    prepare_study([*records, AdjudicationRecord(ruling=ruling)])
+    app = visit(PAGE)
+    assert app.selectbox(key="statistic").value == "accuracy_gold"
+    assert "reference gold: 1 adjudicated, 5 by people" in readable_text(app)
+    app = visit_page(statistic="Accuracy with the majority")
+    assert "reference majority: 6 by people." in readable_text(app)
 
 
 def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:

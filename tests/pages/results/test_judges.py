@@ -45,6 +45,7 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     text = page_text(app)
     assert "Use good. Do not use silent." in text
     assert "60 targets common to all judges · 3 annotators" in text
+    assert "reference gold: 60 by people" in text.replace("\\", "")
     good, silent = table(app)[:2]
     assert good["Judge"] == "good" and good["Decision"] == "use" and good["Accuracy"].startswith("1.00")
     assert silent["Decision"] == "do not use" and silent["Coverage"].startswith("0.33")

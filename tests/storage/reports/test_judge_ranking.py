@@ -52,6 +52,7 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
     assert [judge.judge for judge in report.ranking.judges] == ["good", "silent"]
     assert report.ranking.targets == ITEMS and report.left_out == ("rare",)
     assert report.ranking.judges[1].accuracy.value == pytest.approx(20 / ITEMS)
+    assert [row["reference"] for row in judge_ranking.table(report)[:2]] == [f"gold: {ITEMS} by people"] * 2
     (comparison,) = report.comparisons
     assert (comparison.judge, comparison.other_judge, comparison.items) == ("good", "silent", ITEMS)
     assert comparison.difference == pytest.approx((report.ranking.judges[0].accuracy.value or 0) - 20 / ITEMS)
