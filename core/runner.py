@@ -29,6 +29,7 @@ from core.trace import (
     Flow,
     ReplyExtracted,
     ReplyUnreadable,
+    SchemaRefused,
     Spec,
     TraceFailed,
     Turn,
@@ -47,6 +48,10 @@ Record = Callable[[Event], Awaitable[None]]
 
 class _TraceCannotContinue(TiebreakError):
     """Ends the trace without a verdict."""
+
+
+class _SchemaRefusedBefore(TiebreakError):
+    """The provider has refused a JSON schema while this call waited: nothing was sent."""
 
 
 async def run_flow(
@@ -221,14 +226,17 @@ class _TraceRunner:
     ) -> T:
         """Return the result of a call with retries; once more as text if the provider refuses the JSON schema.
 
-        The refusal is recorded, and remembered for the rest of the run.
+        The refusal is recorded, and remembered for the rest of the run: calls that wait for their turn are then made as
+        text, and only those that were already sent may be refused as well.
         """
         limit = self.limits.concurrency_limit(ask.spec)
         try:
             return await self.with_retries(number, ask, lambda: attempt("text" if limit.text_only else preferred))
+        except _SchemaRefusedBefore:
+            pass
         except UnsupportedSchema as refusal:
             limit.text_only = True
-            await self.record(CallFailed(ask=number, speaker=ask.speaker, problem=str(refusal), wait=0.0))
+            await self.record(SchemaRefused(ask=number, speaker=ask.speaker, problem=str(refusal)))
         return await self.with_retries(number, ask, lambda: attempt("text"))
 
     async def with_retries(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
@@ -247,9 +255,15 @@ class _TraceRunner:
     async def call(self, ask: Ask) -> Reply:
         """Make one call within the limits; raises RunStopped if the run may start none."""
         async with self.limits.acquire(ask):
+            self.check_schema(ask)
             reply = await self.model.complete(ask)
             self.add_cost([reply])
             return reply
+
+    def check_schema(self, ask: Ask) -> None:
+        """Raise _SchemaRefusedBefore if the ask has a JSON schema and its model has refused one in this run."""
+        if ask.schema is not None and self.limits.concurrency_limit(ask.spec).text_only:
+            raise _SchemaRefusedBefore
 
     async def sample(self, model: Sampler, ask: Ask) -> list[Reply]:
         """Return as many replies as one call yields, possibly none.
@@ -257,6 +271,7 @@ class _TraceRunner:
         A provider that returns fewer than requested, or rejects `n`, gets single requests for the rest of the run.
         """
         async with self.limits.acquire(ask):
+            self.check_schema(ask)
             try:
                 replies = await model.sample(ask)
             except UnsupportedSchema:

@@ -233,7 +233,7 @@ class ReplyUnreadable(Frozen):
 
 
 class CallFailed(Frozen):
-    """The provider returned no reply, or refused the JSON schema of the answer."""
+    """The provider returned no reply."""
 
     type: Literal["call_failed"] = "call_failed"
     ask: int
@@ -241,6 +241,18 @@ class CallFailed(Frozen):
     problem: str
     wait: float | None = None
     """Seconds until the next attempt; None when there is none."""
+
+
+class SchemaRefused(Frozen):
+    """The provider refused the JSON schema of the answer, and is asked for text instead; no call has failed.
+
+    In runs of earlier versions this is a `CallFailed`.
+    """
+
+    type: Literal["schema_refused"] = "schema_refused"
+    ask: int
+    speaker: str
+    problem: str
 
 
 class VerdictReached(Frozen):
@@ -299,6 +311,7 @@ Event = Annotated[
     TurnCompleted
     | ReplyUnreadable
     | CallFailed
+    | SchemaRefused
     | VerdictReached
     | TraceFailed
     | TraceRestarted

@@ -12,6 +12,7 @@ from sqlmodel import col
 from core.errors import RunStopped, TiebreakError
 from core.items import Item
 from core.protocols import registry
+from core.wording import format_count
 from storage import items, studies
 from storage.database import clock, insert_all
 from storage.tables import ItemRow, RunRow, TraceRow, now
@@ -69,13 +70,16 @@ class Progress:
         """Return one sentence without its full stop. An unknown price is never shown as $0.00."""
         totals = self.totals
         failed = f"{self.failed} failed: {self.first_problem}" if self.first_problem else f"{self.failed} failed"
+        refused = format_count(totals.refused_schemas, "refused JSON schema")
+        errors = format_count(totals.errors, "error")
+        note = f" (and {refused}, asked for text instead)" if totals.refused_schemas else ""
         unpriced = f"{totals.unpriced:,} calls of unknown price" if totals.unpriced else ""
         priced = f"${totals.dollars:,.2f}" if totals.dollars or not unpriced else ""
         cost = " and ".join(filter(None, (priced, unpriced)))
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
-            f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.calls:,} calls, "
-            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {cost}, {totals.errors} errors"
+            f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {format_count(totals.calls, 'call')}, "
+            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {cost}, {errors}{note}"
         )
 
 

@@ -65,6 +65,8 @@ class Totals:
     dollars: float = 0.0
     unpriced: int = 0
     """Calls whose price is unknown: they are not in `dollars`."""
+    refused_schemas: int = 0
+    """Requests for JSON that were refused and made as text instead; they are not errors."""
 
 
 @dataclass(frozen=True)
@@ -230,13 +232,14 @@ def totals(session: Session, *, trace_id: int | None = None, run_id: int | None 
         func.sum(col(EventRow.seconds)),
         func.sum(col(EventRow.dollars)),
         func.count().filter(answered, col(EventRow.dollars).is_(None)),
+        func.count().filter(col(EventRow.type) == "schema_refused"),
     )
     if trace_id is not None:
         query = query.where(col(EventRow.trace_id) == trace_id)
     if run_id is not None:
         query = query.where(col(EventRow.run_id) == run_id)
-    calls, errors, prompts, completions, seconds, dollars, unpriced = session.execute(query).one()
-    return Totals(calls, errors, prompts or 0, completions or 0, seconds or 0.0, dollars or 0.0, unpriced)
+    calls, errors, prompts, completions, seconds, dollars, unpriced, refused = session.execute(query).one()
+    return Totals(calls, errors, prompts or 0, completions or 0, seconds or 0.0, dollars or 0.0, unpriced, refused)
 
 
 @dataclass(frozen=True)

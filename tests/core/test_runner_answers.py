@@ -19,10 +19,10 @@ from core.templates import ANSWER, render
 from core.trace import (
     EVENT_ADAPTER,
     Ask,
-    CallFailed,
     Event,
     Flow,
     ReplyUnreadable,
+    SchemaRefused,
     Spec,
     TraceRestarted,
     Turn,
@@ -164,11 +164,30 @@ def refuse_schemas(ask: Ask) -> str:
 def test_a_refused_schema_is_recorded_once_and_the_run_goes_on_as_text() -> None:
     limits = Limits(backoff=0)
     events, asked = run(refuse_schemas, format="json", limits=limits)
-    assert [event.type for event in events] == ["call_failed", "turn", "verdict"]
-    assert isinstance(events[0], CallFailed) and "asked for text instead" in events[0].problem
+    assert [event.type for event in events] == ["schema_refused", "turn", "verdict"]
+    assert isinstance(events[0], SchemaRefused) and "asked for text instead" in events[0].problem
     assert only_turn(events).format == "text" and len(asked) == 2
     events, asked = run(refuse_schemas, format="json", limits=limits)
     assert [event.type for event in events] == ["turn", "verdict"] and len(asked) == 1
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_of_many_parallel_asks_only_those_already_sent_are_refused(parallel: int) -> None:
+    class Server(ScriptedModel):
+        async def complete(self, ask: Ask) -> Reply:
+            await asyncio.sleep(0.001)
+            return await super().complete(ask)
+
+    events: list[Event] = []
+
+    async def record(event: Event) -> None:
+        events.append(event)
+
+    model, asks = Server(refuse_schemas, "json"), [make_ask(speaker=str(number)) for number in range(20)]
+    asyncio.run(run_flow(make_flow(*asks), model, record, limits=Limits(backoff=0, parallel=parallel)))
+    assert sum(isinstance(event, SchemaRefused) for event in events) == parallel
+    assert len(model.asked) == 20 + parallel
+    assert all(turn.format == "text" for turn in completed_turns(events))
 
 
 def test_a_schema_that_is_refused_for_a_batch_does_not_end_batches() -> None:
@@ -183,7 +202,7 @@ def test_a_schema_that_is_refused_for_a_batch_does_not_end_batches() -> None:
 
     model = Batches(refuse_schemas, "json")
     asyncio.run(run_flow(make_flow(ask, ask, ask), model, record, limits=limits))
-    assert [event.type for event in events] == ["call_failed", "turn", "turn", "turn", "verdict"]
+    assert [event.type for event in events] == ["schema_refused", "turn", "turn", "turn", "verdict"]
     assert not model.asked and not limits.concurrency_limit(SPEC).single_samples
 
 
@@ -254,7 +273,7 @@ def test_a_reply_from_a_server_in_both_formats() -> None:
         server.faults.append({"fault": "schema"})
         events, turn = asyncio.run(complete(server.address, "auto"))
         assert (turn.reading, turn.format) == (2, "text")
-        assert isinstance(events[0], CallFailed)
+        assert isinstance(events[0], SchemaRefused)
         assert (
             events[0].problem == "judge-2 does not accept the JSON schema of the answer; it is asked for text instead."
         )

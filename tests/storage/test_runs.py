@@ -177,6 +177,7 @@ def test_an_unknown_price_is_never_shown_as_zero():
     assert "3 calls of unknown price" in summary(calls=3, unpriced=3)
     assert "$0.20 and 3 calls of unknown price" in summary(calls=5, dollars=0.2, unpriced=3)
     assert "$0.00" in summary(calls=3)
+    assert summary(refused_schemas=1).endswith("0 errors (and 1 refused JSON schema, asked for text instead)")
 
 
 class FastClock(datetime):

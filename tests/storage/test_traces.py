@@ -5,7 +5,7 @@ from sqlalchemy.exc import IntegrityError
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
-from core.trace import CallFailed, TraceFailed, Verdict, VerdictReached
+from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
 from storage import labels, runs, studies, traces
 from storage.database import reading, writing
 from storage.tables import OpinionRow
@@ -39,6 +39,7 @@ def append(engine, trace, *events, first=0):
 
 EVENTS = (
     CallFailed(ask=0, speaker="j0", problem="busy", wait=1.5),
+    SchemaRefused(ask=0, speaker="j0", problem="no JSON"),
     an_unreadable(),
     a_turn(0, shown=(2, 1)),
     a_turn(1, reading=True),
@@ -54,10 +55,10 @@ def test_events_are_read_back_unchanged_and_in_order(engine, a_live_trace):
         stored = traces.events_with_prompts(session, a_live_trace)
         assert repr(stored) == repr(list(EVENTS))
         without_prompts = traces.events(session, a_live_trace)
-        assert [seq for seq, _ in without_prompts] == list(range(7))
-        assert without_prompts[2][1].turn.prompt == ""
-        assert without_prompts[2][1].turn.reply == "1"
-        assert traces.prompt(session, a_live_trace, 3) == "prompt 1"
+        assert [seq for seq, _ in without_prompts] == list(range(8))
+        assert without_prompts[3][1].turn.prompt == ""
+        assert without_prompts[3][1].turn.reply == "1"
+        assert traces.prompt(session, a_live_trace, 4) == "prompt 1"
         assert traces.prompt(session, a_live_trace, 99) == ""
 
 
@@ -142,7 +143,8 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
 
 def test_totals_include_unreadable_replies_and_exclude_unknown_prices(engine, a_live_trace):
     append(engine, a_live_trace, *EVENTS)
-    expected = Totals(calls=5, errors=1, prompt_tokens=40, completion_tokens=8, seconds=3.0, dollars=1.0, unpriced=1)
+    sums = {"prompt_tokens": 40, "completion_tokens": 8, "seconds": 3.0, "dollars": 1.0}
+    expected = Totals(calls=5, errors=1, **sums, unpriced=1, refused_schemas=1)
     with reading(engine) as session:
         assert traces.totals(session, trace_id=a_live_trace) == expected
         assert traces.totals(session, run_id=traces.get(session, a_live_trace).run_id) == expected

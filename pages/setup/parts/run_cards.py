@@ -201,4 +201,6 @@ def _usage_parts(progress: Progress) -> list[str]:
         ]
     if totals.errors:
         parts.append(numbers.format_count(totals.errors, "failed attempt"))
+    if totals.refused_schemas:
+        parts.append("asked for text, since JSON was refused")
     return parts

@@ -20,6 +20,7 @@ from core.trace import (
     ReadingWithdrawn,
     ReplyExtracted,
     ReplyUnreadable,
+    SchemaRefused,
     Turn,
     TurnCompleted,
     Verdict,
@@ -35,6 +36,8 @@ NumberedEvent = tuple[int, Event]
 Row = tuple[str, str]
 """A judge, and the criterion and the order of the responses if there are several."""
 EVENTS_PER_PAGE = 40
+BEFORE_THE_TURN = (ReplyUnreadable, CallFailed, SchemaRefused, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
+"""Events that are drawn before the turn of their ask."""
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
     ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "
@@ -122,7 +125,7 @@ def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[Numbe
         seq, event = numbered
         if isinstance(event, TurnCompleted):
             return positions[seq], 1
-        if isinstance(event, ReplyUnreadable | CallFailed | ReplyExtracted | ReadingReplaced | ReadingWithdrawn):
+        if isinstance(event, BEFORE_THE_TURN):
             return asks.get(event.ask, len(stances)), 0
         return len(stances) + 1, seq
 

@@ -12,7 +12,16 @@ from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
-from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, Turn, TurnCompleted, VerdictReached
+from core.trace import (
+    CallFailed,
+    Event,
+    ReplyUnreadable,
+    SchemaRefused,
+    TraceFailed,
+    Turn,
+    TurnCompleted,
+    VerdictReached,
+)
 from pages.parts import paging
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import VERDICT_NAMES
@@ -65,7 +74,7 @@ def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, li
     problems: dict[int | None, list[tuple[int, Event]]] = {}
     for seq, event in events:
         match event:
-            case ReplyUnreadable(ask=ask) | CallFailed(ask=ask):
+            case ReplyUnreadable(ask=ask) | CallFailed(ask=ask) | SchemaRefused(ask=ask):
                 problems.setdefault(ask, []).append((seq, event))
             case TraceFailed():
                 problems.setdefault(None, []).append((seq, event))

@@ -9,6 +9,7 @@ from core.trace import (
     ReadingWithdrawn,
     ReplyExtracted,
     ReplyUnreadable,
+    SchemaRefused,
     TraceFailed,
     TraceRestarted,
     Turn,
@@ -74,9 +75,8 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
             with st.expander(f"{speaker}: the reply could not be read ({problem}); {again}"):
                 long_texts.draw_markdown(turn.reply, f"problem-{seq}")
-        case CallFailed(speaker=speaker, problem=problem, wait=wait):
-            outcome = f"retried after {numbers.format_duration(wait)}" if wait is not None else "no more retries"
-            st.caption(f":material/sync_problem: {escape_markdown(speaker)}: {escape_markdown(problem)} ({outcome})")
+        case CallFailed() | SchemaRefused():
+            _draw_unanswered(event)
         case ReplyExtracted(turn=turn):
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
@@ -91,3 +91,12 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             st.caption(f":material/restart_alt: {escape_markdown(reason)}")
         case TraceFailed(problem=problem):
             st.error(f"The {name} stopped: {escape_markdown(problem)}", icon=":material/error:")
+
+
+def _draw_unanswered(event: CallFailed | SchemaRefused) -> None:
+    text = f"{escape_markdown(event.speaker)}: {escape_markdown(event.problem)}"
+    if isinstance(event, SchemaRefused):
+        st.caption(f":material/info: {text}")
+        return
+    outcome = "no more retries" if event.wait is None else f"retried after {numbers.format_duration(event.wait)}"
+    st.caption(f":material/sync_problem: {text} ({outcome})")

@@ -29,6 +29,7 @@ from core.labels import Adjudication, Kind, Label, Opinion, Scale, Target
 from core.trace import (
     CallFailed,
     ReplyUnreadable,
+    SchemaRefused,
     TraceFailed,
     TraceRestarted,
     Turn,
@@ -139,6 +140,7 @@ events = st.one_of(
     st.builds(TurnCompleted, ask=st.integers(), turn=turns),
     st.builds(ReplyUnreadable, ask=st.integers(), turn=turns, max_tokens=st.none() | st.integers()),
     st.builds(CallFailed, ask=st.integers(), speaker=texts, problem=texts, wait=st.none() | floats),
+    st.builds(SchemaRefused, ask=st.integers(), speaker=texts, problem=texts),
     st.builds(VerdictReached, verdict=verdicts),
     st.builds(TraceFailed, problem=texts),
     st.builds(TraceRestarted, reason=texts),
