@@ -36,15 +36,20 @@ def judges(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print which judges can replace annotators. Every judge is compared on the same targets."""
+    """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
     from core.statistics.reports.recommendations import Rule, summarize
-    from storage.reports import judge_ranking
+    from storage.database import reading
+    from storage.reports import judge_costs, judge_ranking
+    from storage.reports.alignment import load_data
 
     rule = Rule(min_coverage=min_coverage, margin=margin, epsilon=epsilon)
     engine = open_database(database)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
-    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
-    rows = judge_ranking.table(report)
+    found = find_study(engine, study)
+    data = load_data(engine, found, reference)
+    report = judge_ranking.of_data(data, query)
+    with reading(engine) as session:
+        rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, found.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
     text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
     print_result(rows, text, as_json)

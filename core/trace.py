@@ -8,9 +8,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 from core.answers import Answer, Format
 from core.answers.statements import spoken_text
@@ -56,6 +56,16 @@ class Spec(Frozen):
     """The system message; empty for none."""
     extra: Mapping[str, Any] = Field(default_factory=dict)
     """Additional fields of the request, under the server's own names."""
+    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars per million prompt tokens; None for the price in the list, if the model is in it."""
+    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars per million tokens of replies. Both prices are needed."""
+
+    @model_validator(mode="after")
+    def _check_prices(self) -> Self:
+        if (self.prompt_price is None) != (self.completion_price is None):
+            raise ValueError("enter the prices of both prompts and replies, or of neither")
+        return self
 
     def __hash__(self) -> int:
         """Hash every field except `extra`, a mapping; equal models still have equal hashes."""

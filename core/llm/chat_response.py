@@ -11,7 +11,15 @@ from typing import Any
 from core.errors import TemporaryFailure
 from core.llm.client import Reply
 from core.llm.errors import ServerError, plain_detail
-from core.llm.replies import clean_text, content_text, reasoning_text, split_usage, to_finish, token_count
+from core.llm.replies import (
+    clean_text,
+    content_text,
+    reasoning_text,
+    split_usage,
+    to_finish,
+    token_count,
+    with_entered_price,
+)
 from core.trace import Ask, Usage
 
 _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -67,10 +75,8 @@ def parse_replies(
         raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
     if any(choice.get("finish_reason") == "error" for choice in chosen):
         raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
-    return [
-        _reply(choice, usage, notes)
-        for choice, usage in zip(chosen, split_usage(_usage(data, seconds, dollars), len(chosen)), strict=True)
-    ]
+    used = split_usage(with_entered_price(_usage(data, seconds, dollars), ask.spec), len(chosen))
+    return [_reply(choice, usage, notes) for choice, usage in zip(chosen, used, strict=True)]
 
 
 def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:

@@ -16,7 +16,16 @@ from core.llm import litellm_loader, local_server
 from core.llm.chat_request import FORMAT, LIMIT, extra_parameters, messages, optional_parameters, parameters
 from core.llm.errors import is_refusal, to_problem, to_server_error
 from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
-from core.llm.replies import MAX_BYTES, Finish, clean_text, split_usage, to_finish, token_count, too_large
+from core.llm.replies import (
+    MAX_BYTES,
+    Finish,
+    clean_text,
+    split_usage,
+    to_finish,
+    token_count,
+    too_large,
+    with_entered_price,
+)
 from core.llm.secrets import api_key
 from core.trace import Ask, Spec, Usage
 
@@ -244,7 +253,7 @@ def _parse_response(response: Any, ask: Ask, seconds: float, notes: tuple[str, .
         raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
     if sum(len(choice.message.content or "") for choice in choices) > MAX_BYTES:
         raise too_large(ask.spec)
-    usages = split_usage(_usage(response, ask.spec, seconds), len(choices))
+    usages = split_usage(with_entered_price(_usage(response, ask.spec, seconds), ask.spec), len(choices))
     return [_reply(choice, usage, notes) for choice, usage in zip(choices, usages, strict=True)]
 
 

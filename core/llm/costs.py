@@ -91,7 +91,12 @@ class CostEstimate:
 
 
 def model_price(spec: Spec) -> Price | None:
-    """Return the price in litellm's own list, which is as old as the installed version; nothing is fetched."""
+    """Return the entered price, otherwise that in litellm's own list, which is as old as the installed version.
+
+    Nothing is fetched.
+    """
+    if spec.prompt_price is not None and spec.completion_price is not None:
+        return Price(spec.prompt_price / 1e6, spec.completion_price / 1e6)
     if local_server.is_local(spec):
         return Price(0.0, 0.0)
     info = model_info(spec)

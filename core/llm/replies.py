@@ -32,6 +32,15 @@ def token_count(value: object) -> int | None:
     return value
 
 
+def with_entered_price(usage: Usage, spec: Spec) -> Usage:
+    """Return the usage with the cost by the prices in the settings, if there are any and the tokens are known."""
+    if None in (spec.prompt_price, spec.completion_price, usage.prompt_tokens, usage.completion_tokens):
+        return usage
+    prompt = (usage.prompt_tokens or 0) * (spec.prompt_price or 0.0)
+    completion = (usage.completion_tokens or 0) * (spec.completion_price or 0.0)
+    return usage.model_copy(update={"dollars": (prompt + completion) / 1e6})
+
+
 def split_usage(usage: Usage, count: int) -> list[Usage]:
     """Return the usage of one call in `count` parts that add up to it."""
     if count == 1:

@@ -23,7 +23,7 @@ from pages.results.parts.alignment_charts import JudgePoints
 from pages.results.parts.alignment_differences import AlignmentView
 from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
 from storage import database, studies
-from storage.reports import alignment, judge_costs
+from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
@@ -52,15 +52,6 @@ def load_rows(url: str, study_id: int, by: By, version: Version, reference: str)
     return alignment.rows(resources.engine(), study, by, reference=reference)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
-    """Return the cost of each judge."""
-    with database.reading(resources.engine()) as session:
-        return judge_costs.cost_by_judge(
-            session, study_id, alignment_data.load_data(url, study_id, version, reference).opinions
-        )
-
-
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
@@ -86,13 +77,14 @@ def draw_page(study: Study) -> None:
         (kind, criterion, statistic), by_scenario, include_first = view
         all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
         by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
+        costs = alignment_data.load_costs(*cache_key, version, reference)
         if alignment_rows.has_reference_values(by_place):
-            judges = draw_comparison(by_place, statistic, load_costs(*cache_key, version, reference), by_scenario)
+            judges = draw_comparison(by_place, statistic, costs, by_scenario)
         else:
             draw_without_labels(
                 study,
                 data,
-                alignment_rows.lines_without_reference(by_place, load_costs(*cache_key, version, reference)),
+                alignment_rows.lines_without_reference(by_place, costs),
             )
             judges = [judge for judge, _ in by_place]
         draw_download(all_rows)

@@ -1,6 +1,6 @@
 """Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -16,6 +16,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import (
     agreement_rows,
     alignment_data,
+    cost_chart,
     item_drilldown,
     judge_charts,
     label_plan_section,
@@ -27,6 +28,7 @@ from pages.results.parts.choices import choose
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
+from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
 
@@ -88,7 +90,8 @@ def draw_page(study: Study) -> None:
         if report is None or not report.ranking.targets:
             st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
             return
-        draw_report(study, data, query, report)
+        costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
+        draw_report(study, data, query, report, costs)
         if len(report.ranking.judges) > 1:
             plans, leaders = load_plans(
                 str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
@@ -159,7 +162,9 @@ def choose_rule() -> Rule:
     return Rule(coverage, winning, margin, epsilon)
 
 
-def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
+def draw_report(
+    study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport, costs: Mapping[str, JudgeCost]
+) -> None:
     """Draw the recommendations, the charts, the table and the comparisons."""
     ranking = report.ranking
     st.markdown(f"**{escape_markdown(summarize(ranking))}**")
@@ -194,6 +199,7 @@ def draw_report(study: Study, data: AlignmentData, query: RankingQuery, report: 
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
     draw_table(ranking, report.reference)
+    cost_chart.draw_section(ranking, costs)
     if len(ranking.judges) > 1:
         draw_comparisons(study, data, query, report)
 

@@ -1,6 +1,6 @@
-"""The cost of each judge of a study, per 1,000 items."""
+"""The cost and the duration of each judge of a study, per 1,000 items, and which judges no other dominates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,15 @@ class JudgeCost:
     traces: int
     unpriced: int
     """Calls whose price is unknown."""
+    seconds: float = 0.0
+    """Sum of the durations of its calls, one after another."""
+    untimed: int = 0
+    """Calls whose duration is unknown."""
+
+    @property
+    def seconds_per_thousand(self) -> float | None:
+        """Seconds of calls per 1,000 items; None if a duration is unknown, or if there are no calls."""
+        return None if self.untimed or not self.traces else 1000 * self.seconds / self.traces
 
     @property
     def per_thousand(self) -> float | None:
@@ -46,22 +55,62 @@ def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> 
         cost = by_run.get(run) if stage == "verdict" else by_speaker.get((run, rater)) if stage == "last" else None
         if cost is not None:
             costs.setdefault(judge, []).append(cost)
-    return {judge: _sum((c.dollars, c.unpriced, c.traces) for c in of_judge) for judge, of_judge in costs.items()}
+    return {
+        judge: _sum((c.dollars, c.unpriced, c.seconds, c.untimed, c.traces) for c in of_judge)
+        for judge, of_judge in costs.items()
+    }
+
+
+def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:
+    """Return the names on the efficient front: no other has a lower cost and at least the same value.
+
+    `points` maps a name to (cost, value). Of two with the same cost and value, both are efficient.
+    """
+    return {
+        name
+        for name, (cost, value) in points.items()
+        if not any(c <= cost and v >= value and (c, v) != (cost, value) for c, v in points.values())
+    }
+
+
+def with_efficiency(
+    costs: Mapping[str, JudgeCost], values: Mapping[str, float | None]
+) -> dict[str, tuple[JudgeCost, bool, bool]]:
+    """Return judge -> its cost, and whether it is efficient in dollars and in seconds, for judges with a cost."""
+    known = {judge: (costs[judge], value) for judge, value in values.items() if judge in costs and value is not None}
+    by_dollars = efficient(
+        {name: (cost.per_thousand, value) for name, (cost, value) in known.items() if cost.per_thousand is not None}
+    )
+    by_seconds = efficient(
+        {
+            name: (cost.seconds_per_thousand, value)
+            for name, (cost, value) in known.items()
+            if cost.seconds_per_thousand is not None
+        }
+    )
+    return {name: (cost, name in by_dollars, name in by_seconds) for name, (cost, _) in known.items()}
 
 
 def _sum(rows: Iterable[Any]) -> JudgeCost:
-    """Add up rows of (dollars, unpriced, traces)."""
-    dollars, unpriced, traces = zip(*rows, strict=True)
-    return JudgeCost(sum(amount or 0.0 for amount in dollars), sum(traces), sum(unpriced))
+    """Add up rows of (dollars, unpriced, seconds, untimed, traces)."""
+    dollars, unpriced, seconds, untimed, traces = zip(*rows, strict=True)
+    return JudgeCost(
+        dollars=sum(amount or 0.0 for amount in dollars),
+        traces=sum(traces),
+        unpriced=sum(unpriced),
+        seconds=sum(amount or 0.0 for amount in seconds),
+        untimed=sum(untimed),
+    )
 
 
 def _calls(study_id: int) -> Any:
-    """Select the answered asks of the study: run, speaker, dollars, trace."""
+    """Select the answered asks of the study: run, speaker, dollars, seconds, trace."""
     return (
         select(
             col(EventRow.run_id).label("run"),
             col(EventRow.body)["turn"]["speaker"].as_string().label("speaker"),
             col(EventRow.dollars).label("dollars"),
+            col(EventRow.seconds).label("seconds"),
             col(EventRow.trace_id).label("trace"),
         )
         .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
@@ -82,4 +131,5 @@ def _run_query(study_id: int) -> Select[*tuple[Any, ...]]:
 
 def _sums(calls: Any) -> tuple[Any, ...]:
     unpriced = func.count().filter(calls.dollars.is_(None))
-    return func.sum(calls.dollars), unpriced, func.count(distinct(calls.trace))
+    untimed = func.count().filter(calls.seconds.is_(None))
+    return func.sum(calls.dollars), unpriced, func.sum(calls.seconds), untimed, func.count(distinct(calls.trace))

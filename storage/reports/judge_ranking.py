@@ -1,6 +1,6 @@
 """Every judge of a study on the same targets against a reference, and every two judges compared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Engine
@@ -18,8 +18,10 @@ from core.statistics.reports.recommendations import (
     compare_judges,
     rank_judges,
 )
+from storage.reports import judge_costs
 from storage.reports.alignment import AlignmentData, load_data, split_averages
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
+from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
 
 
@@ -100,7 +102,11 @@ def of_study(
     engine: Engine, study: Study, selection: Selection, *, reference: str | None = None, resamples: int = 1000
 ) -> JudgeReport:
     """Rank the judges of a study; raises TiebreakError if nothing can be ranked."""
-    data = load_data(engine, study, reference)
+    return of_data(load_data(engine, study, reference), selection, resamples=resamples)
+
+
+def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000) -> JudgeReport:
+    """Rank the judges of loaded data; raises TiebreakError if nothing can be ranked."""
     keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
     if not keys:
         raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
@@ -113,8 +119,13 @@ def of_study(
     return ranked
 
 
-def table(report: JudgeReport) -> list[dict[str, object]]:
-    """Return one row for each judge, then one for the human ceiling and for each baseline."""
+def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, object]]:
+    """Return one row for each judge, then one for the human ceiling and for each baseline.
+
+    With `costs`, judges have dollars and seconds per 1,000 items, and "efficient" if no other is cheaper and as
+    accurate.
+    """
+    shown = judge_costs.with_efficiency(costs or {}, {one.judge: one.accuracy.value for one in report.ranking.judges})
     rows: list[dict[str, object]] = [
         {
             "judge": judge.judge,
@@ -130,6 +141,7 @@ def table(report: JudgeReport) -> list[dict[str, object]]:
             "from_ceiling_low": judge.less_ceiling.low,
             "from_ceiling_high": judge.less_ceiling.high,
             "winning_rate": judge.winning_rate,
+            **_cost_columns(shown.get(judge.judge), costs is not None),
             "reason": judge.reason,
             "reference": report.reference,
         }
@@ -138,21 +150,25 @@ def table(report: JudgeReport) -> list[dict[str, object]]:
     others = [("human ceiling", "ceiling", report.ranking.ceiling)]
     others += [(baseline.name, "baseline", baseline.accuracy) for baseline in report.ranking.baselines]
     for name, decision, estimate in others:
-        values = (
-            name,
-            decision,
-            estimate.value,
-            estimate.low,
-            estimate.high,
-            None,
-            None,
-            estimate.items,
-            *[None] * 5,
-            estimate.reason,
-            "" if decision == "ceiling" else report.reference,
-        )
-        rows.append(dict(zip(rows[0], values, strict=True)))
+        values = {"judge": name, "decision": decision, "accuracy": estimate.value, "targets": estimate.items}
+        values |= {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+        values["reference"] = "" if decision == "ceiling" else report.reference
+        rows.append({column: values.get(column) for column in rows[0]})
     return rows
+
+
+def _cost_columns(cost: tuple[JudgeCost, bool, bool] | None, wanted: bool) -> dict[str, object]:
+    if not wanted:
+        return {}
+    if cost is None:
+        return dict.fromkeys(("dollars_per_1000", "seconds_per_1000", "efficient"))
+    money, by_dollars, by_seconds = cost
+    efficient = [name for name, is_efficient in (("dollars", by_dollars), ("seconds", by_seconds)) if is_efficient]
+    return {
+        "dollars_per_1000": money.per_thousand,
+        "seconds_per_1000": money.seconds_per_thousand,
+        "efficient": ", ".join(efficient),
+    }
 
 
 def differing_targets(

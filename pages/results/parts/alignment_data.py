@@ -4,8 +4,9 @@ import streamlit as st
 
 from pages.parts import resources
 from storage import database, studies
-from storage.reports import alignment, disagreements
+from storage.reports import alignment, disagreements, judge_costs
 from storage.reports.alignment import AlignmentData
+from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
 
 Version = tuple[int, ...]
@@ -23,3 +24,10 @@ def load_data(url: str, study_id: int, version: Version, reference: str) -> Alig
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return alignment.load_data(resources.engine(), study, reference)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
+    """Return the cost of each judge at a version."""
+    with database.reading(resources.engine()) as session:
+        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version, reference).opinions)

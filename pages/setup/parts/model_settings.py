@@ -21,6 +21,8 @@ LABELS = {
     "reasoning_effort": "Reasoning effort",
     "seed": "Sampling seed",
     "timeout": "Timeout, seconds",
+    "prompt_price": "Price of prompts, $ per million tokens",
+    "completion_price": "Price of replies, $ per million tokens",
     "system": "System message",
     "extra": "Additional fields of the request, in YAML",
 }
@@ -35,6 +37,8 @@ HELP = {
     "reasoning_effort": "A model accepts some of these levels. Empty: the provider's default.",
     "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
     "timeout": "A call that takes longer is retried.",
+    "prompt_price": "For models that are not in the price list, and for your own prices. Enter both.",
+    "completion_price": "With the tokens of reasoning, if the provider counts them as replies.",
     "system": "A message before the prompt, in the role of the system. Empty: none.",
     "extra": "Fields by the server's names, such as `top_k: 20`. They are stored with the run: do not enter a key.",
 }
@@ -45,6 +49,8 @@ LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "max_tokens_ceiling": (1, None, 1024),
     "seed": (0, None, 1),
     "timeout": (0.1, None, 10.0),
+    "prompt_price": (0.0, None, 0.1),
+    "completion_price": (0.0, None, 0.1),
 }
 """The lowest and the highest number of a setting, and its step; integers if the step is one."""
 SHARED = "shared setting"

@@ -174,6 +174,13 @@ def test_a_model_with_the_newer_limit_on_tokens_gets_it(server: Server) -> None:
     assert [reply.notes for reply in replies if isinstance(reply, Reply)] == [(), ()]
 
 
+def test_the_cost_of_a_call_follows_from_the_entered_prices(server: Server) -> None:
+    reply = complete_ask(make_ask(server.address, prompt_price=2.0, completion_price=8.0))
+    tokens = reply.usage
+    expected = ((tokens.prompt_tokens or 0) * 2 + (tokens.completion_tokens or 0) * 8) / 1e6
+    assert reply.usage.dollars == pytest.approx(expected) and expected > 0
+
+
 @pytest.mark.parametrize("name", ["temperature", "top_p", "seed", "reasoning_effort"])
 def test_a_parameter_that_a_model_does_not_accept_is_omitted_with_a_note(server: Server, name: str) -> None:
     server.faults.append({"fault": "no parameter", "parameter": name, "param": name})

@@ -7,9 +7,10 @@ import pytest
 
 from core.errors import TiebreakError
 from core.llm.costs import CostEstimate, ExpectedUsage, estimate_run, maximum_cost, model_price
+from core.llm.replies import with_entered_price
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask, Spec
+from core.trace import Ask, Spec, Usage
 from tests.core.protocols.debates import make_item, make_settings, run_scripted
 
 SCALEEVAL = PROTOCOLS["scaleeval"]
@@ -52,6 +53,18 @@ def test_the_cost_is_unknown_where_one_price_is_unknown() -> None:
 def test_the_local_model_is_free_and_an_address_has_no_known_price() -> None:
     assert estimate_run(SCALEEVAL, [make_item()], settings_with_models("local", "local")).dollars == 0
     assert model_price(Spec(model="gpt-4o-mini", address="http://127.0.0.1:1/v1")) is None
+
+
+def test_an_entered_price_replaces_the_list() -> None:
+    entered = Spec(model="gpt-4o-mini", address="http://127.0.0.1:1/v1", prompt_price=1.0, completion_price=4.0)
+    price = model_price(entered)
+    assert price is not None and (price.prompt, price.completion) == (1e-6, 4e-6)
+    usage = Usage(prompt_tokens=1_000, completion_tokens=500)
+    assert with_entered_price(usage, entered).dollars == pytest.approx(0.003)
+    assert with_entered_price(Usage(prompt_tokens=1_000), entered).dollars is None
+    assert with_entered_price(usage, Spec(model="m")).dollars is None
+    with pytest.raises(ValueError, match="both"):
+        Spec(model="m", prompt_price=1.0)
 
 
 def test_estimated_tokens_match_a_run_with_the_most_calls() -> None:

@@ -282,6 +282,8 @@ judges:
     max_tokens: 700
     max_tokens_ceiling: 3000
     timeout: 30.0
+    prompt_price: 0.5
+    completion_price: 2.0
     system: Be brief.
     extra: {top_k: 20}
   - {name: ben, model: qwen, address: "http://127.0.0.1:8000/v1"}
@@ -301,6 +303,7 @@ def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
     expected = {
         "answer_format": "text", "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "max_tokens": 700,
         "max_tokens_ceiling": 3000, "timeout": 30.0, "system": "Be brief.", "extra": {"top_k": 20},
+        "prompt_price": 0.5, "completion_price": 2.0,
     }  # fmt: skip
     assert {name: ann["spec"][name] for name in expected} == expected
     assert (ben["spec"]["top_p"], ben["spec"]["max_tokens"], ben["spec"]["extra"]) == (None, 1024, {})

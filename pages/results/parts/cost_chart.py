@@ -1,0 +1,135 @@
+"""A chart of accuracy against the cost or the duration of judges, with the efficient front."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.statistics.reports.recommendations import Ranking
+from pages.parts import charts, numbers
+from pages.parts.chart_files import ChartData
+from pages.parts.text import escape_markdown
+from storage.reports import judge_costs
+from storage.reports.judge_costs import JudgeCost
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HEIGHT = 340
+LOGARITHMIC_FROM = 20
+"""Ratio of the largest cost to the smallest from which the axis is logarithmic."""
+
+METHOD = (
+    "A verdict costs all calls of its run, a last opinion the calls of its judge; seconds are the sum of the durations "
+    "of these calls"
+)
+NAMES = {"dollars": "price", "seconds": "duration"}
+
+
+@dataclass(frozen=True)
+class JudgePrice:
+    """The cost of a judge in one unit, with its accuracy."""
+
+    judge: str
+    cost: float
+    """Dollars or seconds per 1,000 items."""
+    accuracy: float
+    low: float | None
+    high: float | None
+    targets: int
+    efficient: str
+    """ "yes" if no other judge costs less and is at least as accurate."""
+
+
+def draw_section(ranking: Ranking, costs: Mapping[str, JudgeCost]) -> None:
+    """Draw accuracy against dollars and against seconds, for the judges whose calls have them."""
+    rows = {unit: prices(ranking, costs, unit) for unit in NAMES}
+    shown = {unit: points for unit, points in rows.items() if points}
+    if not shown:
+        return
+    st.subheader("What does accuracy cost?", anchor=False)
+    for column, (unit, points) in zip(st.columns(2, gap="large"), shown.items(), strict=False):
+        with column:
+            alt = "Efficient: " + ", ".join(point.judge for point in points if point.efficient == "yes")
+            charts.draw(figure(points, unit), f"costs_{unit}", alt, data=ChartData(points, METHOD, "targets"))
+            known = {point.judge for point in points}
+            missing = [escape_markdown(judge.judge) for judge in ranking.judges if judge.judge not in known]
+            if missing:
+                st.caption(f":material/help: The {NAMES[unit]} of some calls is unknown: {', '.join(missing)}.")
+    st.caption(f"{METHOD}. Prices of models that are not in the price list can be entered in the settings of a run.")
+
+
+def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[JudgePrice]:
+    """Return the judges whose cost in "dollars" or "seconds" is known, the cheapest first."""
+    points: dict[str, tuple[float, float]] = {}
+    for judge in ranking.judges:
+        cost = costs.get(judge.judge)
+        amount = None if cost is None else cost.per_thousand if unit == "dollars" else cost.seconds_per_thousand
+        if amount is not None and judge.accuracy.value is not None:
+            points[judge.judge] = (amount, judge.accuracy.value)
+    efficient = judge_costs.efficient(points)
+    rows = [
+        JudgePrice(
+            one.judge, *points[one.judge], one.accuracy.low, one.accuracy.high, one.accuracy.items,
+            "yes" if one.judge in efficient else "no",
+        )
+        for one in ranking.judges
+        if one.judge in points
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row.cost, -row.accuracy))
+
+
+def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
+    """Return the figure: efficient judges are filled, named and joined by a line."""
+    import plotly.graph_objects as go
+
+    chart = go.Figure()
+    front = [row for row in rows if row.efficient == "yes"]
+    others = [row for row in rows if row.efficient == "no"]
+    colour = charts.accent_colour()
+    for name, members, symbol, mode in (
+        ("efficient", front, "circle", "lines+markers+text"),
+        ("another is cheaper and as accurate", others, "circle-open", "markers"),
+    ):
+        if members:
+            chart.add_trace(
+                go.Scatter(
+                    x=[row.cost for row in members],
+                    y=[row.accuracy for row in members],
+                    name=name,
+                    mode=mode,
+                    text=[escape(row.judge, quote=False) for row in members],
+                    textposition=[_text_position(row, rows) for row in members],
+                    textfont={"size": 11},
+                    line={"color": colour, "width": 1, "dash": "dot", "shape": "hv"},
+                    marker={"size": 10, "color": colour if symbol == "circle" else charts.GREY, "symbol": symbol},
+                    customdata=[row.judge for row in members],
+                    hovertext=[_hover_text(row, unit) for row in members],
+                    hoverinfo="text",
+                    cliponaxis=False,
+                )
+            )
+    costs = [row.cost for row in rows]
+    logarithmic = min(costs) > 0 and max(costs) > LOGARITHMIC_FROM * min(costs)
+    title = "Dollars per 1,000 items" if unit == "dollars" else "Seconds of calls per 1,000 items"
+    chart.update_xaxes(title=title, showgrid=True, zeroline=False)
+    if logarithmic:
+        chart.update_xaxes(type="log", dtick=1)
+    else:
+        chart.update_xaxes(range=[-0.08 * max(costs), 1.15 * max(costs) or 1])
+    chart.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
+    heading = f"Accuracy and {'cost' if unit == 'dollars' else 'duration'}"
+    return charts.apply_layout(chart, heading, HEIGHT, legend=True)
+
+
+def _text_position(row: JudgePrice, rows: Sequence[JudgePrice]) -> str:
+    """Return the place of a name: towards the middle of the chart."""
+    return "bottom right" if row.cost <= (rows[0].cost + rows[-1].cost) / 2 else "bottom left"
+
+
+def _hover_text(row: JudgePrice, unit: str) -> str:
+    amount = numbers.format_dollars(row.cost) if unit == "dollars" else numbers.format_duration(row.cost)
+    lines = [f"<b>{escape(row.judge, quote=False)}</b>", numbers.format_estimate(row.accuracy, row.low, row.high)]
+    return "<br>".join([*lines, f"{amount} per 1,000 items", numbers.format_count(row.targets, "target")])
