@@ -12,17 +12,19 @@ from sqlmodel import col
 
 from core.aius import EditedAius
 from core.critiques import RECALL_SEPARATOR
+from core.errors import TiebreakError
 from core.items import Criterion, Item
 from core.labels import Evidence, Scale, Target, Value
 from core.pairs import target_item
+from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
 from storage import aius, items, labels, studies
+from storage.labelling import critique_panels
 from storage.labelling.adjudication import Case
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.studies import Study
 from storage.tables import LabelRow, MarkRow, OpinionRow, RunRow
 
 MOST_KEYS = 10
-PREFERENCE_NAMES = {1: "Response 1 is better", 2: "Response 2 is better", 0: "Neither is better"}
 PREFERENCE_KEYS = {1: "1", 2: "2", 0: "0"}
 
 
@@ -110,7 +112,8 @@ def question(target: Target) -> str:
     on = f" on {target.criterion}" if target.criterion else ""
     match target.kind:
         case "preference":
-            return f"Which response is better{on}?"
+            noun = compared_texts(target)
+            return f"Which {noun} is better{on if noun == 'response' else ''}?"
         case "score":
             return f"Which score{on}?"
         case "answer":
@@ -123,12 +126,21 @@ def question(target: Target) -> str:
             return f"Which rating{on}?"
 
 
+def compared_texts(target: Target) -> str:
+    """Return what a preference compares: "critique" or "answer" (MetaCritique's baselines), otherwise "response"."""
+    if PAIR_SEPARATOR not in target.part:
+        return "response"
+    return {QUALITY: "critique", REFINED: "answer"}.get(target.criterion, "response")
+
+
 def choices(
     target: Target, scale: Scale | None, criterion: Criterion | None, labelled: Sequence[Value]
 ) -> tuple[Choice, ...]:
     """Return the possible decisions; without categories, none for numbers, otherwise the annotators' values."""
     if target.kind == "preference":
-        return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in PREFERENCE_NAMES.items())
+        noun = compared_texts(target).capitalize()
+        better = {1: f"{noun} 1 is better", 2: f"{noun} 2 is better", 0: "Neither is better"}
+        return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in better.items())
     values = list(scale.categories) if scale is not None else []
     if not values and all(isinstance(value, str | bool) for value in labelled):
         values = [value for value in dict.fromkeys(labelled) if isinstance(value, str | bool)]
@@ -165,8 +177,28 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
         if chosen in (None, number)
     ]
     if item.critiques:
-        passages += _critique_passages(aius.current_state(session, study_id, item.id), target)
+        state = aius.current_state(session, study_id, item.id)
+        compared = compared_texts(target)
+        if compared == "response":
+            passages += _critique_passages(state, target)
+        else:
+            passages += _compared_passages(session, study_id, target, item, state, compared)
     return passages
+
+
+def _compared_passages(
+    session: Session, study_id: int, target: Target, item: Item, state: EditedAius, noun: str
+) -> list[Passage]:
+    """Return the two critiques of a pair, or the answers refined by them; none if a critique was removed."""
+    try:
+        pair = critique_panels.find_pair(state.critiques, target.part)
+    except TiebreakError:
+        return []
+    texts = [critique.text for critique in pair]
+    if noun == "answer":
+        refined = critique_panels.refined_answers(session, study_id, target, item)
+        texts = [refined.get(critique.id, "") for critique in pair]
+    return [Passage(f"{noun}-{place}", f"{noun.capitalize()} {place}", text) for place, text in enumerate(texts, 1)]
 
 
 def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
@@ -176,7 +208,9 @@ def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
     shown = {critique_id, aiu_id} | ({claims[aiu_id][1].id} if aiu_id in claims else set())
     passages = [
         Passage(
-            f"critique-{place}", "Reference critique" if critique.role == "reference" else "Critique", critique.text
+            "critique" if target.kind == "likert" else f"critique-{place}",
+            "Reference critique" if critique.role == "reference" else "Critique",
+            critique.text,
         )
         for place, critique in enumerate(state.critiques, 1)
         if critique.id in shown

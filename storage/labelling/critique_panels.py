@@ -16,6 +16,7 @@ from core import critique_ratings
 from core.critiques import Critique, hypothesis_critiques
 from core.errors import TiebreakError
 from core.items import Item
+from core.labels import Target
 from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, pair_name
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
@@ -39,7 +40,7 @@ def content(session: Session, work: Work, task: Task, item: Item) -> Json:
             "question": "Which critique is better?",
             "above": _criticised(work, task, item, pair[0]),
         }
-    refined = refined_answers(session, work, task, item)
+    refined = refined_answers(session, work.study.id, task.target, item)
     return {
         **_comparison(work, task, "answer", [refined.get(critique.id, "") for critique in pair]),
         "question": "Which answer is better?",
@@ -60,9 +61,9 @@ def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Criti
     raise TiebreakError("A critique of this pair is not in the study any more.")
 
 
-def refined_answers(session: Session, work: Work, task: Task, item: Item) -> dict[str, str]:
+def refined_answers(session: Session, study_id: int, target: Target, item: Item) -> dict[str, str]:
     """Return critique -> the answer refined by it, from the newest run that compared them."""
-    for trace in traces.of_target(session, work.study.id, task.target):
+    for trace in traces.of_target(session, study_id, target):
         asks = [ask for ask in asks_of(session, trace, item) if ask.step == "refine" and ask.turn is not None]
         if asks:
             return {ask.critiques[0].id: str(ask.turn.reading or "") for ask in asks if ask.turn is not None}

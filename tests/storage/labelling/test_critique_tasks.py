@@ -8,7 +8,8 @@ from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.registry import PROTOCOLS
 from storage import labels, studies
-from storage.database import reading
+from storage.database import reading, writing
+from storage.labelling import adjudication, adjudication_case
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, stored
@@ -123,3 +124,39 @@ def test_labels_of_one_queue_are_carried_out_from_the_page_of_another(clients, e
 
 def test_the_queue_of_disagreements_has_no_critiques(clients):
     assert clients("disagreements").tasks() == []
+
+
+@pytest.mark.parametrize(
+    ("criterion", "noun", "texts"),
+    [
+        ("critique", "critique", ["Critique 1.", "Critique 2."]),
+        ("refined answer", "answer", ["The answer after first critique.", "The answer after second critique."]),
+    ],
+)
+def test_a_contested_comparison_is_adjudicated_with_both_texts(clients, engine, criterion, noun, texts):
+    clients("critiques")
+    target = PAIR.model_copy(update={"criterion": criterion})
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        labels.save(session, study.id, target, "ann", 1)
+        labels.save(session, study.id, target, "bob", 2)
+        (case,) = adjudication.cases(session, study, "eve")
+        content = adjudication_case.open_case(session, study, case, "eve")
+    assert content.question == f"Which {noun} is better?"
+    compared = [passage for passage in content.passages if passage.id in (f"{noun}-1", f"{noun}-2")]
+    assert [passage.text for passage in compared] == texts
+    assert [choice.name for choice in content.choices[:2]] == [
+        f"{noun.capitalize()} {number} is better" for number in (1, 2)
+    ]
+
+
+def test_a_contested_rating_of_a_critique_is_adjudicated_with_its_text(clients, engine):
+    clients("critique_ratings")
+    target = Target(item="ladder", kind="likert", criterion="critique", part="c2")
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        labels.save(session, study.id, target, "ann", 1)
+        labels.save(session, study.id, target, "bob", 7)
+        (case,) = adjudication.cases(session, study, "eve")
+        content = adjudication_case.open_case(session, study, case, "eve")
+    assert [passage.text for passage in content.passages if passage.id == "critique"] == ["Critique 2."]
