@@ -37,7 +37,8 @@ def back_up(engine: Engine, file: Path) -> None:
             f"The backup {file} cannot be written: {getattr(error, 'strerror', None) or error}."
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        for ending in ("", "-journal", "-wal", "-shm"):  # SQLite keeps its journal if the disk is full
+            partial.with_name(partial.name + ending).unlink(missing_ok=True)
 
 
 def copy_before_upgrade(engine: Engine, revision: str) -> None:

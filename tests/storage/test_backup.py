@@ -214,3 +214,19 @@ def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_e
     assert f"without a copy: {FOLDER_VARIABLE} is not set" in caplog.text
     with reading(old_engine) as session:
         assert studies.names(session) == ["s"]
+
+
+def test_a_backup_that_fails_leaves_no_journal(old_engine, tmp_path, monkeypatch):
+    require_sqlite(old_engine)
+
+    def fail(engine, file):
+        file.write_text("half")
+        file.with_name(f"{file.name}-journal").write_text("half")
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(backup, "_copy", fail)
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    with pytest.raises(TiebreakError, match="database or disk is full"):
+        back_up(old_engine, folder / "bk.db")
+    assert not list(folder.iterdir())

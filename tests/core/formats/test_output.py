@@ -1,5 +1,6 @@
 """A file is written completely, or the earlier one stays."""
 
+import errno
 import os
 import stat
 import threading
@@ -36,6 +37,38 @@ def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> No
         write_halfway()
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["gold.csv"]
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_earlier_file(tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    path.write_text("old")
+    with pytest.raises(TiebreakError, match=r"^There is no space left to write .*gold\.csv\.$"), open_output(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["gold.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has this device")
+def test_a_full_device_is_one_sentence() -> None:
+    with pytest.raises(TiebreakError, match="no space left"), open_output(Path("/dev/full")) as stream:
+        stream.write("new")
+
+
+def test_other_errors_in_the_block_are_not_about_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError), open_output(tmp_path / "gold.csv"):
+        raise ConnectionError(errno.ECONNRESET, "reset")
+
+
+def test_only_abandoned_temporary_files_of_the_same_path_are_removed(tmp_path: Path) -> None:
+    abandoned, other = tmp_path / ".gold.csv.0123.part", tmp_path / ".other.csv.0123.part"
+    abandoned.write_text("half")
+    other.write_text("half")
+    with open_output(tmp_path / "gold.csv") as first:
+        first.write("first")
+        with open_output(tmp_path / "gold.csv") as second:
+            second.write("second")
+    assert not abandoned.exists() and other.exists()
+    assert (tmp_path / "gold.csv").read_text() == "first"
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
