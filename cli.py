@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "judges": judges.judges,
     "compare": judges.compare,
     "biases": judges.biases,
+    "slices": judges.slices,
     "causes": judges.causes,
     "plan": judges.plan,
     "systems": judges.systems,

@@ -117,6 +117,25 @@ def causes(
     print_result(rows, text, as_json)
 
 
+def slices(
+    study: StudyName,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
+    from storage.reports import discordance
+    from storage.reports.judge_ranking import Selection
+
+    engine = open_database(database)
+    rows = discordance.table(
+        discordance.of_study(engine, find_study(engine, study), Selection(kind, criterion, scenario))
+    )
+    print_result(rows, format_table(rows, "No slice has five targets inside and outside of it."), as_json)
+
+
 def biases(
     study: StudyName,
     criterion: CriterionName = None,

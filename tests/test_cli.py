@@ -465,6 +465,12 @@ def test_disagreements_of_judges_have_causes_or_a_reason(run_with_sample):
     assert rows[0]["judge"] in run_with_sample("causes", "--study", "tour").stdout
 
 
+def test_slices_have_counts_and_a_corrected_p(run_with_sample):
+    rows = json.loads(run_with_sample("slices", "--study", "tour", "--json").stdout)
+    assert all(row["p_corrected"] >= row["p"] and row["differing"] <= row["targets"] for row in rows)
+    assert run_with_sample("slices", "--study", "tour").exit_code == 0
+
+
 def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
     rows = json.loads(run_with_sample("biases", "--study", "tour", "--reference", "majority", "--json").stdout)
     assert {"position", "length"} <= {row["bias"] for row in rows}

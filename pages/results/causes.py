@@ -6,15 +6,17 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.measures.disagreement_causes import CAUSES
+from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, causes_chart, item_drilldown
+from pages.results.parts import agreement_rows, alignment_data, causes_chart, item_drilldown, slice_section
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from pages.results.parts.choices import choose
 from storage import database
-from storage.reports import disagreements, judge_errors, judge_ranking
+from storage.reports import disagreements, discordance, judge_errors, judge_ranking
 from storage.reports.alignment import AlignmentData
+from storage.reports.disagreements import Pair
 from storage.reports.judge_errors import INFORMATIVE, JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.studies import Study
@@ -28,6 +30,16 @@ def load_errors(
 ) -> list[JudgeErrors]:
     """Return the disagreements of all judges at a version; the cache is shared by all visitors."""
     return judge_errors.report(_data, query)
+
+
+@st.cache_data(max_entries=32, show_spinner="Comparing slices …")
+def load_slices(
+    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
+) -> tuple[list[SliceRow], dict[int, float]]:
+    """Return the slices of all judges, and the contention of each trace, at a version."""
+    with database.reading(resources.engine()) as session:
+        by_trace = discordance.contentions(session, study_id)
+    return discordance.report(_data, query, by_trace), by_trace
 
 
 def draw_page(study: Study) -> None:
@@ -53,7 +65,13 @@ def draw_page(study: Study) -> None:
     names = [errors.judge for errors in found if errors.disagreements]
     if names:
         judge = choose("Disagreements of", names, "judge")
-        draw_disagreements(study, next(errors for errors in found if errors.judge == judge))
+        rows, by_trace = load_slices(url, study.id, drawn_version, query, data)
+        slice_section.draw_section(rows, judge)
+        chosen = slice_section.chosen_slice()
+        if chosen is not None:
+            draw_slice(study, judge, chosen, discordance.differing_pairs(data, query, by_trace, judge, chosen))
+        else:
+            draw_disagreements(study, next(errors for errors in found if errors.judge == judge))
 
 
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
@@ -115,14 +133,29 @@ def draw_disagreements(study: Study, errors: JudgeErrors) -> None:
         text = numbers.format_count(requested, "target")
         st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "
                    "estimated again with every new label.")  # fmt: skip
+    draw_pairs(study, errors.judge, [one.pair for one in chosen])
+
+
+def draw_slice(study: Study, judge: str, chosen: Slice, differing: Sequence[Pair]) -> None:
+    """Draw the targets of a slice on which the judge differs from people."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Selected targets: {len(differing):,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_slice",
+                  on_click=lambda: slice_section.select(None))  # fmt: skip
+    st.caption(f"{escape_markdown(judge)} differs from people on {escape_markdown(': '.join(chosen))}")
+    draw_pairs(study, judge, differing)
+
+
+def draw_pairs(study: Study, judge: str, pairs: Sequence[Pair]) -> None:
+    """Draw the targets with their values, except those that the viewer has not labelled, and the opened one."""
     viewer = shell.current_annotator()
-    drilldown = disagreements.drill_down([one.pair for one in chosen], errors.judge, viewer)
+    drilldown = disagreements.drill_down(pairs, judge, viewer)
     if drilldown.hidden:
         hidden = numbers.format_count(drilldown.hidden, "target")
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return
-    item_drilldown.draw_table(list(drilldown.items))
+    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
     item = item_drilldown.opened(drilldown.items)
     if item is not None:
         item_drilldown.draw_detail(study, item)

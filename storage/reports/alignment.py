@@ -42,7 +42,8 @@ class AlignmentData:
     labels: "pd.DataFrame"
     """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
     opinions: "pd.DataFrame"
-    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer, own."""
+    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer, own, and
+    `length_gap`: the length of the longer response over that of the shorter one."""
     gold: "pd.DataFrame"
     """The values of the reference: see `storage.reports.references.frame`."""
     scales: Scales
@@ -186,13 +187,13 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
 def _with_responses(
     session: Session, study: Study, opinions: "pd.DataFrame", items_by_id: Mapping[str, Item]
 ) -> "pd.DataFrame":
-    """Add the columns system, critique, shown_first, longer and own, if they apply to the kind of opinion."""
+    """Add system, critique, shown_first, longer, length_gap and own, if they apply to the kind of opinion."""
     import pandas as pd
 
     if opinions.empty:
         return opinions
     orders = _first_shown(session, study.id)
-    systems, critiques, first, longer = [], [], [], []
+    systems, critiques, first, longer, gaps = [], [], [], [], []
     columns = (opinions[name] for name in ("trace", "item", "kind", "part"))
     for trace, key, kind, part in zip(*columns, strict=True):
         responses = (pair_item(items_by_id[key], part) if kind == "preference" else items_by_id[key]).responses
@@ -201,12 +202,15 @@ def _with_responses(
         critiques.append(f"{key}\n{critique}" if kind.startswith("aiu_") else None)
         is_pair = kind == "preference" and len(responses) == 2
         first.append(orders.get(trace) if is_pair else None)
-        longer.append(_longer(*(len(response.text) for response in responses)) if is_pair else None)
+        lengths = [len(response.text) for response in responses]
+        longer.append(_longer(*lengths) if is_pair else None)
+        gaps.append(max(lengths) / max(min(lengths), 1) if is_pair else None)
     return opinions.assign(
         system=pd.Series(systems, index=opinions.index, dtype=object),
         critique=pd.Series(critiques, index=opinions.index, dtype=object),
         shown_first=pd.Series(first, index=opinions.index, dtype=float),
         longer=pd.Series(longer, index=opinions.index, dtype=float),
+        length_gap=pd.Series(gaps, index=opinions.index, dtype=float),
         own=pd.Series(own_responses(session, study, opinions, items_by_id), index=opinions.index, dtype=float),
     )
 

@@ -57,6 +57,8 @@ class Pair:
     labels: Mapping[str, Value]
     sides: Mapping[Bias, int] = field(default_factory=dict)
     """The number of the response that was shown first, and of the longer one, if they are known."""
+    length_gap: float | None = None
+    """The length of the longer response over that of the shorter one."""
 
     @property
     def cell(self) -> Cell:
@@ -276,12 +278,15 @@ def _pair_with_labels(data: AlignmentData, query: JudgeQuery, opinions: "pd.Data
     majorities = {target: majority_value([*values.values()]) for target, values in labels_by_target.items()}
     sides = [(bias, opinions[bias].tolist()) for bias in BIASES if bias in opinions]
     columns = (opinions[name].tolist() for name in ("trace", "scenario", "value"))
+    gaps = opinions["length_gap"].tolist() if "length_gap" in opinions else [None] * len(opinions)
     pairs = []
     for row, (target, trace, scenario, value) in enumerate(zip(targets.of_frame(opinions), *columns, strict=True)):
         known_sides = {bias: int(values[row]) for bias, values in sides if values[row] in (1, 2)}
         name = scenario if isinstance(scenario, str) else ""
         given = labels_by_target.get(target, {})
-        pairs.append(Pair(target, name, trace, _none_if_nan(value), majorities.get(target), given, known_sides))
+        values_and_labels = _none_if_nan(value), majorities.get(target), given
+        gap = None if gaps[row] != gaps[row] else gaps[row]
+        pairs.append(Pair(target, name, trace, *values_and_labels, known_sides, gap))
     return pairs
 
 

@@ -89,19 +89,22 @@ def _ratings(data: AlignmentData, judged: Sequence[Pair], scale: Scale) -> Ratin
     annotators = sorted({name for pair in judged for name in pair.labels})
     values: list[Value | None] = [pair.labels.get(name) for pair in judged for name in annotators]
     codes: Codes = encode_categories(np.array(values, object), scale.categories)
-    items = [pair.target.item for pair in judged]
-    documents = {}
-    if "group" in data.opinions:
-        known = data.opinions[data.opinions["group"].notna()]
-        documents = dict(zip(known["item"], known["group"], strict=True))
-    groups = tuple(str(documents.get(item) or item) for item in items)
     return Ratings(
         tuple(map(str, range(len(judged)))),
         tuple(annotators),
         codes.reshape(len(judged), len(annotators)),
         scale.categories,
-        groups,
+        tuple(groups_of(data, judged)),
     )
+
+
+def groups_of(data: AlignmentData, judged: Sequence[Pair]) -> list[str]:
+    """Return the document or dialogue of each pair, otherwise its item: targets of one are not independent."""
+    documents = {}
+    if "group" in data.opinions:
+        known = data.opinions[data.opinions["group"].notna()]
+        documents = dict(zip(known["item"], known["group"], strict=True))
+    return [str(documents.get(pair.target.item) or pair.target.item) for pair in judged]
 
 
 def request_labels(session: Session, study_id: int, disagreements: Sequence[Disagreement]) -> int:

@@ -22,3 +22,14 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
 def test_a_study_without_labels_says_what_is_needed() -> None:
     prepare_study([ItemRecord(item=make_item())])
     assert "labels of several annotators" in page_text(visit(PAGE))
+
+
+def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
+    prepare_study(list(planted_records(60)))
+    app = visit(PAGE, judge="long", slice="people: prefer the shorter response")
+    assert not app.exception
+    text = page_text(app).replace("\\", "")
+    assert "long differs from people more often on people: prefer the shorter response" in text
+    row = next(row for row in app.dataframe[1].value.to_dict("records") if row["Found"] == "yes")
+    listed = app.dataframe[2].value.to_dict("records")
+    assert len(listed) == int(row["Differs"].split()[0])

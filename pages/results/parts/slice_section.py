@@ -1,0 +1,78 @@
+"""Where a judge differs from people more often, as a section of the page Causes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.formats.tables import csv_text
+from core.statistics.reports.discordance import Slice, SliceRow
+from pages.parts import downloads, numbers
+from pages.parts.text import escape_markdown
+from storage.reports import discordance
+
+SEPARATOR = ": "
+KEY = "slices_table"
+
+
+def chosen_slice() -> Slice | None:
+    """Return the slice in the URL."""
+    feature, separator, value = st.query_params.get("slice", "").partition(SEPARATOR)
+    return (feature, value) if separator else None
+
+
+def select(chosen: Slice | None) -> None:
+    """Select a slice in place of the last selection; `item_drilldown.apply_selection` writes it to the URL."""
+    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
+    st.session_state["clicked"] = {"slice": SEPARATOR.join(chosen) if chosen else None, "item": None, "part": None}
+
+
+def draw_section(rows: Sequence[SliceRow], judge: str) -> None:
+    """Draw the sentence and the table of a judge; a click on a row selects the slice."""
+    own = [row for row in rows if row.judge == judge]
+    st.subheader("Where does it differ more often?", anchor=False)
+    if not own:
+        st.caption("No slice has five targets inside and outside of it.")
+        return
+    found = [row for row in own if row.found and row.excess > 0]
+    st.markdown(f"**{escape_markdown(summarize(judge, found, len(own)))}**")
+    st.caption("Fisher's exact test, corrected by Benjamini and Hochberg's method over all judges. Click a row.")
+    lines = [table_line(row) for row in own]
+    key = f"{KEY}_{st.session_state.get('opened', 0)}"
+    st.dataframe(
+        lines, key=key, hide_index=True, selection_mode="single-row", on_select=lambda: _select_row(own, key),
+        column_config={"p": st.column_config.TextColumn(help="Corrected over all slices of all judges.")},
+    )  # fmt: skip
+    cells = discordance.table(rows)
+    text = csv_text(list(cells[0]), [list(cell.values()) for cell in cells])
+    downloads.draw_csv_download(text, "slices.csv", "download_slices")
+
+
+def summarize(judge: str, found: Sequence[SliceRow], tested: int) -> str:
+    """Return where the judge differs more often, the largest excess first."""
+    if not found:
+        return f"{judge} differs from people equally often everywhere, as far as {tested} slices show."
+    parts = [
+        f"{SEPARATOR.join(row.slice)} ({row.differing:,} of {row.targets:,}, otherwise {row.differing_outside:,} of "
+        f"{row.targets_outside:,})"
+        for row in sorted(found, key=lambda row: -row.excess)[:3]
+    ]
+    return f"{judge} differs from people more often on {'; '.join(parts)}."
+
+
+def table_line(row: SliceRow) -> dict[str, str]:
+    """Return the table row of a slice."""
+    return {
+        "Targets": SEPARATOR.join(row.slice),
+        "Found": "yes" if row.found else "no",
+        "Differs": f"{row.differing:,} of {row.targets:,}",
+        "Elsewhere": f"{row.differing_outside:,} of {row.targets_outside:,}",
+        "Excess": numbers.format_estimate(row.excess, row.low, row.high),
+        "p": f"{row.p_corrected:.3g}",
+    }
+
+
+def _select_row(rows: Sequence[SliceRow], key: str) -> None:
+    chosen: Any = st.session_state[key].selection.rows
+    if chosen:
+        select(rows[chosen[0]].slice)
