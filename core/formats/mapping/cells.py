@@ -20,6 +20,12 @@ MAX_NUMBER = 10**MAX_DIGITS
 """Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats."""
 
 
+class DecimalComma(str):
+    """The text of a cell that is a number with a decimal comma, such as `3,5`."""
+
+    __slots__ = ()
+
+
 def parse_text(cell: Any, line: int, field: str) -> str | None:
     """Return the cell as text, with numbers and dates formatted; None for an empty or missing one."""
     if cell is None or isinstance(cell, Missing) or (isinstance(cell, float) and math.isnan(cell)):
@@ -30,7 +36,7 @@ def parse_text(cell: Any, line: int, field: str) -> str | None:
         raise FileFormatError(f"expected text or a number, not {_describe(cell)}", line=line, field=field)
     if content := find_unstorable(cell):
         raise FileFormatError(f"expected text without {content}", line=line, field=field)
-    return cell
+    return str(cell)
 
 
 def find_unstorable(text: str) -> str:
@@ -71,6 +77,8 @@ def parse_number(cell: Any, line: int, field: str) -> int | float | None:
 
     Raises FileFormatError beyond MAX_NUMBER.
     """
+    if isinstance(cell, DecimalComma):
+        cell = cell.replace(",", ".")
     if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
         digits = cell.strip()
         # Long texts become floats first: converting thousands of digits to int takes quadratic time.

@@ -275,6 +275,8 @@ class Mapping(Frozen):
     explode: FieldPath | None = None
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
     record itself."""
+    separator: str | None = Field(default=None, min_length=1, max_length=1)
+    """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     join: Join | None = None
     aspects: FieldPath | AspectFields | None = None
     """The field with the aspects to judge an item by: a list, or text."""
@@ -299,6 +301,8 @@ class Mapping(Frozen):
             parse_path(path)
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
+        if self.separator is not None and self.separator in '"\r\n ':
+            raise ValueError("`separator` is a character such as ; and no blank, quote or line end")
         if self.prompt is None and not self.responses:
             raise ValueError("an item needs a `prompt` or `responses`")
         return self

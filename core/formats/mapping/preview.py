@@ -26,7 +26,7 @@ class Preview:
     """Columns with lists of records, which can be exploded."""
 
 
-def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None) -> Preview:
+def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, separator: str | None = None) -> Preview:
     """Return the first rows, or the first elements of their exploded lists.
 
     Raises FileFormatError for an invalid one.
@@ -34,7 +34,7 @@ def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None) -
     columns: dict[str, None] = {}
     lists: dict[str, None] = {}
     rows = []
-    for row in islice(_iter_rows(path, explode), rows_shown):
+    for row in islice(_iter_rows(path, explode, separator), rows_shown):
         cells = dict(_flatten(row, ""))
         columns.update(dict.fromkeys(cells))
         lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
@@ -42,8 +42,8 @@ def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None) -
     return Preview(columns=tuple(columns), rows=tuple(rows), lists=tuple(lists))
 
 
-def _iter_rows(path: Path, explode: str | None) -> Iterator[Row]:
-    for number, (line, row) in enumerate(read_rows(path), 1):
+def _iter_rows(path: Path, explode: str | None, separator: str | None) -> Iterator[Row]:
+    for number, (line, row) in enumerate(read_rows(path, separator), 1):
         if explode is None or get_value(row, explode) is MISSING:
             yield row
         else:

@@ -28,9 +28,9 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     words = {text: PREFERENCES.get(re.sub(r"[\s-]+", "_", text.lower())) for text in distinct}
     if None not in words.values():
         return {"kind": "preference", "values": {text: word for text, word in words.items() if text != str(word)}}
-    if not all(re.fullmatch(r"\d{1,3}(\.\d+)?", text) for text in distinct):
+    if not all(re.fullmatch(r"\d{1,3}([.,]\d+)?", text) for text in distinct):
         return None
-    numbers = [float(text) for text in distinct]
+    numbers = [float(text.replace(",", ".")) for text in distinct]
     low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
     if low is None or high is None:
         return None

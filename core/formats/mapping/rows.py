@@ -1,6 +1,5 @@
 """Reads the rows of a CSV, TSV, JSON, JSON lines or Parquet file, each with the line on which it begins."""
 
-import csv
 import json
 import re
 from collections.abc import Iterator
@@ -8,19 +7,18 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.errors import FileFormatError
+from core.formats.mapping.delimited import read_delimited
 from core.formats.mapping.fields import Row
-from core.formats.text import open_text, read_head, read_lines, read_text, record_read, refuse_read_errors
+from core.formats.text import read_head, read_lines, read_text, record_read, refuse_read_errors
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
-MAX_COLUMNS = 10_000
-"""A table with more columns is a matrix, or was read with the wrong delimiter."""
-MAX_CELL_LENGTH = 2**26
-"""Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
+def read_rows(path: Path, separator: str | None = None) -> Iterator[tuple[int, Row]]:
     """Yield (line, row) for every record; in a Parquet file the line is the number of the row.
+
+    `separator` is that of delimited text; None detects it.
 
     Raises FileFormatError, possibly after some rows: callers must not store any of them before the last.
     """
@@ -28,7 +26,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
-    for pair in _reader(path, suffix):
+    for pair in _reader(path, suffix, separator):
         is_empty = False
         yield pair
     if is_empty:
@@ -40,58 +38,14 @@ def has_header(path: Path) -> bool:
     return path.suffix.lower() in (".csv", ".tsv", ".tab")
 
 
-def _reader(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
+def _reader(path: Path, suffix: str, separator: str | None) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
         return _parquet(path)
     if has_header(path):
-        return _separated(path, suffix)
+        return read_delimited(path, separator)
     if read_head(path).startswith("["):
         return _array(path)
     return _json_lines(path) if _is_lines(path) else _object(path)
-
-
-def _separated(path: Path, suffix: str) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a delimited file; every row has as many cells as the header, and blank lines are skipped."""
-    csv.field_size_limit(MAX_CELL_LENGTH)
-    with open_text(path) as file:
-        reader = csv.reader(file, delimiter=_delimiter(path, suffix), strict=True)
-        header: list[str] = []
-        line = 1
-        try:
-            for cells in reader:
-                if cells and not header:
-                    header = _header(cells)
-                elif cells:
-                    yield line, _row(header, cells, line)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise FileFormatError(f"expected CSV: {error}", line=line) from None
-
-
-def _header(cells: list[str]) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    if len(names) > MAX_COLUMNS:
-        raise FileFormatError(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=1)
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise FileFormatError("two columns have this name", line=1, field=name)
-        seen.add(name)
-    return names
-
-
-def _row(header: list[str], cells: list[str], line: int) -> Row:
-    if len(cells) != len(header):
-        raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
-    return dict(zip(header, cells, strict=True))
-
-
-def _delimiter(path: Path, suffix: str) -> str:
-    """Return the delimiter. Spreadsheets save "CSV" with semicolons if decimals are written with commas."""
-    if suffix != ".csv":
-        return "\t"
-    header = read_head(path).partition("\n")[0]
-    return next((delimiter for delimiter in ",;\t" if delimiter in header), ",")
 
 
 def _is_lines(path: Path) -> bool:

@@ -73,7 +73,7 @@ def _required_fields(mapping: Mapping) -> set[str]:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    rows = read_rows(path)
+    rows = read_rows(path, mapping.separator)
     for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)

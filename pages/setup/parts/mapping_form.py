@@ -15,7 +15,7 @@ from pages.setup.parts.upload import FileSource
 PREVIEW_ROWS = 200
 """Rows that are searched for columns and values."""
 TABLE_ROWS = 5
-OTHER_BLOCKS = ("join", "critiques", "judges", "gold", "weights")
+OTHER_BLOCKS = ("separator", "join", "critiques", "judges", "gold", "weights")
 """Fields of a mapping that are written in YAML and not chosen here."""
 ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
 
@@ -23,7 +23,7 @@ ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number
 def draw_mapping(source: FileSource) -> Draft:
     """Draw the form; returns the mapping so far, for `build_mapping` to check."""
     state = _form_state(source)
-    preview = _load_preview(source, source.key, state["draft"].get("explode"))
+    preview = _load_preview(source, source.key, state["draft"].get("explode"), state["draft"].get("separator"))
     _draw_first_rows(preview)
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     draft = state["draft"]
@@ -82,9 +82,9 @@ def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the file …")
-def _load_preview(_source: FileSource, key: str, explode: str | None) -> Preview:
+def _load_preview(_source: FileSource, key: str, explode: str | None, separator: str | None = None) -> Preview:
     with _source.on_disk() as path:
-        return preview_table(path, PREVIEW_ROWS, explode)
+        return preview_table(path, PREVIEW_ROWS, explode, separator)
 
 
 def _draw_first_rows(preview: Preview) -> None:

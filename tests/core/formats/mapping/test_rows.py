@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core.errors import FileFormatError
+from core.formats.mapping.cells import parse_number
 from core.formats.mapping.rows import SUFFIXES, read_rows
 
 
@@ -25,6 +26,50 @@ def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
 )
 def test_delimited_text_is_read_with_its_header(tmp_path: Path, name: str, content: str) -> None:
     assert read_content(tmp_path / name, content) == [(2, {"a": "1", "b": "x"})]
+
+
+def test_the_separator_is_detected_from_header_and_rows(tmp_path: Path) -> None:
+    rows = read_content(tmp_path / "t.csv", 'id;"text, short";vote\n1;"yes, no";A\n2;so, so;B\n')
+    assert rows == [(n, {"id": i, "text, short": t, "vote": v}) for n, i, t, v in (
+        (2, "1", "yes, no", "A"), (3, "2", "so, so", "B"))]  # fmt: skip
+    assert read_content(tmp_path / "t.csv", 'id,"a; b"\n1,"x; y"\n') == [(2, {"id": "1", "a; b": "x; y"})]
+    long = "id;q\n" + "".join(f'{n};"a, b\nc"\n' for n in range(150))
+    assert len(read_content(tmp_path / "t.csv", long)) == 150
+
+
+def test_a_first_line_can_name_the_separator(tmp_path: Path) -> None:
+    assert read_content(tmp_path / "t.csv", "\ufeffsep=;\r\na;b,c\r\n1;x\r\n") == [(3, {"a": "1", "b,c": "x"})]
+    assert read_content(tmp_path / "t.csv", "sep=|\na|b\n1|x\n") == [(3, {"a": "1", "b": "x"})]
+
+
+def test_a_named_separator_takes_precedence(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a|b,c\n1|x,y\n")
+    assert list(read_rows(path, "|")) == [(2, {"a": "1", "b,c": "x,y"})]
+
+
+def test_rows_of_empty_cells_are_skipped(tmp_path: Path) -> None:
+    assert read_content(tmp_path / "t.csv", "a;b\n1;x\n;;;;\n ;\n2;y\n") == [
+        (2, {"a": "1", "b": "x"}),
+        (5, {"a": "2", "b": "y"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "number"),
+    [
+        ("t.csv", "a;b\n3,5;x\n", 3.5),
+        ("t.csv", "a;b\n1,234;x\n", 1.234),
+        ("t.tsv", "a\tb\n3,5\tx\n", 3.5),
+        ("t.tsv", "a\tb\n1,234\tx\n", None),
+        ("t.csv", 'a,b\n"3,5",x\n', None),
+    ],
+)
+def test_a_decimal_comma_is_read_if_the_separator_is_no_comma(
+    tmp_path: Path, name: str, content: str, number: float | None
+) -> None:
+    ((line, row),) = read_content(tmp_path / name, content)
+    assert parse_number(row["a"], line, "a") == number
 
 
 def test_a_row_over_several_lines_has_the_line_on_which_it_begins(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""Reads the rows of delimited text: commas, semicolons, tabs, or the separator that the file or the mapping names."""
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from core.errors import FileFormatError
+from core.formats.mapping.cells import DecimalComma
+from core.formats.mapping.fields import Row
+from core.formats.text import open_text
+
+SEPARATORS = (",", ";", "\t")
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
+"""The first line by which Excel is informed of the separator."""
+SAMPLE_LINES = 200
+MAX_COLUMNS = 10_000
+"""A table with more columns is a matrix, or was read with the wrong separator."""
+MAX_CELL_LENGTH = 2**26
+"""Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+
+
+def read_delimited(path: Path, separator: str | None = None) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row); every row has as many cells as the header. Rows without any text are skipped.
+
+    Without `separator` it is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the
+    first rows have the same number of cells.
+    """
+    csv.field_size_limit(MAX_CELL_LENGTH)
+    with open_text(path) as file:
+        named = SEPARATOR_LINE.fullmatch(file.readline())
+        file.seek(0)
+        skipped = 1 if named else 0
+        if named:
+            file.readline()
+        default = separator or (named[1] if named else None)
+        used = default or ("\t" if path.suffix.lower() != ".csv" else _detect(path))
+        yield from _rows(file, used, skipped)
+
+
+def _rows(file: TextIO, separator: str, skipped: int) -> Iterator[tuple[int, Row]]:
+    reader = csv.reader(file, delimiter=separator, strict=True)
+    header: list[str] = []
+    line = skipped + 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                if header:
+                    yield line, _row(header, cells, line, separator)
+                else:
+                    header = _header(cells, line)
+            line = skipped + reader.line_num + 1
+    except csv.Error as error:
+        raise FileFormatError(f"expected CSV: {error}", line=line) from None
+
+
+def _header(cells: list[str], line: int) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) > MAX_COLUMNS:
+        raise FileFormatError(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=line)
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise FileFormatError("two columns have this name", line=line, field=name)
+        seen.add(name)
+    return names
+
+
+def _row(header: list[str], cells: list[str], line: int, separator: str) -> Row:
+    if len(cells) != len(header):
+        raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
+    if separator != ",":
+        cells = [_with_decimal_comma(cell, separator) for cell in cells]
+    return dict(zip(header, cells, strict=True))
+
+
+def _with_decimal_comma(cell: str, separator: str) -> str:
+    """Return a cell such as `3,5` as DecimalComma; with tabs, `1,234` can be a whole number and is unchanged."""
+    is_number = "," in cell and DECIMAL_COMMA.fullmatch(cell.strip())
+    return DecimalComma(cell) if is_number and (separator == ";" or not THOUSANDS.fullmatch(cell.strip())) else cell
+
+
+def _detect(path: Path) -> str:
+    """Return the separator with which the first rows have as many cells as the header, the most columns first."""
+    with open_text(path) as file:
+        lines = list(islice(file, SAMPLE_LINES))
+    return max(SEPARATORS, key=lambda separator: _fit(lines, separator))  # the first one if several are equal
+
+
+def _fit(lines: list[str], separator: str) -> tuple[bool, int]:
+    """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
+    lengths: list[int] = []
+    is_valid = True
+    try:
+        for cells in csv.reader(lines, delimiter=separator, strict=True):
+            if any(cell.strip() for cell in cells):
+                lengths.append(len(cells))
+    except csv.Error:  # in an incomplete sample it can be that the last row is not complete
+        is_valid = len(lines) == SAMPLE_LINES and len(lengths) > 1
+    columns = lengths[0] if lengths else 0
+    return is_valid and columns > 1 and len(set(lengths)) == 1, columns
