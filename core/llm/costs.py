@@ -51,6 +51,17 @@ class ExpectedUsage:
 
 
 @dataclass(frozen=True)
+class RecordedCalls:
+    """Means over recorded calls that resemble those of a run."""
+
+    calls: int
+    completion_tokens: float | None
+    """Per call."""
+    seconds: float | None
+    """Per call."""
+
+
+@dataclass(frozen=True)
 class CostEstimate:
     """The expected calls, tokens and cost of a run. Tokens and dollars assume that no judge ever agrees early.
 
@@ -69,6 +80,10 @@ class CostEstimate:
     """None when the price of any of its models is unknown."""
     upper_bound: ExpectedUsage
     """If every reply has to be requested twice, and then read by the extractor, if there is one."""
+    expected: ExpectedUsage | None = None
+    """The mean of a run in which judges agree at once and of one in which they never do."""
+    seconds: float | None = None
+    """Expected duration, with the calls of `parallel` traces at a time; None without recorded calls."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
@@ -78,16 +93,31 @@ class CostEstimate:
         pairs = f" in {format_count(self.traces, 'pair')}" if self.traces > self.items else ""
         cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
         tokens = self.prompt_tokens + self.completion_tokens
+        likely = f"{self.expected_summary()}; " if self.expected is not None else ""
         return (
             f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
-            f"{self.upper_bound_summary()}"
+            f"{likely}{self.upper_bound_summary()}"
         )
+
+    def expected_summary(self) -> str:
+        """Return the expected usage as a clause; empty if it is not known."""
+        if self.expected is None:
+            return ""
+        tokens = self.expected.prompt_tokens + self.expected.completion_tokens
+        cost = "" if self.expected.dollars is None else f", ${self.expected.dollars:,.2f}"
+        time = "" if self.seconds is None else f", {_format_minutes(self.seconds)}"
+        calls = format_count(self.expected.calls, "call")
+        return f"expected about {calls}, {format_count(tokens, 'token')}{cost}{time}"
 
     def upper_bound_summary(self) -> str:
         """Return the upper bound as a clause."""
         bound = self.upper_bound
         cost = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
         return f"at most {format_count(bound.calls, 'call')}{cost} if every reply has to be requested twice"
+
+
+def _format_minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
 
 
 def model_price(spec: Spec) -> Price | None:
@@ -139,8 +169,12 @@ def estimate_run(
     count: int | None = None,
     pairs: Pairs | None = None,
     extractor: Spec | None = None,
+    recorded: RecordedCalls | None = None,
+    parallel: int = 8,
 ) -> CostEstimate:
     """Run the real flow on up to SAMPLED_ITEMS traces with simulated replies, scaled to `count` items (default: all).
+
+    The expected usage has replies as long as the `recorded` ones, and the duration follows from theirs.
 
     Raises the TiebreakError that the run itself would raise: an item it cannot judge, a template with a wrong blank.
     """
@@ -152,28 +186,52 @@ def estimate_run(
     templates = protocol.prompts if templates is None else templates
     reply = "words " * protocol.reply_words(settings)
 
-    def simulate(reading: SimulatedReading) -> list[Ask]:
+    def simulate(reading: SimulatedReading, reply: str = reply) -> list[Ask]:
         flows = [
             start_flow(protocol, item, settings, seed=seed, templates=templates, part=part) for item, part in sampled
         ]
         return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
 
     fewest_readings, most_readings = _extreme_readings()
-    asks = max(map(simulate, most_readings), key=len)
+    most_reading = max(most_readings, key=lambda reading: len(simulate(reading)))
+    fewest_reading = min(fewest_readings, key=lambda reading: len(simulate(reading)))
+    asks, fewest = simulate(most_reading), simulate(fewest_reading)
     further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     factor = traces / len(sampled) if sampled else 0.0
     sent = [first_request(ask, "text") for ask in asks]
     usage = _expected_usage(sent, reply_tokens, factor)
+    usual_tokens = reply_tokens
+    if recorded is not None and recorded.completion_tokens is not None:
+        usual_tokens = recorded.completion_tokens
+    usual_reply = "words " * round(usual_tokens / TOKENS_PER_WORD)
+    extremes = [
+        _expected_usage([first_request(ask, "text") for ask in simulate(reading, usual_reply)], usual_tokens, factor)
+        for reading in (fewest_reading, most_reading)
+    ]
+    expected = _mean_usage(extremes)
+    seconds = None if recorded is None or recorded.seconds is None else recorded.seconds * expected.calls / parallel
     return CostEstimate(
         items=count,
         traces=traces,
-        calls_at_least=round(min(len(simulate(reading)) for reading in fewest_readings) * factor),
+        calls_at_least=round(len(fewest) * factor),
         calls_at_most=usage.calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         dollars=usage.dollars,
         upper_bound=_expected_usage([*sent, *further], reply_tokens, factor),
+        expected=expected,
+        seconds=seconds,
+    )
+
+
+def _mean_usage(usages: Sequence[ExpectedUsage]) -> ExpectedUsage:
+    dollars = [usage.dollars for usage in usages if usage.dollars is not None]
+    return ExpectedUsage(
+        calls=round(sum(usage.calls for usage in usages) / len(usages)),
+        prompt_tokens=round(sum(usage.prompt_tokens for usage in usages) / len(usages)),
+        completion_tokens=round(sum(usage.completion_tokens for usage in usages) / len(usages)),
+        dollars=sum(dollars) / len(dollars) if len(dollars) == len(usages) else None,
     )
 
 

@@ -21,7 +21,7 @@ from core.protocols import Protocol, registry, settings_file
 from core.protocols.flows import trace_parts
 from core.templates import replace_templates
 from core.trace import Spec, model_specs
-from storage import aius, runs, studies
+from storage import aius, recorded_calls, runs, studies
 from storage.database import reading, writing
 from storage.runs import Progress, Run
 from storage.studies import Study
@@ -97,6 +97,8 @@ def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
     """Estimate calls, tokens and dollars without calling a model."""
     count, sample = _sample_items(engine, request, costs.SAMPLED_ITEMS)
     _check_images(request, sample)
+    with reading(engine) as session:
+        recorded = recorded_calls.find(session, request.study.id, request.protocol.name)
     return costs.estimate_run(
         request.protocol,
         sample,
@@ -106,6 +108,8 @@ def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
         count=count,
         pairs=request.pairs,
         extractor=request.extractor,
+        recorded=recorded,
+        parallel=request.parallel,
     )
 
 

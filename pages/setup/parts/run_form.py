@@ -266,6 +266,8 @@ def _draw_estimate(request: RunRequest) -> bool:
         help=f"At least {estimate.calls_at_least:,} calls, if the judges agree at first. Second requests after "
         "unreadable replies and retries of failed calls are not included.",
     )
+    if estimate.expected is not None:
+        st.caption(f"{escape_markdown(_capitalize(estimate.expected_summary()))}.")
     st.caption(f"With unreadable replies: {escape_markdown(estimate.upper_bound_summary())}.")
     st.markdown(f":material/send: {escape_markdown(receivers_sentence(request))}")
     if warning := ceiling_warning(request, estimate):

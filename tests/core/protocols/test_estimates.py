@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.errors import TiebreakError
-from core.llm.costs import CostEstimate, ExpectedUsage, estimate_run, maximum_cost, model_price
+from core.llm.costs import CostEstimate, ExpectedUsage, RecordedCalls, estimate_run, maximum_cost, model_price
 from core.llm.replies import with_entered_price
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
@@ -99,3 +99,19 @@ def test_an_estimate_refuses_an_item_that_cannot_be_judged() -> None:
 def test_the_maximum_cost_counts_the_prompt_and_the_token_limit() -> None:
     ask = Ask("a", "opinion", 0, Spec(model="gpt-4o-mini", max_tokens=1000), "x" * 4000, int)
     assert maximum_cost(ask) == pytest.approx(1000 * 0.15e-6 + 1000 * 0.6e-6)
+
+
+def test_the_expected_usage_is_between_agreement_and_disagreement() -> None:
+    estimate = estimate_run(SCALEEVAL, [make_item()], make_settings(rounds=3))
+    assert estimate.expected is not None
+    assert estimate.calls_at_least < estimate.expected.calls < estimate.calls_at_most
+    assert estimate.expected.prompt_tokens < estimate.prompt_tokens and estimate.seconds is None
+    assert "expected about 6 calls" in estimate.summary()
+
+
+def test_recorded_calls_give_the_length_of_replies_and_the_duration() -> None:
+    recorded = RecordedCalls(calls=20, completion_tokens=50.0, seconds=4.0)
+    estimate = estimate_run(SCALEEVAL, [make_item()], make_settings(rounds=3), recorded=recorded, parallel=2)
+    assert estimate.expected is not None
+    assert estimate.expected.completion_tokens == 50 * estimate.expected.calls
+    assert estimate.seconds == 4.0 * estimate.expected.calls / 2

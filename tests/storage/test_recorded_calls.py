@@ -1,0 +1,53 @@
+"""Estimates of runs compared with the recorded usage of the sample studies."""
+
+import pytest
+
+from core.formats import tiebreak
+from core.llm.costs import RecordedCalls, estimate_run
+from core.protocols import registry
+from storage import items, recorded_calls, runs, studies, traces
+from storage.database import reading
+from storage.transfer import imports, samples
+
+
+def other_calls(session, study_id, run):
+    """Return the means over the other runs of the protocol, so that no run is used for its own estimate."""
+    others = [other for other in runs.of_study(session, study_id) if other.protocol == run.protocol and other != run]
+    totals = [traces.totals(session, run_id=other.id) for other in others]
+    calls = sum(one.calls for one in totals)
+    if calls < recorded_calls.MIN_RECORDED_CALLS:
+        return None
+    tokens, seconds = (sum(getattr(one, name) for one in totals) for name in ("completion_tokens", "seconds"))
+    return RecordedCalls(calls, tokens / calls, seconds / calls)
+
+
+@pytest.mark.parametrize("name", sorted(samples.studies().values()))
+def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name):
+    imports.import_records(engine, "s", tiebreak.read(samples.path(name)))
+    compared = 0
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        by_id = {item.id: item for item in items.of_study(session, study.id)}
+        for run in runs.of_study(session, study.id):
+            judged = traces.find(session, traces.Filter(study.id, run_id=run.id))
+            used = traces.totals(session, run_id=run.id)
+            protocol = registry.get(run.protocol)
+            settings = protocol.settings.model_validate(run.settings)
+            recorded = other_calls(session, study.id, run)
+            estimate = estimate_run(protocol, [by_id[trace.item] for trace in judged], settings, recorded=recorded)
+            assert estimate.expected is not None
+            tokens = used.prompt_tokens + used.completion_tokens
+            expected = estimate.expected.prompt_tokens + estimate.expected.completion_tokens
+            assert tokens / 2 < expected < tokens * 2, run.name
+            compared += 1
+    assert compared
+
+
+def test_recorded_calls_are_those_of_the_protocol_in_the_study(engine):
+    imports.import_records(engine, "s", tiebreak.read(samples.path("refer")))
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        recorded = recorded_calls.find(session, study.id, "refer")
+        assert recorded is not None and recorded.calls >= 100
+        assert 10 < (recorded.completion_tokens or 0) < 40 and 0.5 < (recorded.seconds or 0) < 2
+        assert recorded_calls.find(session, study.id, "scaleeval") is None
