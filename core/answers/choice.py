@@ -21,7 +21,9 @@ _OR = r"(?:or|oder|ou|или|或)"
 _SEVERAL = re.compile(
     rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
 )
-_REMARK = re.compile(r"[\"')\]]*\s*,\s*(?:\w+\s+)?\d\s+(?:is|was|has|lacks|omits|contains|does|gives|makes)\b")
+_REMARK = re.compile(
+    r"[\"')\]]*\s*(?:,|\s[-–—])\s*(?:\w+\s+)?\d\s+(?:is|was|has|lacks|omits|contains|does|gives|makes)\b"
+)
 """`Response 1, Response 2 is vague` names one answer."""
 _COUNT = re.compile(
     r"\s+(?:responses|submissions|answers|assistants|options|critiques|candidates|models|outputs)\b", re.I
@@ -160,11 +162,11 @@ class Choice(Single[int]):
             return self._parse_words(rest)
         end = head.end() if head else bare.end() if bare else 0
         value = number_of(head) if head else self._bare(bare["mark"] if bare else "")
-        after = _REJECTED.sub("", rest[end:])
+        after, unlike = rest[end:], _REJECTED.sub("", rest[end:])
         if bare and _COUNT.match(after):
             return None
-        if _SEVERAL.match(after) and not _REMARK.match(after):
-            listing = after.count(",") and _LAST.search(after)
+        if _SEVERAL.match(unlike) and not _REMARK.match(unlike):
+            listing = unlike.count(",") and _LAST.search(unlike)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
         if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
@@ -182,12 +184,14 @@ class Choice(Single[int]):
         before = clause[: better.start()] if better else clause
         if self.words.find("worse", before):
             return True
-        denied = self.words.find("negation", before) or self.words.find("reported", clause)
-        return denied is not None and _COPULA.match(clause) is not None
+        chosen = better or self.words.find("answer", clause)
+        denied = chosen and self.words.find("negation", before.rpartition(" and ")[2])
+        return bool(_COPULA.match(clause) and (denied or self.words.find("reported", clause)))
 
     def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
         """Return the value, unless the following words state another one."""
-        stated = self._stated(after)
+        predicate = self.words.starts("better", after)  # `Response 1 wins, Response 2 is vague`
+        stated = self._stated(after[predicate.end() :] if predicate else after)
         if stated is not None and stated != value:
             return Parsed(None, end, f"it names both {value} and {stated}")
         return self._checked(value, end)

@@ -12,7 +12,7 @@ LONGEST_HEADING = 80
 DEPTH = 3
 """Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
 
-_OWN = re.compile(r"(?<!\w)(?:i|we|my|our|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
+_OWN = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
 _FORCED = re.compile(
     r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
     r"escolher|scegliere)(?!\w)",
@@ -53,4 +53,6 @@ def _is_foreign(heading: str, words: Words) -> bool:
 def _speech(words: Words) -> re.Pattern[str]:
     """Match the end of `Speaker A gave`, `The author wrote the following:`."""
     these = r"(?:\s+(?:the following|these|this|his|her|their|as))?(?:\s+[^\W\d]+)?"
-    return re.compile(rf"{words.any('speech')}(?:\s*:|{these}\s*:)?$")
+    return re.compile(
+        rf"(?<!\w)(?!(?:as|is|was|were|be|been|what|how|{words.any('response')})\s)\w+\s+{words.any('speech')}(?:\s*:|{these}\s*:)?$"
+    )

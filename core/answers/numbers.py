@@ -99,7 +99,7 @@ def _measure(words: Words) -> re.Pattern[str]:
         (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
         (?:\s*(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
         (?:\s+(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s+(?:{out_of})))?
-        (?:\s*(?:{out_of})\s*(?P<top>{UNSIGNED}|ten|five)(?!\d))?
+        (?:\s*(?:{out_of})\s*(?:[01]\s*(?:to|-|–)\s*)?(?P<top>{UNSIGNED}|ten|five)(?!\d))?
         (?P<range>\s*%?\s*(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*(?:an?\s+)?[-+]?\d+(?![.):]\s)|\s+and\s+a\s+half)?)""",
         re.X | re.I,
     )

@@ -23,7 +23,7 @@ _ANOTHER = re.compile(
 _REMARK = re.compile(r"[\"')\]]*\s*,\s*[\"'(]*[A-Z][\"')]*\s+(?:is|was|has)\b")
 """`B, A is too long` names one answer."""
 _AFTER = re.compile(
-    r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
+    r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|on|in|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
 _CORRECT = re.compile(
     rf"(?:^\W*(?i:{_NOUN})|[,:;]\s*|\b(?i:that|so|hence|thus|therefore|and|think|believe|say|option|answer|choice|letter)\s+)"

@@ -12,11 +12,19 @@ T = TypeVar("T")
 Begins = Callable[[str], tuple[T, int] | None]
 """Returns the value that a text begins with, and where its name ends; None if it begins with something else."""
 
+SHORT = 5
+"""Maximum number of words after an answer in a sentence without a verb: `Submission 2 for style.`"""
+_RANKED = re.compile(
+    r"\b(?:then|followed by|ahead of|before|than|over|compared (?:to|with)|superior to|preferable to|beats|outperforms|"
+    r"surpasses)\b",
+    re.I,
+)
+"""After these words other answers follow that are not chosen."""
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
-_ASIDE = re.compile(r"\([^()]*\)?")
+_ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
 _SCOPE = re.compile(
-    r"[\"')\]]*\s*(?:$|[=:(,;.]|(?:if|for|on|in|when|where|with|regarding|concerning|otherwise|else|at|wenn|für|bei|"
-    r"pour|si|para|per|se|для)(?!\w))",
+    r"[\"')\]]*\s*(?!on the other hand|in contrast|in comparison)(?:$|[=:(,;.]|(?:if|for|on|in|when|where|with|at|"
+    r"regarding|concerning|otherwise|else|wenn|für|bei|pour|si|para|per|se|для)(?!\w))",
     re.I,
 )
 """What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark."""
@@ -30,31 +38,43 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
     if first is None or first[0] != value:
         return ""
     rest = line[first[1] :]
+    if reason := words.find("reason", rest) or _RANKED.search(rest):
+        rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
     for sentence, part in _parts(rest, words):
         other = begins(part)
         if sentence and other is None:  # another subject: `B. Wrong answers: A, C`
             break
-        if other and other[0] != value and _SCOPE.match(part, other[1]):
+        scoped = other and _SCOPE.match(part, other[1]) and not (sentence and _is_remark(part[other[1] :]))
+        if other and other[0] != value and scoped:
             return f"it states both {value} and {other[0]}"
     return ""
 
 
 def _parts(line: str, words: Words) -> Iterator[tuple[bool, str]]:
     """Yield the later parts of a line, and whether each begins a sentence; asides are left out except `(or 3)`."""
-    either = _either(words)
-    open_line = _ASIDE.sub(lambda aside: aside[0] if either.match(aside[0]) else " " * len(aside[0]), line)
+    alternative = _alternative(words)
+    open_line = _ASIDE.sub(lambda aside: aside[0] if alternative.match(aside[0]) else " " * len(aside[0]), line)
     for separator in _separator(words).finditer(open_line.lower()):
-        yield separator[0][0] in ".;", line[separator.end() :]
+        before, after = line[: separator.start()].rstrip(), line[separator.end() :]
+        if before[-1:].isdigit() and after[:1].isdigit():  # `on points 1 and 2`
+            continue
+        yield separator[0][0] in ".;", after
+
+
+def _is_remark(after: str) -> bool:
+    """Return whether a sentence that begins with an answer is about it: `Response 2, although good, is vague.`"""
+    sentence = re.split(r"[.;]", after, maxsplit=1)[0]
+    return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
 @lru_cache(maxsize=16)
-def _either(words: Words) -> re.Pattern[str]:
-    return re.compile(rf"\(\s*{words.any('either')}", re.I)
+def _alternative(words: Words) -> re.Pattern[str]:
+    return re.compile(rf"\(\s*{words.any('conjunction')}", re.I)
 
 
 @lru_cache(maxsize=16)
 def _separator(words: Words) -> re.Pattern[str]:
-    joint = rf"(?:{words.any('either', 'contrast')}|(?<!\w)(?:vs|versus)(?!\w)\.?)"
+    joint = rf"(?:{words.any('conjunction', 'contrast')}|(?<!\w)(?:vs|versus)(?!\w)\.?)"
     return re.compile(rf"(?:[,;.](?=\s)|\s/\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")

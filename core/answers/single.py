@@ -199,7 +199,7 @@ class Single(Answer[T]):
 
 def _line(text: Text, start: int) -> str:
     """Return the rest of a line, up to the length that is parsed."""
-    return text.spoken[start : start + REST].partition("\n")[0]
+    return text.plain[start : start + REST].partition("\n")[0]
 
 
 def _ending(units: list[Unit]) -> list[Unit]:

@@ -169,7 +169,10 @@ class Truth(Single[bool]):
             after = head[match.end() :].strip(_EDGE) if match else ""
             if match and (
                 not after
-                or re.match(rf"(?:{_IS}|based|by|in|for|according|to|from|here|입니다|です|है)\b|입니다|です|है", after)
+                or re.match(
+                    rf"(?:{_IS}|based|by|in|on|at|for|before|after|under|according|to|from|here|입니다|です|है)\b|입니다|です|है",
+                    after,
+                )
             ):
                 return value
         return None
@@ -180,7 +183,9 @@ class Truth(Single[bool]):
 
     def _stated(self, sentence: str) -> bool | None:
         therefore = self.words.starts("therefore", sentence)
-        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", sentence[therefore.end() :] if therefore else sentence)
+        first = re.match(
+            r"(.{1,40}?)(?:\s[-–—]\s|:\s(?!\s*\d)|$)", sentence[therefore.end() :] if therefore else sentence
+        )
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value
