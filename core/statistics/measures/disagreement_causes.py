@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import betainc
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.patterns import Units, category_counts, group_indicator, majority_category
+from core.statistics.data.patterns import Units, category_counts, cluster_table, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import coefficients
 from core.statistics.measures.intervals import LEVELS
@@ -78,17 +78,18 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     if n < MIN_ITEMS or not disagreeing.any():
         what = "no disagreement" if n >= MIN_ITEMS else f"{n} targets with a verdict and two labels, {MIN_ITEMS} needed"
         return Causes((), n, int(disagreeing.sum()), disagreeing, empty, None, None, what)
-    counts, codes, differs = counts[used], verdicts[used].astype(np.int64), disagreeing[used]
-    patterns, inverse = find_patterns(counts, codes, differs)
-    own = np.bincount(inverse, minlength=len(patterns)).astype(float)
-    kappa = coefficients.fleiss_kappa(counts)
-    mean = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
-    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used]
-    weights = np.concatenate(
-        [np.ones((1, n)), *Units(np.ones(n), group_indicator(groups)).resample_weights(resamples, seed)]
-    )
-    kappas = np.clip(np.nan_to_num(kappa(weights), nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
-    frequencies = np.array([np.bincount(inverse, row, minlength=len(patterns)) for row in weights], float)
+    differs = disagreeing[used]
+    rows = np.column_stack([counts[used], verdicts[used], differs]).astype(np.int64)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    patterns, pattern_counts = describe_patterns(distinct), distinct[:, :-2].astype(float)
+    own = np.bincount(inverse, minlength=len(distinct)).astype(float)
+    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
+    units = Units(own, cluster_table(groups, inverse, len(distinct)))
+    frequencies = np.concatenate([own[None], *units.resample_weights(resamples, seed)])
+    mean = own @ (pattern_counts / pattern_counts.sum(axis=1, keepdims=True)) / n
+    kappas = coefficients.fleiss_kappa(pattern_counts)(frequencies)
+    kappas = np.clip(np.nan_to_num(kappas, nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
     masses = interval_masses(patterns, mean, kappas)
     errors = fit_error_rates(masses, frequencies)
     probabilities = posterior(masses, errors)
@@ -105,12 +106,10 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     return Causes(shares, n, int(differs.sum()), disagreeing, by_item, float(kappas[0]), float(errors[0]))
 
 
-def find_patterns(counts: Floats, codes: Ints, differs: Bools) -> tuple[Ints, Ints]:
-    """Return the distinct (votes for the verdict, votes, verdict, disagreement), (P, 4), and each item's pattern."""
-    for_verdict = counts[np.arange(codes.size), codes]
-    rows = np.column_stack([for_verdict, counts.sum(axis=1), codes, differs]).astype(np.int64)
-    patterns, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return patterns, inverse.reshape(-1)
+def describe_patterns(distinct: Ints) -> Ints:
+    """Return (votes for the verdict, votes, verdict, disagreement), (P, 4), of (counts..., verdict, disagreement)."""
+    counts, codes, differs = distinct[:, :-2], distinct[:, -2], distinct[:, -1]
+    return np.column_stack([counts[np.arange(codes.size), codes], counts.sum(axis=1), codes, differs])
 
 
 def interval_masses(patterns: Ints, mean: Floats, kappas: Floats) -> Floats:
