@@ -21,22 +21,32 @@ MAX_CATEGORIES = 11
 
 
 def guess_block(cells: Iterable[str]) -> Draft | None:
-    """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores."""
+    """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores.
+
+    Fewer than half of the distinct values may be something else, such as ERROR: they are not among the values.
+    """
     distinct = sorted({cell.strip() for cell in cells} - {""})
     if not distinct:
         return None
     words = {text: PREFERENCES.get(re.sub(r"[\s-]+", "_", text.lower())) for text in distinct}
-    if None not in words.values():
-        return {"kind": "preference", "values": {text: word for text, word in words.items() if text != str(word)}}
-    if not all(re.fullmatch(r"\d{1,3}([.,]\d+)?", text) for text in distinct):
+    known = {text: word for text, word in words.items() if word is not None}
+    if 2 * len(known) > len(distinct):
+        return {"kind": "preference", "values": {text: word for text, word in known.items() if text != str(word)}}
+    numbers = [float(text.replace(",", ".")) for text in distinct if re.fullmatch(r"\d{1,3}([.,]\d+)?", text)]
+    if 2 * len(numbers) <= len(distinct):
         return None
-    numbers = [float(text.replace(",", ".")) for text in distinct]
     low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
     if low is None or high is None:
         return None
     is_categorical = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
     categories = {"level": "ordinal", "categories": list(range(low, high + 1))}
     return {"kind": "score", "scale": categories if is_categorical else {"level": "interval", "low": low, "high": high}}
+
+
+def guess_preferences(cells: Iterable[str]) -> dict[str, int]:
+    """Return the meaning of the cells that are usual words for a preference, such as A, B and tie."""
+    block = guess_block(cells) or {}
+    return dict(block.get("values", {}))
 
 
 def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
+from core.formats.mapping.roles import guess_preferences
 from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form
 from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
@@ -51,7 +52,9 @@ def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, bl
         columns = LAYOUT_FORMS[str(layout)](chooser, start)
         scale = scale_form.draw_scale(chooser, start, target["kind"])
         file_values = scale_form.distinct_values(preview, str(layout), columns)
-        values = scale_form.draw_values(chooser, start, file_values, target["kind"], scale)
+        guess = guess_preferences(file_values) if target["kind"] == "preference" else {}
+        meanings: Draft = {"values": guess | dict(start.get("values", {}))}
+        values = scale_form.draw_values(chooser, meanings, file_values, target["kind"], scale)
     return drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
 
 

@@ -9,6 +9,7 @@ from core.formats.mapping.preview import Preview
 from core.formats.mapping.roles import guess_block, guess_roles
 from pages.parts.text import escape_markdown
 from pages.parts.values import RESPONSE_NAMES
+from pages.setup.parts import scale_form
 from pages.setup.parts.chooser import Chooser
 
 TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
@@ -33,11 +34,15 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> D
         )
     blocks: Draft = {}
     if judges:
-        block = _target(labels, preview, judges)
+        block = _translate(
+            chooser.nested("role_judges"), _target(labels, preview, judges), preview, judges, "no verdict"
+        )
         blocks["judges"] = [block | {"columns": {column: column for column in judges}}]
         _draw_meaning("Judges", block)
     if gold:
-        block = _target(labels, preview, gold[:1])
+        block = _translate(
+            chooser.nested("role_gold"), _target(labels, preview, gold[:1]), preview, gold[:1], "no value"
+        )
         blocks["gold"] = [block | {"value": gold[0]}]
         _draw_meaning("Gold", block)
     return blocks
@@ -53,6 +58,15 @@ def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -
         return own
     values = dict(guess.get("values", {})) | dict(own.get("values", {}))
     return own | ({"values": values} if values else {})
+
+
+def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequence[str], none: str) -> Draft:
+    """Return the block with the meaning of its values; draws their table if a cell is not on the scale."""
+    cells = list(dict.fromkeys(cell.strip() for cell in _cells(preview, columns) if cell.strip()))
+    kind = str(block.get("kind"))
+    values = scale_form.draw_values(chooser, block, cells, kind, block.get("scale"), none=none)
+    others = {field: value for field, value in block.items() if field != "values"}
+    return others | ({"values": values} if values else {})
 
 
 def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:

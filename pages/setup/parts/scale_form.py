@@ -66,8 +66,13 @@ def draw_score_scale(prefix: str, current: Scale | None) -> Scale | None:
     return _validated_scale(draft) if len(draft) > 1 else None
 
 
-def draw_values(chooser: Chooser, start: Draft, file_values: list[str], kind: str, scale: Draft | None) -> Meanings:
-    """Return the translations of a file's values; draws them if a value is not on the scale."""
+def draw_values(
+    chooser: Chooser, start: Draft, file_values: list[str], kind: str, scale: Draft | None, *, none: str = NO_LABEL
+) -> Meanings:
+    """Return the translations of a file's values; draws them if a value is not on the scale.
+
+    `none` is the name of the translation to no value.
+    """
     valid_scale = PREFERENCE if kind == "preference" else _validated_scale(scale)
     if valid_scale is None:
         return {}
@@ -77,17 +82,17 @@ def draw_values(chooser: Chooser, start: Draft, file_values: list[str], kind: st
         return translations
     meanings: Meanings = {format_value(category): category for category in valid_scale.categories}
     rows: list[Draft] = [
-        {FILE_COLUMN: text, VALUE_COLUMN: NO_LABEL if value is None else format_value(value)}
+        {FILE_COLUMN: text, VALUE_COLUMN: none if value is None else format_value(value)}
         for text, value in translations.items()
     ]
     rows += [{FILE_COLUMN: text, VALUE_COLUMN: None} for text in foreign[:MAX_FOREIGN_VALUES]]
     return {
-        text: None if meaning == NO_LABEL else _parse_value(meaning, meanings)
-        for text, meaning in _draw_translations(chooser, rows, meanings)
+        text: None if meaning == none else _parse_value(meaning, meanings)
+        for text, meaning in _draw_translations(chooser, rows, meanings, none)
     }
 
 
-def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings) -> list[tuple[str, str]]:
+def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings, none: str) -> list[tuple[str, str]]:
     """Draw a table of translations; returns (value in the file, value on the scale) of the filled rows.
 
     The key depends on the rows, because a data editor keeps its edits for one key.
@@ -99,15 +104,15 @@ def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings) 
         hide_index=True,
         width=480,
         key=chooser.key(f"values_{zlib.crc32(repr(rows).encode())}"),
-        column_config={VALUE_COLUMN: _value_column([*meanings, NO_LABEL] if meanings else [])},
+        column_config={VALUE_COLUMN: _value_column([*meanings, none] if meanings else [], none)},
     )
     filled = [row for row in edited if row.get(FILE_COLUMN) and row.get(VALUE_COLUMN)]
     return [(str(row[FILE_COLUMN]).strip(), row[VALUE_COLUMN]) for row in filled]
 
 
-def _value_column(options: list[str]) -> Any:
+def _value_column(options: list[str], none: str) -> Any:
     if not options:
-        return st.column_config.TextColumn(help=f'A number, or "{NO_LABEL}"')
+        return st.column_config.TextColumn(help=f'A number, or "{none}"')
     return st.column_config.SelectboxColumn(
         options=options, format_func=lambda text: PREFERENCE_NAMES.get(str(text), str(text))
     )

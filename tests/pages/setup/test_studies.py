@@ -112,16 +112,30 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
 
 
+def test_values_of_a_judge_that_are_not_on_the_scale_are_translated() -> None:
+    prepare_study()
+    app = upload_file(
+        b"id,question,response_a,response_b,gpt-4\n1,Why?,Because.,So.,A\n2,When?,Now.,Then.,B\n3,?,x,y,ERROR\n"
+    )
+    (editor,) = app.data_editor
+    assert [*editor.value["Value in the file"]] == ["A", "B", "ERROR"]
+    app.session_state[editor.key] = {"edited_rows": {2: {"Value on the scale": "no verdict"}}}
+    app.run()
+    app.text_input(key=name_field_key(app)).set_value("judged").run()
+    app.button(key="import").click().run()
+    assert "judged: added 3 items, 1 run, 3 traces." in page_text(app)
+
+
 def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
     prepare_study()
-    app = upload_file(CSV)
+    app = upload_file(CSV.replace(b"tie", b"neutral"))
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann"]).run()
     app.session_state[app.data_editor[0].key] = translation_edits("1")
     app.run()
     app.button(key="import").click().run()
     assert [error.value for error in app.error] == [
-        r"The import failed and changed nothing: line 3, field 'ann'\: expected one of 1, 2, 0, model\_a, not 'tie'"
+        r"The import failed and changed nothing: line 3, field 'ann'\: expected one of 1, 2, 0, model\_a, not 'neutral'"
     ]
     assert study_names() == []
 
