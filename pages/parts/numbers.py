@@ -19,6 +19,11 @@ def format_number(value: float, digits: int = 2) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
+def format_p(p: float) -> str:
+    """Return a p-value with three decimals; `< 0.001` below that."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 RANGE_HELP = (
     "The range of the figure, with all unreadable replies counted one way or the other. This is not a confidence "
     "interval. Empty if every reply could be read."

@@ -15,6 +15,7 @@ from core.statistics.measures.side_bias import (
     preference_given_people,
     preference_in_both_orders,
 )
+from core.wording import format_count
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]
 SIDES: Mapping[str, Bias] = {"shown_first": "position", "longer": "length", "own": "self-preference"}
@@ -82,7 +83,7 @@ def summarize(rows: Sequence[BiasRow]) -> str:
     found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect.value or 0))
     if not tested:
         return "No bias could be tested."
-    number = f"{tested} test" if tested == 1 else f"{tested} tests"
+    number = format_count(tested, "test")
     if not found:
         return f"No bias was found in {number} (Holm-corrected p under {LEVEL:g})."
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""

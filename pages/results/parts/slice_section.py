@@ -68,7 +68,7 @@ def table_line(row: SliceRow) -> dict[str, str]:
         "Differs": f"{row.differing:,} of {row.targets:,}",
         "Elsewhere": f"{row.differing_outside:,} of {row.targets_outside:,}",
         "Excess": numbers.format_estimate(row.excess, row.low, row.high),
-        "p": f"{row.p_corrected:.3g}",
+        "p": numbers.format_p(row.p_corrected),
     }
 
 
