@@ -91,7 +91,12 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     colour = charts.accent_colour()
     for name, members, symbol, mode in (
         ("efficient", front, "circle", "lines+markers+text"),
-        ("another is cheaper and as accurate", others, "circle-open", "markers"),
+        (
+            f"another is {'cheaper' if unit == 'dollars' else 'faster'} and as accurate",
+            others,
+            "circle-open",
+            "markers",
+        ),
     ):
         if members:
             chart.add_trace(
