@@ -166,7 +166,8 @@ def draw_reply(reply: UnreadReply) -> None:
                 query_params={"trace": str(reply.trace_id)},
             )
         with st.container(key=f"collapsible-unread-{reply.id}"):
-            readings.draw_reply(turn, f"unread-{reply.id}")
+            readings.draw_reply(turn)
+        readings.draw_whole_reply(turn, f"unread-{reply.id}")
         readings.draw_reading(turn)
         if turn.is_unreadable:
             draw_control(reply)

@@ -35,9 +35,14 @@ def shorten(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[
 
 
 def draw_markdown(text: str, key: str) -> None:
+    """Draw a text as sanitized Markdown, shortened if it is long, with the toggle that shows all of it."""
+    draw_shortened(text)
+    draw_whole(text, key)
+
+
+def draw_shortened(text: str) -> None:
     """Draw a text as sanitized Markdown, shortened if it is long."""
     st.markdown(sanitize_markdown(shorten(text)[0]))
-    draw_whole(text, key)
 
 
 def draw_code(text: str, key: str) -> None:
@@ -49,11 +54,11 @@ def draw_code(text: str, key: str) -> None:
 def draw_whole(text: str, key: str, span: tuple[int, int] | None = None) -> None:
     """Draw a toggle that shows the whole text without formatting; nothing if the text was not shortened.
 
-    The toggle is drawn once for each `key`.
+    The toggle is drawn once for each `key`, outside of containers that are collapsed.
     """
     if len(text) <= LONGEST_WHOLE:
         return
-    if st.toggle(f"Show all ({numbers.format_count(len(text), 'character')})", key=f"whole-{key}"):
+    if st.toggle(f"Show the whole text ({numbers.format_count(len(text), 'character')})", key=f"whole-{key}"):
         st.html(f'<pre class="reading whole-text" dir="auto">{marked_html(text, span)}</pre>')
 
 
@@ -72,5 +77,5 @@ def within(text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 
 def to_html(text: str) -> str:
-    """Return plain text as HTML."""
-    return escape(text).replace("\n", "<br>")
+    """Return plain text as HTML for an element that preserves line breaks; as elements they would be slow."""
+    return escape(text).replace("\n", "&#10;")

@@ -62,7 +62,8 @@ def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
-            long_texts.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
+            long_texts.draw_shortened(_comment(turn) or "*(no comment)*")
+        long_texts.draw_whole(_comment(turn), f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn.usage))
         turns.draw_prompt(trace_id, seq)

@@ -29,10 +29,10 @@ _REASONING = re.compile(r'\s*\{\s*"reasoning"\s*:\s*(?=")')
 _JSON = json.JSONDecoder(strict=False)
 
 
-def draw_reply(turn: Turn, key: str) -> None:
+def draw_reply(turn: Turn) -> None:
     """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then collapsed.
 
-    A long reply is shortened, with a toggle of this `key` that shows all of it.
+    A long reply is shortened; `draw_whole_reply` shows all of it.
     `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
     """
     if not turn.reply.strip():
@@ -45,10 +45,13 @@ def draw_reply(turn: Turn, key: str) -> None:
         with st.expander("Structured output"):
             part = marked_html(*shorten(turn.reply, _inside(turn.reply, span)))
             st.html(f'<pre class="reading" dir="auto">{part}</pre>')
-        draw_whole(turn.reply, key, span)
         return
     st.markdown(marked_markdown(*shorten(turn.reply, _inside(turn.reply, turn.reading_span))))
-    draw_whole(turn.reply, key, turn.reading_span)
+
+
+def draw_whole_reply(turn: Turn, key: str) -> None:
+    """Draw a toggle that shows the whole reply, if it was shortened; once for each `key`."""
+    draw_whole(turn.reply, key, answer_span(turn))
 
 
 def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:

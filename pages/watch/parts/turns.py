@@ -47,7 +47,8 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
         if note:
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            readings.draw_reply(turn, f"{trace_id}-{seq}")
+            readings.draw_reply(turn)
+        readings.draw_whole_reply(turn, f"{trace_id}-{seq}")
         readings.draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))

@@ -188,6 +188,6 @@ def test_a_very_long_reply_is_shortened_here_and_in_its_trace_and_shown_whole_on
     )
     for page in (visit("watch/unread", "zoe"), visit_trace("long")):
         assert not page.exception and len(page_text(page)) < 20_000
-        (toggle,) = [toggle for toggle in page.toggle if toggle.label.startswith("Show all (1,000,")]
+        (toggle,) = [toggle for toggle in page.toggle if toggle.label.startswith("Show the whole text (1,000,")]
         toggle.set_value(True).run()
         assert "the end" in page_text(page) and len(page_text(page)) > 1_000_000
