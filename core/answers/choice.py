@@ -30,6 +30,7 @@ _COUNT = re.compile(
 )
 _CLAUSE_END = re.compile(r"[,;.(:–—]|\s-\s")
 _COPULA = re.compile(r"\s*(?:is|was|are|ist|war|est|était|es|era|é|è)\b", re.I)
+_HEDGED = re.compile(r"\s*(?:might|may|could)\b", re.I)
 _NO_DOUBT = re.compile(r"\b(?:without (?:a |any )?|no |beyond )doubt\b", re.I)
 _LAST = re.compile(r"\d\W+(?:or|and)\W+\d")
 _QUOTED_END = re.compile(
@@ -54,7 +55,7 @@ _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
-_IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)\W*$", re.I)
+_IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
 """`Response 2 it is.`"""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
@@ -182,7 +183,7 @@ class Choice(Single[int]):
         clause = _NO_DOUBT.sub("", clause[: other.start()] if other else clause)
         better = self.words.find("better", clause)
         before = clause[: better.start()] if better else clause
-        if self.words.find("worse", before):
+        if self.words.find("worse", before) or _HEDGED.match(clause):
             return True
         chosen = better or self.words.find("answer", clause)
         denied = chosen and self.words.find("negation", before.rpartition(" and ")[2])
@@ -359,4 +360,7 @@ class Choice(Single[int]):
 
 
 def _ends(words: Words, concept: str, text: str) -> bool:
-    return re.search(words.any(concept) + r"(?:\s+(?:the|la|die|der))?$", text[-40:]) is not None
+    return (
+        re.search(words.any(concept) + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$", text[-40:])
+        is not None
+    )

@@ -41,7 +41,9 @@ _PLAINLY = re.compile(
     r"\W*(?i:clearly|definitely|obviously|it's|it is|it must be|it has to be|i'd say|i would say|i say|so it's),?\s+"
     rf"(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])\W*"
 )
-_IT_IS = re.compile(rf"\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:it is|it must be|it has to be)\W*")
+_IT_IS = re.compile(
+    rf"\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:it is|it must be|it has to be)(?:,? then)?\W*"
+)
 _LISTED = re.compile(r"[\"'(\[]*[A-Z][).:]\s+\S")
 _HENCE = re.compile(
     rf"(?:[,;:]\s*|\band\s+)(?:therefore|hence|so|thus|also|donc|daher)[,:]?\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\W*$"

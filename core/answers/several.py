@@ -23,8 +23,9 @@ _RANKED = re.compile(
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
 _ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
 _SCOPE = re.compile(
-    r"[\"')\]]*\s*(?!on the other hand|in contrast|in comparison)(?:$|[=:(,;.]|(?:if|for|on|in|when|where|with|at|"
-    r"regarding|concerning|otherwise|else|wenn|für|bei|pour|si|para|per|se|для)(?!\w))",
+    r"[\"')\]]*\s*(?!on the other hand|(?:in|by) contrast|(?:in|by) comparison)(?:$|[=:(,;.]|"
+    r"(?:if|for|on|in|when|where|with|at|by|under|given|as to|regarding|concerning|otherwise|else|"
+    r"wenn|für|bei|pour|si|para|per|se|для)(?!\w))",
     re.I,
 )
 """What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark."""
@@ -44,7 +45,7 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         return f"its answer {value} depends on a condition"
     for sentence, part in _parts(rest, words):
         other = begins(part)
-        if sentence and other is None:  # another subject: `B. Wrong answers: A, C`
+        if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
             break
         scoped = other and _SCOPE.match(part, other[1]) and not (sentence and _is_remark(part[other[1] :]))
         if other and other[0] != value and scoped:
@@ -52,15 +53,15 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
     return ""
 
 
-def _parts(line: str, words: Words) -> Iterator[tuple[bool, str]]:
-    """Yield the later parts of a line, and whether each begins a sentence; asides are left out except `(or 3)`."""
+def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
+    """Yield the later parts of a line, without asides except `(or 3)`, and the sign "." or ";" before each."""
     alternative = _alternative(words)
     open_line = _ASIDE.sub(lambda aside: aside[0] if alternative.match(aside[0]) else " " * len(aside[0]), line)
     for separator in _separator(words).finditer(open_line.lower()):
         before, after = line[: separator.start()].rstrip(), line[separator.end() :]
         if before[-1:].isdigit() and after[:1].isdigit():  # `on points 1 and 2`
             continue
-        yield separator[0][0] in ".;", after
+        yield separator[0][0] if separator[0][0] in ".;" else "", after
 
 
 def _is_remark(after: str) -> bool:
@@ -77,4 +78,4 @@ def _alternative(words: Words) -> re.Pattern[str]:
 @lru_cache(maxsize=16)
 def _separator(words: Words) -> re.Pattern[str]:
     joint = rf"(?:{words.any('conjunction', 'contrast')}|(?<!\w)(?:vs|versus)(?!\w)\.?)"
-    return re.compile(rf"(?:[,;.](?=\s)|\s/\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")
+    return re.compile(rf"(?:[,;.](?=\s)|\s[/|]\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")

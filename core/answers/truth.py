@@ -59,6 +59,8 @@ _OTHER = re.compile(
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
     re.I,
 )
+_VALUED = re.compile(r"\W*\w+\s*:\s*\W?\d")
+"""`Correct: 12 km.` gives a value."""
 _PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
@@ -182,10 +184,10 @@ class Truth(Single[bool]):
         return bool(re.match(r"\s*(?:/|\||or\b|oder\b|ou\b|,\s*(?:partly|partially))", after))
 
     def _stated(self, sentence: str) -> bool | None:
+        if _VALUED.match(sentence):
+            return None
         therefore = self.words.starts("therefore", sentence)
-        first = re.match(
-            r"(.{1,40}?)(?:\s[-–—]\s|:\s(?!\s*\d)|$)", sentence[therefore.end() :] if therefore else sentence
-        )
+        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", sentence[therefore.end() :] if therefore else sentence)
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value

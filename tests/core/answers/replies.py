@@ -44,6 +44,7 @@ MEASURED = {
     "twelfth": {"replies": 138, "right": 74, "wrong": 0, "invented": 49, "lost": 15},
     "thirteenth": {"replies": 129, "right": 103, "wrong": 0, "invented": 1, "lost": 25},
     "fourteenth": {"replies": 62, "right": 56, "wrong": 0, "invented": 3, "lost": 3},
+    "fifteenth": {"replies": 56, "right": 44, "wrong": 0, "invented": 6, "lost": 6},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 SETS = ("first", *MEASURED)
