@@ -22,10 +22,12 @@ from pages.label.parts import queues
 from pages.label.parts.request_checks import (
     Failed,
     annotator_key,
+    check_texts,
     check_token,
     csrf_token,
     is_count,
     read_body,
+    run_number,
     signed_in,
 )
 from pages.parts import assets, resources
@@ -234,9 +236,8 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
 def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
     name = signed_in(request)
-    run = query.get("run")
-    if run and not (run.isdecimal() and len(run) < 12):
-        raise Failed(400, "invalid", "The run should be a number.")
+    check_texts(query)
+    run_id = run_number(query.get("run", ""))
     with database.reading(resources.engine()) as opened:
         is_new = annotators.find_id(opened, name) is None
     with (database.writing if is_new else database.reading)(resources.engine()) as opened:
@@ -247,7 +248,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
             name,
             criterion=query.get("criterion") or None,
             scenario=query.get("scenario") or None,
-            run_id=int(run) if run else None,
+            run_id=run_id,
         )
     if request.method == "POST":
         check_token(request, work, body)

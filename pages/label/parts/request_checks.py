@@ -12,10 +12,13 @@ from starlette.requests import Request
 from core.errors import TiebreakError
 from pages.parts.shell import COOKIE
 from storage import annotators
+from storage.json_columns import sanitize
 from storage.labelling.work import Json, Work
 
 LARGEST_BODY = 1_000_000
 """Bytes. Fifty actions with reasons of ordinary length take a tenth of it."""
+DEEPEST = 32
+"""Levels of lists and objects in a body. An edit of AIUs has six."""
 
 
 class Failed(Exception):
@@ -67,7 +70,34 @@ async def read_body(request: Request) -> Json:
         raise Failed(400, "invalid", "The body should be JSON.") from None
     if not isinstance(body, dict):
         raise Failed(400, "invalid", "The body should be a JSON object.")
+    if _is_deeper(body, DEEPEST):
+        raise Failed(400, "invalid", f"The body has more than {DEEPEST} levels of lists and objects.")
+    # The texts of actions are sanitized one by one: a pasted NUL must not block the other actions of an outbox.
+    check_texts({name: value for name, value in body.items() if name != "actions"})
     return body
+
+
+def check_texts(fields: Json) -> None:
+    """Raise Failed for text that a database cannot store: NUL, or half of a surrogate pair."""
+    if sanitize(fields) != fields:
+        raise Failed(400, "invalid", "This text contains characters that cannot be stored.")
+
+
+def run_number(text: str) -> int | None:
+    """Return the id of a run in a query; None if there is none. Raises Failed for an id that no run can have."""
+    if not text:
+        return None
+    if not (text.isdecimal() and len(text) < 12 and is_count(int(text))):
+        raise Failed(400, "invalid", "The run should be a number.")
+    return int(text)
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        containers = [inner for inner in level if isinstance(inner, dict | list)]
+        level = [one for inner in containers for one in (inner.values() if isinstance(inner, dict) else inner)]
+    return any(isinstance(inner, dict | list) for inner in level)
 
 
 def is_count(value: object) -> bool:

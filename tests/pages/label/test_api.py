@@ -45,8 +45,9 @@ class Browser:
 
     def post(self, path, body, headers=None, **query):
         body = {"annotator": self.session.get("annotator", {}).get("key")} | body
-        sent = {name: value for name, value in (self.headers | (headers or {})).items() if value is not None}
-        return self.http.post(f"/api/label/{path}", params=QUEUE | query, json=body, headers=sent)
+        given = {"content-type": "application/json"} | self.headers | (headers or {})
+        sent = {name: value for name, value in given.items() if value is not None}
+        return self.http.post(f"/api/label/{path}", params=QUEUE | query, content=json.dumps(body), headers=sent)
 
     def tasks(self, **body):
         return self.post("tasks", {"have": [], "count": 30} | body).json()["tasks"]
@@ -58,6 +59,10 @@ class Browser:
 def label(seq, task, value=1, **fields):
     target = task["targets"][0]["id"]
     return {"seq": seq, "type": "label", "task": task["id"], "target": target, "base": "0", "value": value} | fields
+
+
+def nested(levels):
+    return [] if levels == 1 else [nested(levels - 1)]
 
 
 def test_the_session_has_what_the_element_starts_with(client):
@@ -173,6 +178,10 @@ def test_missing_actions_are_a_conflict(client):
         {"actions": [{"seq": 1}], "client": ""},
         {"actions": [{"seq": 1}], "after": -1},
         {"actions": [{"seq": 1}], "after": "x"},
+        {"actions": [{"seq": 1}], "client": "c\x00"},
+        {"actions": [{"seq": 1}], "client": "\ud800"},
+        {"actions": [{"seq": 1, "type": "label", "value": nested(900)}]},
+        {"actions": [{"seq": 1, "type": "label", "evidence": nested(500)}]},
     ],
 )
 def test_a_request_that_is_no_list_of_actions_is_one_sentence(client, body):
@@ -196,6 +205,21 @@ def test_a_body_that_is_no_json_object_is_refused(client, content):
     headers = client.headers | {"content-type": "application/json"}
     reply = client.http.post("/api/label/actions", params=QUEUE, content=content, headers=headers)
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"scenario": "a\x00"}, {"criterion": "\x00"}, {"item": "\x00"}, {"run": "2147483648"}, {"run": "-1"}],
+)
+def test_a_query_that_no_database_can_compare_is_one_sentence(client, query):
+    reply = client.post("tasks", {"have": [], "count": 2}, **query)
+    assert (reply.status_code, reply.json()["error"]) == (400, "invalid")
+
+
+def test_a_character_that_cannot_be_stored_does_not_block_the_other_actions(client):
+    one, two = client.tasks()[:2]
+    results = client.act(label(1, one, reason="a\x00\ud800"), label(2, two)).json()["results"]
+    assert [result["status"] for result in results] == ["accepted", "accepted"]
 
 
 @pytest.mark.parametrize("query", [{"study": "none"}, {"kind": "everything"}, {"kind": ""}])
