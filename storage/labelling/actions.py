@@ -4,6 +4,8 @@ An action is identified by annotator, client and sequence number. Its result is 
 request that is sent again gets the same answer and changes nothing. See docs/workbench-api.md.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +30,7 @@ MOST = 50
 
 
 class OutOfSequence(Exception):
-    """Earlier actions were never received."""
+    """Earlier actions were never received, or another action has the number: the browser has lost its newest state."""
 
 
 def perform(
@@ -90,7 +92,10 @@ def _store_result(
     last, stored = action_log.last_and_stored(session, work, client, seq)
     if sequence is not None:
         sequence.check(last)
+    digest = _digest(fields)
     if stored is not None:
+        if stored.get("digest", digest) != digest:
+            raise OutOfSequence
         return stored
     if seq <= (last or 0):
         message = "This action arrived after a later one and was not executed."
@@ -101,9 +106,15 @@ def _store_result(
         outcome: Json = {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
     else:
         outcome = perform(session, work, client, action)
-    result = {"seq": seq, **outcome}
+    result = {"seq": seq, **outcome, "digest": digest}
     action_log.save_result(session, work, client, seq, result)
     return result
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    """Return a digest of an action to recognize a repetition, without the fields that a browser may change for it."""
+    content = {name: fields.get(name) for name in ("type", "task", "target", "value")}
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def _carry_out(session: Session, work: Work, client: str, action: Action) -> Json:
@@ -182,7 +193,7 @@ def _shown(session: Session, work: Work, name: str, pairs: Sequence[tuple[Mappin
 
 
 def _complete(result: Json, action: Mapping[str, Any], shown: _Shown | None) -> Json:
-    answer = {key: value for key, value in result.items() if key not in _CIRCUMSTANCES}
+    answer = {key: value for key, value in result.items() if key not in _CIRCUMSTANCES and key != "digest"}
     if shown is not None and result.get("revealed") and action["target"] in shown.reveals:
         answer["reveal"] = shown.reveals[action["target"]]
     if shown is not None and result.get("changed"):

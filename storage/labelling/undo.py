@@ -1,5 +1,6 @@
 """The undo and redo stacks of an annotator, one pair for each study and queue."""
 
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
     own = {"study": work.study.id, "annotator": work.annotator_id, "name": work.name}
     session.execute(_empty_redo(), own, execution_options={"synchronize_session": False})
+    at = now()
     row = {
         "study_id": work.study.id,
         "annotator_id": work.annotator_id,
@@ -30,9 +32,9 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
         "before": before,
         "after": after,
         "undone": False,
-        "at": now(),
+        "at": at,
     }
-    return f"e-{session.execute(_insert(), row).scalar_one()}"
+    return _entry_name(session.execute(_insert(), row).scalar_one(), at)
 
 
 @cache  # to build the statements takes longer than to execute them
@@ -120,9 +122,14 @@ def _stack(work: Work, *, undone: bool) -> list[ColumnElement[bool]]:
 
 def name(row: UndoEntryRow) -> str:
     """Return the id of an entry."""
-    return f"e-{row.id}"
+    return _entry_name(row.id, row.at)
+
+
+def _entry_name(id: int, at: datetime) -> str:
+    """Return the name of an entry; with its time, because SQLite gives the number of a deleted entry to a later one."""
+    return f"e-{id}-{int(at.timestamp() * 1000):x}"
 
 
 def _number(name: str) -> int:
-    digits = name.removeprefix("e-")
+    digits = name.removeprefix("e-").partition("-")[0]
     return int(digits) if digits.isdecimal() and len(digits) < 16 else 0

@@ -62,7 +62,8 @@ def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
 def page_text(app: AppTest) -> str:
     """Return the texts on the page."""
     elements = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
-    html = [unescape(element.proto.body) for element in app.get("html")]  # questions and responses
+    bodies = [unescape(element.proto.body) for element in app.get("html")]  # questions and responses
+    html = [body for body in bodies if not body.startswith("<style")]
     return "\n".join([*(str(element.value) for element in [*elements, *app.success]), *html])
 
 

@@ -403,3 +403,27 @@ def test_what_one_page_left_unsent_is_carried_out_by_another_page_of_the_study(a
     ann.queue = "disagreements"
     assert [entry["type"] for entry in ann.history()["undo"]] == ["label"]
     assert ann.progress()["labelled"] == 1
+
+
+def test_a_browser_that_lost_its_newest_state_is_told_to_begin_anew(ann, engine):
+    """After a crash the browser's storage can be older than the server's: its numbers are used for other actions."""
+    first, second, third = ann.tasks()[:3]
+    ann.label(first, 1)
+    ann.label(second, 2)
+    action = {"seq": ann.seq, "type": "label", "task": third["id"], "target": third["targets"][0]["id"]}
+    action |= {"value": 0, "base": "0"}
+    with pytest.raises(OutOfSequence):
+        perform(engine, ann.work(), ann.name, [action], after=ann.seq - 1)
+    again = perform(engine, ann.work(), "c-after-the-crash", [action | {"seq": 1}], after=0, first=True)
+    assert again[0]["status"] == "accepted" and "digest" not in again[0]
+    assert [row.value for row in stored(engine)] == [1, 2, 0]
+
+
+def test_the_name_of_an_undo_entry_is_not_used_again(ann, engine):
+    first, second = ann.tasks()[:2]
+    old = ann.label(first, 1)["entry"]
+    ann.do("undo", first, entry=old)
+    new = ann.label(second, 2)["entry"]
+    assert new != old
+    assert ann.do("undo", second, entry=old)["status"] == "stale"
+    assert stored(engine)[-1].value == 2
