@@ -3,33 +3,16 @@
 A name is enough to sign in, because the server accepts connections from its own machine only (see app.py).
 """
 
-import unicodedata
 from collections.abc import Iterable
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.errors import TiebreakError
+from core.annotator_names import MAX_NAME_LENGTH as MAX_NAME_LENGTH
+from core.annotator_names import normalize_name as normalize_name
 from storage.database import insert_missing
 from storage.tables import AnnotatorRow, now
-
-MAX_NAME_LENGTH = 80
-
-
-def normalize_name(text: str) -> str:
-    """Return a name as it is stored: one line, no whitespace around it, composed characters (NFC).
-
-    The two Unicode forms of "é" are one name. Raises TiebreakError for an invalid name.
-    """
-    name = unicodedata.normalize("NFC", " ".join(text.split()))
-    if not name:
-        raise TiebreakError("Please enter a name.")
-    if len(name) > MAX_NAME_LENGTH:
-        raise TiebreakError(f"A name has at most {MAX_NAME_LENGTH} characters.")
-    if not name.isprintable():
-        raise TiebreakError("A name has printable characters only.")
-    return name
 
 
 def find_id(session: Session, name: str) -> int | None:

@@ -1,5 +1,6 @@
 """Reasons and caveats: why a statistic is undefined, and the caveats of its value."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
 FEW_GROUPS = 20
 """Below this many resampled groups the same holds; groups are also more unequal than items."""
+MAX_NAMES = 5
+"""Names that a note lists; of more it gives the number."""
 PAIR_STATISTICS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATIONS)
 """Statistics that are means over pairs of raters."""
 
@@ -209,7 +212,7 @@ def pair_caveats(name: str, summary: LabelSummary) -> list[str]:
             f"mean of {format_count(defined, 'rater pair')}; undefined for {summary.rater_pairs - defined} more"
         )
     if not is_correlation and summary.constant_raters:
-        notes.append(f"{', '.join(summary.constant_raters)} used one label only")
+        notes.append(f"{list_names(summary.constant_raters)} used one label only")
     return notes
 
 
@@ -310,28 +313,34 @@ def mode_caveats(compared: int, tied: int) -> str:
     return "; ".join(notes)
 
 
+def list_names(names: Sequence[str]) -> str:
+    """Return the names, or the first five and the number of the others."""
+    listed = ", ".join(names[:MAX_NAMES])
+    return f"{listed} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else listed
+
+
 def why_untested(skipped: tuple[str, ...]) -> str:
     """Return why the alternative-annotator test was not made."""
     if not skipped:
         return "no annotator's labels to test against"
     return (
         f"the test needs {MIN_TEST_ITEMS} items of an annotator that others labelled too; "
-        f"fewer have: {', '.join(skipped)}"
+        f"fewer have: {list_names(skipped)}"
     )
 
 
 def skipped_caveats(skipped: tuple[str, ...]) -> str:
     """Return which annotators the alternative-annotator test left out."""
-    return f"{', '.join(skipped)} left out: fewer than {MIN_TEST_ITEMS} shared items" if skipped else ""
+    return f"{list_names(skipped)} left out: fewer than {MIN_TEST_ITEMS} shared items" if skipped else ""
 
 
 def winning_caveats(tests: list[tuple[str, bool, float | None]], skipped: tuple[str, ...]) -> str:
     """Return whom the judge won against, from (annotator, won, p) of each test; p is None without variance."""
     winners = [rater for rater, won, _ in tests if won]
-    notes = [f"won against {', '.join(winners) if winners else 'none'} of {len(tests)}; no interval"]
+    notes = [f"won against {list_names(winners) if winners else 'none'} of {len(tests)}; no interval"]
     certain = [rater for rater, _, p in tests if p is None]
     if certain:
-        notes.append(f"no variance against {', '.join(certain)}: a t-test does not apply")
+        notes.append(f"no variance against {list_names(certain)}: a t-test does not apply")
     return "; ".join([*notes, *filter(None, [skipped_caveats(skipped)])])
 
 

@@ -8,7 +8,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from core.errors import FileFormatError
+from core.annotator_names import normalize_name
+from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.fields import Missing
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
@@ -54,6 +55,14 @@ def parse_name(cell: Any, line: int, field: str) -> str:
     if not text:
         raise FileFormatError("expected a name or a number, and it is empty", line=line, field=field)
     return text
+
+
+def check_annotator(name: str, line: int, field: str) -> None:
+    """Raise FileFormatError for a name that cannot be stored as an annotator's."""
+    try:
+        normalize_name(name)
+    except TiebreakError as error:
+        raise FileFormatError(f"{str(error).rstrip('.')}: {quote_value(name)}", line=line, field=field) from None
 
 
 def format_value(value: Any) -> str:

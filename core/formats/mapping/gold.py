@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import parse_label
+from core.formats.mapping.cells import check_annotator, parse_label
 from core.formats.mapping.labels import declarations
 from core.formats.mapping.mapping import GoldBlock, Labels
 from core.formats.mapping.scope import Scope
@@ -35,12 +35,14 @@ class GoldReader:
                 raise FileFormatError(message, line=scope.line, field=block.value)
             return
         self.values[item] = value
+        adjudicator = (scope.resolve(block.adjudicator) or "").strip() or "imported gold"
+        check_annotator(adjudicator, scope.line, str(block.adjudicator))
         yield AdjudicationRecord(
             ruling=Adjudication(
                 target=Target(item=item, kind=block.kind, criterion=block.criterion),
                 value=value,
                 rule=block.source,
                 reason=(scope.resolve(block.reason) if block.reason else None) or block.source,
-                adjudicator=(scope.resolve(block.adjudicator) or "").strip() or "imported gold",
+                adjudicator=adjudicator,
             )
         )

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
 from core.errors import FileFormatError
 from core.formats.mapping.cells import parse_list, parse_name
-from core.formats.mapping.fields import MISSING, quote_key
+from core.formats.mapping.fields import MISSING, is_template, quote_key
 from core.formats.mapping.mapping import AspectFields, CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
-from core.formats.mapping.scope import Constant, Scope, Source
+from core.formats.mapping.scope import EVERY_ELEMENT, Constant, Scope, Source
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
@@ -90,6 +90,10 @@ def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     """Return the error of a response without a text, which names the next step."""
     field = fields.text or fields.image
     lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
+    if scope.get(field or "") is MISSING and lists and (lists == ["value"] or len(lists) == len(scope.row) > 1):
+        return FileFormatError(
+            f'the fields of the record hold lists: write `explode: "{EVERY_ELEMENT}"`', line=scope.line, field=field
+        )
     if scope.get(field or "") is MISSING and lists:
         return FileFormatError(
             f"the record holds a list {lists[0]!r}: add `explode: {quote_key(lists[0])}`", line=scope.line, field=field
@@ -98,7 +102,9 @@ def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
 
 
 def _read_response(fields: ResponseFields, text: str, scope: Scope) -> Response:
-    system = scope.text(fields.system) if fields.system else fields.name
+    system = scope.resolve(fields.system) if fields.system else fields.name
+    if fields.name and is_template(fields.name):
+        system = scope.resolve(fields.name)
     return Response(text=text, system=system or None, image=scope.text(fields.image) or None if fields.image else None)
 
 

@@ -37,9 +37,12 @@ class RecordedRun:
 class JudgeReader:
     """Collects verdicts; their runs are yielded at the end, because an item may have several rows."""
 
-    def __init__(self, blocks: Sequence[JudgeBlock], scales: Scales) -> None:
-        """`scales` are those of labels and gold by (kind, criterion): scores are converted to them."""
-        self.blocks, self.scales = blocks, scales
+    def __init__(self, blocks: Sequence[JudgeBlock], scales: Scales, *, repeats: bool = False) -> None:
+        """`scales` are those of labels and gold by (kind, criterion): scores are converted to them.
+
+        With `repeats`, the rows of an item, one for each label, repeat a judge's verdict, which has to be the same.
+        """
+        self.blocks, self.scales, self.repeats = blocks, scales, repeats
         self.recorded: dict[str, RecordedRun] = {}
         self.declared: set[tuple[str, str]] = set()
 
@@ -67,13 +70,18 @@ class JudgeReader:
                 yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
 
     def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], protocol: str, line: int) -> None:
-        """Add an opinion with the turns behind it; raises FileFormatError for a second one of the same judge."""
+        """Add an opinion with the turns behind it; raises FileFormatError for a second, or different, one."""
         recorded = self.recorded.setdefault(run, RecordedRun(protocol, opinion.criterion))
         if recorded.criterion != opinion.criterion:
             recorded.criterion = ""
         recorded.models.setdefault(opinion.judge, turns[0].model)
         own = recorded.opinions.setdefault(item, {})
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
+        if key in own and self.repeats:
+            if own[key] == opinion:
+                return
+            message = f"expected the verdict of {opinion.judge!r} on item {item!r} to be the same in all its rows"
+            raise FileFormatError(f"{message}, and it differs", line=line)
         if key in own:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
             raise FileFormatError(message, line=line)

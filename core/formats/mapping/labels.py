@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
 from core.formats.mapping.mapping import Block, Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.scope import Scope
 from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
@@ -90,6 +90,7 @@ class LabelReader:
         value = self._parse_value(cell, scope.line, field)
         if value is None:
             return None
+        check_annotator(annotator, scope.line, self._annotator_field(field))
         key = (item, self.block.kind, criterion, annotator)
         if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
@@ -98,6 +99,15 @@ class LabelReader:
         return Label(
             target=Target(item=item, kind=self.block.kind, criterion=criterion), annotator=annotator, value=value
         )
+
+    def _annotator_field(self, field: str) -> str:
+        """Return the field with the annotators of the values in `field`."""
+        match self.block:
+            case LongLabels(annotator=annotator):
+                return annotator
+            case ListLabels(annotators_field=str(names)):
+                return names
+        return field
 
     def _parse_value(self, cell: Any, line: int, field: str) -> Value | None:
         """Return a label's value. Cells of a categorical scale are parsed once each: there are few different ones."""

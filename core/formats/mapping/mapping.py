@@ -32,9 +32,9 @@ class ResponseFields(Frozen):
     text: FieldPath | None = None
     """Without it the response is only an image."""
     system: FieldPath | None = None
-    """The field that names the system."""
+    """The field that names the system, or a template such as "{element}"."""
     name: str | None = None
-    """The system's name, if it is the same in all rows."""
+    """The system's name, if it is the same in all rows, or a template."""
     image: FieldPath | None = None
     optional: bool = False
     """Whether rows may lack it; an empty text of a response that is not optional is an empty answer."""
@@ -274,7 +274,7 @@ class Mapping(Frozen):
     """The dialogue or document. Several fields: rows in which all of them are equal are one group."""
     explode: FieldPath | None = None
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
-    record itself."""
+    record itself, and "*.*" the lists in it."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     join: Join | None = None
@@ -301,11 +301,19 @@ class Mapping(Frozen):
             parse_path(path)
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
+        if self.explode is None and any("{element}" in template for template in self._templates()):
+            raise ValueError("`{element}` is the number or the key of an exploded element: add `explode`")
         if self.separator is not None and self.separator in '"\r\n ':
             raise ValueError("`separator` is a character such as ; and no blank, quote or line end")
         if self.prompt is None and not self.responses:
             raise ValueError("an item needs a `prompt` or `responses`")
         return self
+
+    def _templates(self) -> Iterator[str]:
+        """Yield the sources in which {element} is replaced."""
+        names = [name for response in self.responses for name in (response.system, response.name)]
+        sources = (self.id, self.scenario, *as_tuple(self.group), *names)
+        yield from (source for source in sources if isinstance(source, str))
 
 
 def _by_criterion(block: Any) -> Iterator[Any]:
@@ -340,6 +348,14 @@ def source_paths(source: Source | None) -> Iterator[FieldPath]:
         yield from template_fields(source) if is_template(source) else [source]
 
 
+def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
+    """Yield the field paths of a response; its system and name can be templates."""
+    yield from filter(None, (response.text, response.image))
+    yield from source_paths(response.system)
+    if response.name is not None and is_template(response.name):
+        yield from template_fields(response.name)
+
+
 def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     """Yield every field path that the mapping reads, except the exploded list itself."""
     for source in (mapping.id, mapping.scenario, *as_tuple(mapping.group)):
@@ -347,7 +363,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     for fields in (mapping.prompt, mapping.context, mapping.reference):
         yield from (field for field in as_tuple(fields) if isinstance(field, str))
     for response in mapping.responses:
-        yield from filter(None, (response.text, response.system, response.image))
+        yield from response_paths(response)
     for labels in mapping.labels:
         yield from _label_sources(labels)
     yield from _other_sources(mapping)

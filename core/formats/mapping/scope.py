@@ -12,6 +12,10 @@ from core.frozen import Frozen
 
 EVERY_KEY = "*"
 """Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
+EVERY_ELEMENT = "*.*"
+"""Explodes the record and then its lists: `{"sysA": [{...}, {...}], "sysB": [...]}`. The element is the key, and
+`position` the number in the list, from 1, if the element has no such field."""
+WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
 
 
 class Constant(Frozen):
@@ -79,15 +83,20 @@ def iter_scopes(row: Row, line: int, number: int, explode: str | None) -> Iterat
     if explode is None:
         yield Scope(row, line, number)
         return
-    cell = row if explode == EVERY_KEY else get_value(row, explode)
+    cell = row if explode in WHOLE_RECORD else get_value(row, explode)
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_names(list(row))}"
         raise FileFormatError(message, line=line, field=explode)
-    name = "value" if explode == EVERY_KEY else parse_path(explode)[-1]
-    outer = {} if explode == EVERY_KEY else {"parent": row, **row}
+    name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
+    outer = {} if explode in WHOLE_RECORD else {"parent": row, **row}
     for key, element in _elements(cell, line, explode):
-        fields = element if isinstance(element, dict) else {name: element}
-        yield Scope({**outer, **fields}, line, number, key)
+        if explode == EVERY_ELEMENT:
+            for position, inner in enumerate(parse_list(element, line, str(key)), 1):
+                fields = inner if isinstance(inner, dict) else {name: inner}
+                yield Scope({"position": position, **fields}, line, number, key)
+        else:
+            fields = element if isinstance(element, dict) else {name: element}
+            yield Scope({**outer, **fields}, line, number, key)
 
 
 def _elements(cell: Any, line: int, explode: str) -> Iterator[tuple[int | str, Any]]:

@@ -11,9 +11,9 @@ from core.formats.mapping.items import ItemReader
 from core.formats.mapping.joined import join_rows
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
-from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.mapping import LongLabels, Mapping, field_paths, response_paths
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
-from core.formats.mapping.scope import EVERY_KEY, Scope, iter_scopes
+from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
 from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
 from core.formats.validation_errors import join_names
@@ -43,7 +43,8 @@ def read(path: Path, mapping: Mapping) -> Records:
     labels_scales: dict[tuple[str, str], Scale] = {}
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
-    judges = JudgeReader(mapping.judges, labels_scales)
+    is_long = any(isinstance(block, LongLabels) for block in mapping.labels)
+    judges = JudgeReader(mapping.judges, labels_scales, repeats=is_long)
     gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
     weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
     others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
@@ -68,7 +69,7 @@ def read(path: Path, mapping: Mapping) -> Records:
 
 def _required_fields(mapping: Mapping) -> set[str]:
     """Return the fields that must occur at least once; those of optional responses may be missing from every row."""
-    optional = {path for r in mapping.responses if r.optional for path in (r.text, r.system, r.image) if path}
+    optional = {path for response in mapping.responses if response.optional for path in response_paths(response)}
     return set(field_paths(mapping)) - optional
 
 
@@ -82,7 +83,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 
 def _check_header(row: Row, mapping: Mapping) -> None:
     """Raise FileFormatError for a missing column, with the names of the existing ones."""
-    required = [mapping.explode] if mapping.explode and mapping.explode != EVERY_KEY else field_paths(mapping)
+    required = [mapping.explode] if mapping.explode and mapping.explode not in WHOLE_RECORD else field_paths(mapping)
     for field in required:
         if get_value(row, field) is MISSING:
             raise FileFormatError(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

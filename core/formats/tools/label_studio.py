@@ -166,7 +166,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write tasks with their annotations and predictions; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    shared = {name for entry in study.items.values() for name in item_fields(entry.item)}
+    shared = dict.fromkeys(name for entry in study.items.values() for name in item_fields(entry.item))
     empty = {name: "" for name in shared if not name.startswith("response_")}  # every task has what the form shows
     tasks = [_task(number, entry, names, empty) for number, entry in enumerate(study.items.values(), 1)]
     json.dump(tasks, stream, ensure_ascii=False, indent=1, allow_nan=False)

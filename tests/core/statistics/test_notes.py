@@ -58,3 +58,10 @@ def test_the_winning_caveats_name_winners_and_tests_without_variance():
         "won against a1 of 2; no interval; no variance against a2: a t-test does not apply; "
         "a3 left out: fewer than 30 shared items"
     )
+
+
+def test_a_note_lists_five_names_at_most():
+    names = tuple(f"a{number}" for number in range(39))
+    assert notes.skipped_caveats(names) == "a0, a1, a2, a3, a4 and 34 more left out: fewer than 30 shared items"
+    assert notes.why_untested(names).endswith("a4 and 34 more")
+    assert notes.winning_caveats([(name, True, None) for name in names], names).count("and 34 more") == 3

@@ -449,3 +449,27 @@ def test_a_table_is_imported_whole_or_refused_in_a_sentence(
     assert {record.item for record in of(records, TraceRecord)} <= items
     runs = [record.name for record in of(records, RunRecord)]
     assert len(runs) == len(set(runs)) and {record.run for record in of(records, TraceRecord)} == set(runs)
+
+
+LONG_WITH_JUDGE = f"""{PAIR}
+labels: [{{layout: long, kind: preference, annotator: who, value: v}}]
+judges: [{{kind: preference, columns: [j]}}]
+"""
+
+
+def test_a_long_table_repeats_the_verdict_of_a_judge_on_each_row(tmp_path: Path) -> None:
+    rows = [{"id": 1, "q": "?", "a": "x", "b": "y", "who": who, "v": 1, "j": 2} for who in ("ann", "ben")]
+    records = read(tmp_path, rows, LONG_WITH_JUDGE)
+    assert len(of(records, LabelRecord)) == 2
+    assert [verdict.value for verdict in verdicts(records).values()] == [2]
+    (trace,) = of(records, TraceRecord)
+    assert len([event for event in trace.events if isinstance(event, TurnCompleted)]) == 1
+    rows[1]["j"] = 1
+    with pytest.raises(FileFormatError, match="the verdict of 'j' on item '1' to be the same in all its rows"):
+        read(tmp_path, rows, LONG_WITH_JUDGE)
+
+
+def test_a_refused_name_of_an_annotator_has_its_line_and_field(tmp_path: Path) -> None:
+    rows = f"id,q,a,b,who,v,j\n1,?,x,y,ann,1,2\n2,?,x,y,{'n' * 81},1,2\n"
+    with pytest.raises(FileFormatError, match="line 3, field 'who': A name has at most 80 characters"):
+        read(tmp_path, rows, LONG_WITH_JUDGE, "t.csv")

@@ -291,3 +291,33 @@ def test_two_blocks_cannot_have_the_same_label(tmp_path: Path) -> None:
     twice = [{**WIDE, "annotators": {"ann": "x"}}, {**WIDE, "annotators": {"ben": "x"}}]
     message = "line 2, field 'ben': expected one label, and 'x' already gave one for item '1'"
     assert read_error(tmp_path / "t.csv", f"{HEAD}1,Q,A,B,A,A\n", **PAIR, labels=twice) == message
+
+
+@pytest.mark.parametrize("field", ["system", "name"])
+def test_the_key_of_an_exploded_object_can_be_the_system(tmp_path: Path, field: str) -> None:
+    content = json.dumps({"sysA": {"text": "x"}, "sysB": {"text": "y"}})
+    mapping = {"id": "{element}", "responses": [{"text": "text", field: "{element}"}]}
+    items = items_of(read_content(tmp_path / "t.json", content, explode="*", **mapping))
+    assert [item.responses[0].system for item in items] == ["sysA", "sysB"]
+    assert "add `explode`" in build_error(**mapping)
+
+
+def test_lists_by_key_are_exploded_with_two_stars(tmp_path: Path) -> None:
+    content = json.dumps({"sysA": [{"text": "x"}, {"text": "y"}], "sysB": [{"text": "z"}]})
+    mapping = {"id": "{element}-{position}", "responses": [{"text": "text", "system": "{element}"}]}
+    items = items_of(read_content(tmp_path / "t.json", content, explode="*.*", **mapping))
+    assert [(item.id, item.responses[0].text, item.responses[0].system) for item in items] == [
+        ("sysA-1", "x", "sysA"),
+        ("sysA-2", "y", "sysA"),
+        ("sysB-1", "z", "sysB"),
+    ]
+    advice = 'write `explode: "*.*"`'
+    responses = [{"text": "text"}]
+    assert advice in read_error(tmp_path / "t.json", content, id="{element}", explode="*", responses=responses)
+    assert advice in read_error(tmp_path / "t.json", content, id="{row}", responses=responses)
+
+
+def build_error(**mapping: Any) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        build_mapping(mapping)
+    return str(caught.value)

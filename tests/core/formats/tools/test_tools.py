@@ -246,3 +246,9 @@ def test_any_value_is_read_or_refused(tmp_path: Path, format: str, value: object
     except FileFormatError:
         return
     assert of(records, ItemRecord)
+
+
+def test_the_fields_of_label_studio_tasks_have_a_fixed_order(tmp_path: Path) -> None:
+    path = write(tmp_path, "label-studio")
+    fields = [[*task["data"]] for task in json.loads(path.read_text())]
+    assert [names[:5] for names in fields] == [["id", "prompt", "context", "reference", "response_1"]] * 2
