@@ -1,6 +1,6 @@
 """Labels of annotators, opinions of judges, adjudications, and the gold values that follow from them."""
 
-import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -41,8 +41,8 @@ class Scale(Frozen):
         """Return whether `value` is on this scale. True does not count as 1."""
         if self.categories:
             return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in self.categories)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            return False
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+            return False  # also NaN, and integers beyond those of a computer
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def covers(self, value: object) -> bool:

@@ -22,6 +22,7 @@ from storage.labelling import (
     claims,
     critique_queue,
     entered,
+    evidence,
     panels,
     queue,
     skips,
@@ -29,6 +30,7 @@ from storage.labelling import (
     undo,
 )
 from storage.labelling.entered import Standing
+from storage.labelling.evidence import Passage
 from storage.labelling.queue import Mark
 from storage.labelling.training import Training
 from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, locate, target_name
@@ -51,19 +53,13 @@ class Action(Frozen):
     base: Name = ""
     value: Any = None
     reason: Text = ""
-    evidence: tuple[Evidence, ...] = Field(default=(), max_length=100)
+    evidence: tuple[Passage, ...] = Field(default=(), max_length=100)
     seconds: float | None = Field(default=None, ge=0, le=1e6)
     guidelines: int = Field(default=0, ge=0, lt=2**31)
     on: bool = True
     text: Text = ""
     entry: Name = ""
     change: dict[str, Any] = Field(default_factory=dict)
-
-    @property
-    def content(self) -> Json:
-        """Value, reason and evidence."""
-        evidence = [passage.model_dump() for passage in self.evidence]
-        return {"value": self.value, "reason": self.reason, "evidence": evidence}
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ def _label(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = _place(transaction)
     _check_base(transaction, place.standing)
-    content = {**action.content, "value": panels.checked_value(session, work, place.target, action.value)}
+    content = _content(transaction, panels.checked_value(session, work, place.target, action.value))
     if place.training is not None and place.is_training:
         return _training_answer(transaction, place, place.training, content)
     _check_assignment(transaction, place)
@@ -149,6 +145,13 @@ def _label(transaction: Transaction) -> Json:
         "claim": "full" if surplus else "mine",
         "revealed": place.is_required and work.study.rules.reveal,
     }
+
+
+def _content(transaction: Transaction, value: Any) -> Json:
+    """Return value, reason and evidence of an action; raises Refused for evidence that is not in the task's texts."""
+    action = transaction.action
+    passages = evidence.checked(transaction.session, transaction.work, transaction.task, action.evidence)
+    return {"value": value, "reason": action.reason, "evidence": passages}
 
 
 def _training_answer(transaction: Transaction, place: Place, plan: Training, content: Json) -> Json:
@@ -200,7 +203,7 @@ def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
         seconds=action.seconds,
         evidence=tuple(Evidence(**passage) for passage in given["evidence"]),
         surplus=surplus,
-        guidelines=action.guidelines or None,
+        guidelines=min(action.guidelines, guidelines.current(session, work.study.id).version) or None,
     )
     labels.add(session, work.study.id, label, place.target_id, work.annotator_id)
     return surplus
@@ -211,10 +214,11 @@ def _draft(transaction: Transaction) -> Json:
     place = _place(transaction)
     _check_base(transaction, place.standing)
     _check_assignment(transaction, place)
-    if action.content == place.standing.content:
+    content = _content(transaction, action.value)
+    if content == place.standing.content:
         _delete_draft(session, work, place.target_id)
     else:
-        queue.save_draft(session, place.target_id, work.annotator_id, action.content)
+        queue.save_draft(session, place.target_id, work.annotator_id, content)
     if place.standing.value is not None:
         return {"claim": "mine"}
     return {"claim": claim(session, work, place.task)}

@@ -9,7 +9,7 @@ from core.critique_ratings import SEVEN_POINT_SCALE
 from core.errors import TiebreakError
 from core.formats.records import ScaleRecord
 from core.items import Criterion, Item
-from core.labels import Kind, Scale, Target, Value
+from core.labels import Kind, Scale, Target, Value, is_match
 from core.protocols.dna_eval.settings import QUALITIES
 from storage import aspects, studies
 from storage.labelling import aiu_panel, critique_panels
@@ -79,8 +79,11 @@ def checked_value(session: Session, work: Work, target: Target, value: Any) -> V
     if own_scale and studies.scale(session, work.study.id, target.kind, target.criterion) is None:
         record = ScaleRecord(kind=target.kind, criterion=target.criterion, scale=own_scale)
         studies.declare_scale(session, work.study.id, record)
-    studies.check_value(studies.scales(session, work.study.id), target.kind, target.criterion, value)
-    return cast(Value, value)
+    scales = studies.scales(session, work.study.id)
+    studies.check_value(scales, target.kind, target.criterion, value)
+    scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
+    categories = scale.categories if scale else ()
+    return next((category for category in categories if is_match(value, category)), cast(Value, value))  # 1.0 is 1
 
 
 def _checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:

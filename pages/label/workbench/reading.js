@@ -304,6 +304,7 @@ export class Reading {
   }
 
   #mark(target, block, { start, end }) {
+    if (start >= end) return; // only white space
     const words = source(block);
     const span = { block: block.id, start: toPoints(words, start), end: toPoints(words, end) };
     const others = entered(this.bench.state, target.id).evidence.filter(

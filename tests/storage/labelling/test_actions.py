@@ -11,7 +11,7 @@ from storage import guidelines, labels, studies
 from storage.database import reading, writing
 from storage.labelling.actions import OutOfSequence, perform
 from storage.tables import LeaseRow, TargetRow
-from tests.storage.labelling.workbench import Client, leases, set_rules, stored
+from tests.storage.labelling.workbench import Client, add_guidelines, leases, set_rules, stored
 from tests.storage.shared import debates
 
 
@@ -23,6 +23,7 @@ def ann(engine):
 
 def test_a_label_is_stored_with_everything_that_came_with_it(ann, engine):
     task = ann.tasks()[0]
+    add_guidelines(engine)
     set_rules(engine, reveal=True)
     evidence = [{"block": "response-1", "start": 0, "end": 4}]
     result = ann.label(task, 2, reason="because", evidence=evidence, seconds=3.5, guidelines=1)
@@ -247,9 +248,7 @@ def test_flags_and_notes_come_back_with_the_task(ann):
 
 
 def test_reading_the_guidelines_is_recorded(ann, engine):
-    with writing(engine) as session:
-        study = studies.get(session, "s")
-        studies.update(session, study.id, description="", guidelines="Be fair.", rules=study.rules)
+    add_guidelines(engine)
     ann.do("read", guidelines=1)
     work = ann.work()
     with reading(engine) as session:

@@ -25,6 +25,13 @@ def set_rules(engine: Engine, **rules: Any) -> None:
         studies.update(session, study.id, description="", guidelines=study.guidelines, rules=changed)
 
 
+def add_guidelines(engine: Engine) -> None:
+    """Add version 1 of the guidelines to the study "s"."""
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        studies.update(session, study.id, description="", guidelines="Be fair.", rules=study.rules)
+
+
 def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> Target | None:
     """Claim the next target that is open to an annotator, and return it; None if there is none."""
     work = open_work(session, "disagreements", "s", annotator)
