@@ -312,7 +312,9 @@ def _labels_by_target(data: AlignmentData, query: JudgeQuery, items: Collection[
 
 
 def _select(frame: "pd.DataFrame", query: JudgeQuery) -> "pd.DataFrame":
-    return select_rows(frame, query.kind, query.criterion, query.scenario)
+    """Return the rows of a query; "all" is every criterion of a kind, which is a choice only if they share a scale."""
+    criterion = None if query.criterion == ALL else query.criterion
+    return select_rows(frame, query.kind, criterion, query.scenario)
 
 
 def _none_if_nan(value: Any) -> Value | None:

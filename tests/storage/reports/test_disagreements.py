@@ -1,5 +1,6 @@
 """Targets on which a judge and the annotators disagree, and changed opinions."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Engine
@@ -61,6 +62,13 @@ def test_a_pair_has_the_judges_value_and_the_strict_majority(engine: Engine) -> 
     }
     assert pairs["a"].labels == {"ann": 2, "ben": 2, "cat": 1}
     assert [pair.target.item for pair in disagreements.labelled_pairs(list(pairs.values()))] == ["a", "b", "c"]
+
+
+def test_all_criteria_of_a_kind_are_one_query(engine: Engine) -> None:
+    _, data = load(engine)
+    every = disagreements.pairs(data, replace(query(), criterion="all"))
+    assert [pair.target for pair in every] == [pair.target for pair in disagreements.pairs(data, query())]
+    assert every and all(pair.labels for pair in disagreements.labelled_pairs(every))
 
 
 def test_a_missing_verdict_or_majority_is_not_a_disagreement(engine: Engine) -> None:
