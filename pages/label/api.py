@@ -33,9 +33,9 @@ from pages.label.parts.request_checks import (
 from pages.parts import assets, resources
 from storage import annotators, database, guidelines, items
 from storage.database_errors import DatabaseUnavailable
-from storage.labelling import actions, blocks, claims, tasks, undo
+from storage.labelling import actions, blocks, claims, entered, tasks, undo
 from storage.labelling.queue_view import TABS
-from storage.labelling.work import Json, Unknown, Work, find_task, open_work
+from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open_work
 
 MOST_KNOWN = 5_000
 """Tasks that a browser can list as known."""
@@ -136,7 +136,7 @@ def next_tasks(call: Call) -> Json:
 def one_task(call: Call) -> Json:
     """Return one task of the queue."""
     with database.reading(resources.engine()) as opened:
-        task_jsons = tasks.task_jsons(opened, call.work, [find_task(opened, call.work, call.query["task"])])
+        task_jsons = tasks.task_jsons(opened, call.work, [entered.open_task(opened, call.work, call.query["task"])])
     _reveal(call.work, task_jsons)
     return task_jsons[0]
 
@@ -171,21 +171,23 @@ def history(call: Call) -> Json:
 
 
 def presence(call: Call) -> Json:
-    """Renew the claim of the task on the screen, or end all claims when the page is left."""
+    """Renew the claim of the task on the screen, or end all claims when the page is left. It creates no claim."""
     work, name, engine = call.work, call.body.get("task"), resources.engine()
     if call.body.get("leaving") is True:
         database.write(engine, lambda opened: claims.release_all(opened, work))
         return {"claim": "free"}
     if not isinstance(name, str):
         raise Failed(400, "invalid", "The request names no item.")
-    is_claimed = database.write(engine, lambda opened: claims.claim(opened, work, find_task(opened, work, name)))
-    return {"claim": "mine" if is_claimed else "full"}
+    if database.write(engine, lambda opened: claims.renew(opened, work, entered.open_task(opened, work, name))):
+        return {"claim": "mine"}
+    with database.reading(engine) as opened:
+        return {"claim": tasks.task_jsons(opened, work, [find_task(opened, work, name)])[0]["claim"]}
 
 
 def image(call: Call) -> Response:
     """Return an image of a task, named by its block: the path may reveal the system."""
     with database.reading(resources.engine()) as opened:
-        task = find_task(opened, call.work, call.query.get("task", ""))
+        task = entered.open_task(opened, call.work, call.query.get("task", ""))
         item = target_item(items.get(opened, call.work.study.id, task.target.item), task.target)
     path = blocks.image_path(item, call.query.get("block", ""))
     if path is None or images.is_url(path):
@@ -221,6 +223,8 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             return _error(failed.status, failed.code, str(failed))
         except Unknown as unknown:
             return _error(404, "unknown", str(unknown))
+        except Refused as refused:
+            return _error(403, "refused", str(refused))
         except DatabaseUnavailable as error:  # the browser sends the request again
             return _error(503, "unavailable", str(error))
         except TiebreakError as error:

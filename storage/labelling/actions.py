@@ -21,7 +21,8 @@ from storage.database import Engine, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
 from storage.labelling import action_log, panels, tasks
-from storage.labelling.effects import CARRY_OUT, Action, open_transaction, standing_now
+from storage.labelling.action_fields import Action, problem
+from storage.labelling.effects import CARRY_OUT, open_transaction, standing_now
 from storage.labelling.work import Json, Refused, Work, locate, target_name
 from storage.tables import AnnotatorRow
 
@@ -103,7 +104,7 @@ def _store_result(
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})
     except ValidationError as error:
-        outcome: Json = {"status": "rejected", "message": f"This action is not valid: {error.errors()[0]['msg']}."}
+        outcome: Json = {"status": "rejected", "message": problem(error)}
     else:
         outcome = perform(session, work, client, action)
     result = {"seq": seq, **outcome, "digest": digest}

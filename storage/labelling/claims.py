@@ -40,6 +40,14 @@ def claim(session: Session, work: Work, task: Task) -> bool:
     return True
 
 
+def renew(session: Session, work: Work, task: Task) -> bool:
+    """Extend the annotator's lease of a task; return False if there is none, or if it expired and the task is full."""
+    query = select(col(LeaseRow.id)).where(
+        col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id) == task.id
+    )
+    return session.scalars(query).first() is not None and claim(session, work, task)
+
+
 @cache  # to build the statement takes longer than to execute it
 def _delete_expired() -> Any:
     return delete(LeaseRow).where(

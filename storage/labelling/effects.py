@@ -3,16 +3,14 @@ out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import Undo
 from core.errors import TiebreakError
-from core.frozen import Frozen
 from core.labels import Evidence, Label, Target
 from storage import aius, guidelines, labels, targets
 from storage.labelling import (
@@ -29,37 +27,15 @@ from storage.labelling import (
     training,
     undo,
 )
+from storage.labelling.action_fields import Action
 from storage.labelling.entered import Standing
-from storage.labelling.evidence import Passage
 from storage.labelling.queue import Mark
 from storage.labelling.training import Training
 from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, locate, target_name
 from storage.tables import DraftRow, UndoEntryRow
 from storage.target_summaries import lock_targets
 
-LONGEST_TEXT = 20_000
 ANSWERED_ELSEWHERE = "You answered this in another window."
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Name = Annotated[str, Field(max_length=64)]
-
-
-class Action(Frozen):
-    """One action; which fields it has depends on its type."""
-
-    seq: int = Field(ge=1, lt=2**31)
-    type: Literal["label", "draft", "skip", "flag", "note", "undo", "redo", "edit", "read"]
-    task: Name = ""
-    target: Name = ""
-    base: Name = ""
-    value: Any = None
-    reason: Text = ""
-    evidence: tuple[Passage, ...] = Field(default=(), max_length=100)
-    seconds: float | None = Field(default=None, ge=0, le=1e6)
-    guidelines: int = Field(default=0, ge=0, lt=2**31)
-    on: bool = True
-    text: Text = ""
-    entry: Name = ""
-    change: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -231,20 +207,23 @@ def claim(session: Session, work: Work, task: Task) -> str:
 
 def _skip(transaction: Transaction) -> Json:
     session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
+    entered.check_training(session, work, task)
     _mark(transaction, task.target, "skip", on=action.on)
     entry = undo.push(session, work, "skip", task, task.id, {"on": not action.on}, {"on": action.on})
     return {"entry": entry}
 
 
 def _flag(transaction: Transaction) -> Json:
-    action = transaction.action
-    target = _place(transaction).target if action.target else transaction.task.target
+    action, task = transaction.action, transaction.task
+    entered.check_training(transaction.session, transaction.work, task)
+    target = _place(transaction).target if action.target else task.target
     _mark(transaction, target, "flag", on=action.on)
     return {}
 
 
 def _note(transaction: Transaction) -> Json:
     text = transaction.action.text.strip()
+    entered.check_training(transaction.session, transaction.work, transaction.task)
     _mark(transaction, transaction.task.target, "note", text=text, on=bool(text))
     return {}
 
@@ -363,9 +342,9 @@ def _check_base(transaction: Transaction, standing: Standing) -> None:
 
 def _check_assignment(transaction: Transaction, place: Place) -> None:
     """Raise Refused if the target is assigned to others, or comes after the training; a label can be changed."""
+    if place.training is not None and place.training.locks(place.target_id, place.standing.version):
+        raise Refused("rejected", training.COMES_FIRST)
     is_new = place.standing.version == 0 and not place.is_training
-    if is_new and place.training is not None and place.training.required and not place.training.is_over:
-        raise Refused("rejected", "The training comes first.")
     if is_new and not assignment.may_label(transaction.work, place.task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)
 

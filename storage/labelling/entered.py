@@ -15,7 +15,7 @@ from storage.database import clock
 from storage.labelling import training
 from storage.labelling.queue import TargetState
 from storage.labelling.training import Training
-from storage.labelling.work import Json, Task, Work
+from storage.labelling.work import Json, Refused, Task, Work, find_task
 from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow, TrainingAnswerRow
 from storage.targets import from_columns
 
@@ -154,6 +154,22 @@ def task_standings(
         if target_id in plan.items
     }
     return {target_id: current[target_id] for target_id in current.keys() - items.keys()} | items
+
+
+def open_task(session: Session, work: Work, name: str) -> Task:
+    """Return the task with an opaque id; raises Unknown or Refused if the annotator cannot open it."""
+    task = find_task(session, work, name)
+    check_training(session, work, task)
+    return task
+
+
+def check_training(session: Session, work: Work, task: Task) -> None:
+    """Raise Refused if the task comes after the training of the queue."""
+    plan = training.load(session, work)
+    if plan is None or not plan.locks(task.id, 0):
+        return
+    if task.id not in standings(session, work.annotator_id, [task.id]):
+        raise Refused("rejected", training.COMES_FIRST)
 
 
 def _answered(plan: Training, row: TrainingAnswerRow | None, target_id: int) -> Standing:

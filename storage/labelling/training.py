@@ -33,6 +33,7 @@ QUEUES: tuple[QueueName, ...] = (
     "refined_answers",
 )
 """The queues that can have training items and hidden checks."""
+COMES_FIRST = "The training comes first."
 ANSWERED = "The first answer to a training item counts."
 
 
@@ -70,6 +71,10 @@ class Training:
     def is_over(self) -> bool:
         """Whether the annotator gets no more training items."""
         return self.ever_passed or (self.passed is False and not self.required)
+
+    def locks(self, target_id: int, version: int) -> bool:
+        """Return whether a target comes after the training; `version` is the number of the annotator's labels of it."""
+        return version == 0 and self.required and not self.is_over and target_id not in self.items
 
     @property
     def right(self) -> int:

@@ -68,7 +68,12 @@ function criterionText({ name, definition, rubric = [] }) {
 
 /** A note to the study's owner. `save(text)` closes it. */
 export function noteSheet(text, { save, close }) {
-  const area = h("textarea", { rows: "4", "aria-label": "Note to the study's owner", dir: "auto" });
+  const area = h("textarea", {
+    rows: "4",
+    maxlength: "20000",
+    "aria-label": "Note to the study's owner",
+    dir: "auto",
+  });
   area.value = text;
   area.addEventListener("keydown", (event) => {
     const done =

@@ -11,6 +11,9 @@ from core.formats.records import ItemRecord, StudyRecord
 from core.items import Response
 from pages.parts import resources
 from pages.parts.shell import COOKIE
+from storage import database
+from storage.labelling import training_items
+from storage.labelling.work import find_task, open_work
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
@@ -235,10 +238,24 @@ def test_an_unknown_task_is_not_found(client, task):
 
 def test_presence_renews_a_claim_and_leaving_ends_it(client):
     task = client.tasks()[0]
+    assert client.post("presence", {"task": task["id"], "leaving": False}).json() == {"claim": "free"}
+    assert client.get(f"tasks/{task['id']}").json()["claim"] == "free"
+    client.act(label(1, task) | {"type": "draft"})
     assert client.post("presence", {"task": task["id"], "leaving": False}).json() == {"claim": "mine"}
     assert client.get(f"tasks/{task['id']}").json()["claim"] == "mine"
     client.post("presence", {"task": None, "leaving": True})
     assert client.get(f"tasks/{task['id']}").json()["claim"] == "free"
+
+
+def test_an_item_after_the_training_is_not_read_or_claimed(client):
+    other, known = client.tasks()[:2]
+    with database.writing(resources.engine()) as session:
+        work = open_work(session, "disagreements", "s", "annotator 1")
+        target = find_task(session, work, known["id"]).target
+        training_items.add(session, work.study.id, target, 2)
+    for reply in (client.get(f"tasks/{other['id']}"), client.post("presence", {"task": other["id"]})):
+        assert (reply.status_code, reply.json()["message"]) == (403, "The training comes first.")
+    assert client.get(f"tasks/{known['id']}").status_code == 200
 
 
 def test_an_image_is_served_by_its_block(client, monkeypatch, tmp_path):

@@ -61,3 +61,8 @@ def test_a_value_is_stored_as_the_scale_s_own_category(ann, engine):
     assert ann.label(task, 1.0)["status"] == "accepted"
     assert type(stored(engine)[0].value) is int
     assert ann.label(task, True, base="1")["status"] == "rejected"
+
+
+def test_a_reason_that_is_too_long_is_named(ann):
+    result = ann.label(ann.tasks()[0], 1, reason="x" * 20_001)
+    assert (result["status"], result["message"]) == ("rejected", "The reason is longer than 20,000 characters.")

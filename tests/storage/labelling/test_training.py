@@ -186,3 +186,14 @@ def test_an_answer_that_is_not_on_the_scale_is_no_training_item(engine):
     weights = Target(item="item 0", kind="aspect_weights", criterion="")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no training"):
         training_items.add(session, queue.study_id, weights, {"a": 100.0})
+
+
+@pytest.mark.parametrize("action", [{"type": "skip"}, {"type": "flag"}, {"type": "note", "text": "odd"}])
+def test_other_items_are_not_marked_before_the_training_is_passed(ann, engine, action):
+    trained = Client(engine, annotator="bob")
+    answer_all(trained, 2)
+    other = trained.tasks()[0]
+    result = ann.do(task=other, **action)
+    assert (result["status"], result["message"]) == ("rejected", "The training comes first.")
+    assert ann.do(task=ann.tasks()[0], **action)["status"] == "accepted"
+    assert trained.do(task=other, **action)["status"] == "accepted"

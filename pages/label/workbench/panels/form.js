@@ -16,6 +16,7 @@ export function form(bench, task, target, field) {
   const why = h("textarea", {
     class: "reason",
     rows: "2",
+    maxlength: "20000",
     "aria-label": reasons === "required" ? "Why? (required)" : "Why? (optional)",
     "aria-keyshortcuts": "W",
     placeholder: reasons === "required" ? "Why? (required)" : "Why? (optional)",
