@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Engine, select, update
+from sqlalchemy.exc import OperationalError
 
 from storage import database, studies
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, tasks
-from storage.labelling.work import Work, open_work
+from storage.labelling.work import Json, Work, open_work
 from storage.tables import AnnotatorRow, LabelRow, LeaseRow, now
 from tests.storage.postgres import Server, binaries
 from tests.storage.shared import debates
@@ -85,8 +86,7 @@ def _label_all(url: str, annotator: str, die_after: int) -> Iterator[str]:
     work = _again(lambda: _open(engine, annotator))
     client, seq, claimed = f"c-{annotator}-{time.time_ns()}", 0, 0
     while True:
-        with reading(engine) as session:
-            fetched = tasks.next_tasks(session, work, have=(), count=FETCHED, tab="todo", first=None)["tasks"]
+        fetched = _again(partial(_fetch, engine, work))
         if not fetched:
             return
         for task in fetched:
@@ -116,12 +116,18 @@ def _open(engine: Engine, annotator: str) -> Work:
         return open_work(session, "disagreements", STUDY, annotator)
 
 
+def _fetch(engine: Engine, work: Work) -> list[Json]:
+    with reading(engine) as session:
+        fetched: list[Json] = tasks.next_tasks(session, work, have=(), count=FETCHED, tab="todo", first=None)["tasks"]
+    return fetched
+
+
 def _again(send: Callable[[], Result]) -> Result:
     """Send until the database is available, as the outbox of a browser does: sending twice changes nothing."""
     while True:
         try:
             return send()
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, OperationalError):  # of a writer, and of a reader
             time.sleep(0.5)
 
 
