@@ -109,7 +109,8 @@ def _label(transaction: Transaction) -> Json:
     if content == place.standing.content:
         _delete_draft(session, work, place.target_id)
         return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
-    surplus = _save(transaction, place, content)
+    version = min(action.guidelines, guidelines.current(session, work.study.id).version) or None
+    surplus = _save(transaction, place, content, action.seconds, version)
     _unskip(session, work, place.task)
     if work.name == "aius":
         _claim_or_release(session, work, place.task)
@@ -159,12 +160,14 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
         claims.claim(session, work, task)
 
 
-def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
+def _save(
+    transaction: Transaction, place: Place, content: Json | None, seconds: float | None, version: int | None
+) -> bool:
     """Add a label, or withdraw the current one; return whether it is surplus.
 
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
-    session, work, action = transaction.session, transaction.work, transaction.action
+    session, work = transaction.session, transaction.work
     at = lock_targets(session, {place.task.id, place.target_id})
     surplus = place.standing.surplus
     if place.is_required and place.standing.value is None:
@@ -176,10 +179,10 @@ def _save(transaction: Transaction, place: Place, content: Json | None) -> bool:
         annotator=work.annotator,
         value=given["value"],
         reason=given["reason"],
-        seconds=action.seconds,
+        seconds=seconds,
         evidence=tuple(Evidence(**passage) for passage in given["evidence"]),
         surplus=surplus,
-        guidelines=min(action.guidelines, guidelines.current(session, work.study.id).version) or None,
+        guidelines=version,
     )
     labels.add(session, work.study.id, label, place.target_id, work.annotator_id)
     return surplus
@@ -261,7 +264,10 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
         case "edit":
             return {"entry": name, **_reverse_edit(transaction, task, row, undoing=undoing)}
     place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
-    surplus = _save(transaction, place, content)
+    seconds, version = (None, None)
+    if content is not None:
+        seconds, version = entered.circumstances(session, work.annotator_id, place.target_id, content)
+    surplus = _save(transaction, place, content, seconds, version)
     if content is None:  # a withdrawn value stays entered
         queue.save_draft(session, place.target_id, work.annotator_id, row.after)
         claim(session, work, place.task)

@@ -140,6 +140,17 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
     }
 
 
+def circumstances(
+    session: Session, annotator_id: int, target_id: int, content: Json
+) -> tuple[float | None, int | None]:
+    """Return seconds and guidelines of the newest own label of a target with this value, reason and evidence."""
+    rows = session.scalars(_own_rows(LabelRow), {"annotator": annotator_id, "targets": [target_id]}).all()
+    for row in reversed(rows):
+        if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content:
+            return row.seconds, row.guidelines
+    return None, None
+
+
 def task_standings(
     session: Session, work: Work, target_ids: Sequence[int], plan: Training | None
 ) -> dict[int, Standing]:
