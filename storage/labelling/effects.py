@@ -110,7 +110,7 @@ def _label(transaction: Transaction) -> Json:
         _delete_draft(session, work, place.target_id)
         return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
     version = min(action.guidelines, guidelines.current(session, work.study.id).version) or None
-    surplus = _save(transaction, place, content, action.seconds, version)
+    surplus = _save(transaction, place, content, version)
     _unskip(session, work, place.task)
     if work.name == "aius":
         _claim_or_release(session, work, place.task)
@@ -160,9 +160,7 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
         claims.claim(session, work, task)
 
 
-def _save(
-    transaction: Transaction, place: Place, content: Json | None, seconds: float | None, version: int | None
-) -> bool:
+def _save(transaction: Transaction, place: Place, content: Json | None, version: int | None) -> bool:
     """Add a label, or withdraw the current one; return whether it is surplus.
 
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
@@ -179,7 +177,7 @@ def _save(
         annotator=work.annotator,
         value=given["value"],
         reason=given["reason"],
-        seconds=seconds,
+        seconds=transaction.action.seconds,
         evidence=tuple(Evidence(**passage) for passage in given["evidence"]),
         surplus=surplus,
         guidelines=version,
@@ -264,10 +262,8 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
         case "edit":
             return {"entry": name, **_reverse_edit(transaction, task, row, undoing=undoing)}
     place = _place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
-    seconds, version = (None, None)
-    if content is not None:
-        seconds, version = entered.circumstances(session, work.annotator_id, place.target_id, content)
-    surplus = _save(transaction, place, content, seconds, version)
+    version = content and entered.guidelines_of(session, work.annotator_id, place.target_id, content)
+    surplus = _save(transaction, place, content, version)
     if content is None:  # a withdrawn value stays entered
         queue.save_draft(session, place.target_id, work.annotator_id, row.after)
         claim(session, work, place.task)

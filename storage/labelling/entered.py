@@ -140,15 +140,15 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
     }
 
 
-def circumstances(
-    session: Session, annotator_id: int, target_id: int, content: Json
-) -> tuple[float | None, int | None]:
-    """Return seconds and guidelines of the newest own label of a target with this value, reason and evidence."""
+def guidelines_of(session: Session, annotator_id: int, target_id: int, content: Json) -> int | None:
+    """Return the guidelines of the annotator's newest label of a target with this value, reason and evidence."""
     rows = session.scalars(_own_rows(LabelRow), {"annotator": annotator_id, "targets": [target_id]}).all()
-    for row in reversed(rows):
-        if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content:
-            return row.seconds, row.guidelines
-    return None, None
+    equal = (
+        row.guidelines
+        for row in reversed(rows)
+        if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content
+    )
+    return next(equal, None)
 
 
 def task_standings(
