@@ -22,6 +22,7 @@ _RANKED = re.compile(
 """After these words other answers follow that are not chosen."""
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
 _ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
+_END = re.compile(r"[\s.!。！*\"')\]]*")
 _SCOPE = re.compile(
     r"[\"')\]]*\s*(?!on the other hand|(?:in|by) contrast|(?:in|by) comparison)(?:$|[=:(,;.]|"
     r"(?:if|for|on|in|when|where|with|at|by|under|given|as to|regarding|concerning|otherwise|else|"
@@ -43,6 +44,8 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
+    if (other_value := _retracted(line[first[1] :], begins, words)) not in (None, value):
+        return f"it states {value}, and then {other_value}"
     for sentence, part in _parts(rest, words):
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
@@ -51,6 +54,13 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         if other and other[0] != value and scoped:
             return f"it states both {value} and {other[0]}"
     return ""
+
+
+def _retracted(rest: str, begins: Begins[T], words: Words) -> T | None:
+    """Return the other answer if nothing but a retraction is between the two: `1. No, sorry: 2.`"""
+    match = _retraction(words).match(rest.lower())
+    other = begins(rest[match.end() :]) if match else None
+    return other[0] if match and other and _END.fullmatch(rest, match.end() + other[1]) else None
 
 
 def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
@@ -68,6 +78,12 @@ def _is_remark(after: str) -> bool:
     """Return whether a sentence that begins with an answer is about it: `Response 2, although good, is vague.`"""
     sentence = re.split(r"[.;]", after, maxsplit=1)[0]
     return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
+
+
+@lru_cache(maxsize=16)
+def _retraction(words: Words) -> re.Pattern[str]:
+    taken_back = words.any("retraction", "correction")
+    return re.compile(rf"[\s.;,!?。？！，…)\]*-]*(?:{taken_back}[\s,:，：.!！-]*){{1,3}}", re.I)
 
 
 @lru_cache(maxsize=16)

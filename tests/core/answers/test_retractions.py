@@ -1,0 +1,37 @@
+"""An answer that is taken back in its own line, and views of other people, are not verdicts."""
+
+import pytest
+
+from core.answers import Choice
+from core.errors import UnreadableReply
+
+CHOICE = Choice(noun="Submission")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Answer: 1. No, sorry: 2.",
+        "Antwort: 1. Nein, Entschuldigung: 2.",
+        "Respuesta: 1. No, perdón: 2.",
+        "Réponse finale : 2. Non, pardon : 1.",
+        "最终答案：1？不，应该是2。",
+        "有人认为提交1更好。",
+    ],
+)
+def test_it_is_unreadable(reply: str) -> None:
+    with pytest.raises(UnreadableReply):
+        CHOICE.parse(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Answer: 1. No other issues were found.", 1),
+        ("Final answer: 2. No, I have no doubts.", 2),
+        ("Final answer: 1. No, not 2.", 1),
+        ("Final answer: 2\n\nConfidence: 1", 2),
+    ],
+)
+def test_other_text_after_an_answer_does_not_take_it_back(reply: str, value: int) -> None:
+    assert CHOICE.parse(reply).value == value
