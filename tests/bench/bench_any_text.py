@@ -13,7 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from core.answers import UnreadableReply
 from tests.core.answers.replies import ANSWERS
-from tests.core.answers.test_properties import SECONDS, TEXTS, seconds
+from tests.core.answers.test_properties import TEXTS, seconds
+
+SECONDS = 0.05
+"""The limit of one text of up to 100 kB."""
 
 TEXTS_READ = 10_000
 
