@@ -5,7 +5,7 @@ preferences, preferences become scores, and a choice becomes a win or a loss. Ea
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 TOLERANCE = 1e-9
@@ -30,21 +30,6 @@ def pairwise_preferences(scores: Sequence[float | None]) -> dict[tuple[int, int]
     return {(i, j): preference_of_scores(a, b) for (i, a), (j, b) in combinations(numbered, 2)}
 
 
-def scores_of_preferences(preferences: Iterable[tuple[str, str, int | None]]) -> dict[str, float]:
-    """Return entry -> its share of wins, a tie one half, over the comparisons (first, second, choice) with a choice."""
-    points: dict[str, list[float]] = {}
-    for first, second, choice in preferences:
-        if choice is not None:
-            points.setdefault(first, []).append(win(choice, 1))
-            points.setdefault(second, []).append(win(choice, 2))
-    return {entry: sum(won) / len(won) for entry, won in points.items()}
-
-
 def win(choice: int, side: int) -> float:
     """Return 1 if the choice is this side of a pair, 0 if it is the other, one half for a tie."""
     return 0.5 if choice == 0 else float(choice == side)
-
-
-def mean_of_annotators(values: Mapping[str, float]) -> float | None:
-    """Return the mean of annotators' ratings of one target; None without a rating."""
-    return sum(values.values()) / len(values) if values else None

@@ -153,11 +153,6 @@ def compare_judges(
     return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
 
 
-def accuracy_or_lowest(evaluation: JudgeEvaluation) -> float:
-    """Return the accuracy; -1, below every accuracy, if it is undefined."""
-    return -1.0 if evaluation.accuracy.value is None else evaluation.accuracy.value
-
-
 def common_targets(dataset: Dataset) -> Bools:
     """Return the targets with a reference common to all judges, (N,)."""
     mask = ~np.isnan(dataset.gold)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from core.statistics.conversions import (
     pairwise_preferences,
     preference_of_scores,
-    scores_of_preferences,
     win,
 )
 
@@ -30,11 +29,6 @@ def test_swapping_the_scores_swaps_the_preference(first, second):
 
 def test_a_ranking_is_its_pairs():
     assert pairwise_preferences([3, 9, 3]) == {(1, 2): 2, (1, 3): 0, (2, 3): 1}
-
-
-def test_the_score_of_preferences_is_the_share_of_wins_with_a_tie_as_one_half():
-    games = [("a", "b", 1), ("a", "c", 0), ("b", "c", None)]
-    assert scores_of_preferences(games) == {"a": 0.75, "b": 0.0, "c": 0.5}
 
 
 def test_a_choice_wins_for_its_own_side():
