@@ -30,7 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what does not belong in the inner loop of development."""
+    """Deselect what does not belong in the inner loop of development.
+
+    A failed test with a browser, a server or processes is repeated once, since a busy machine changes its timing. The
+    summary lists every repeated test, so that a race is not hidden.
+    """
+    for item in filter(_is_slow, items):
+        item.add_marker(pytest.mark.flaky(reruns=1))
     if not config.getoption("--fast"):
         return
     slow = [item for item in items if _is_slow(item)]

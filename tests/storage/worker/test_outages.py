@@ -102,7 +102,7 @@ def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres
         assert asked.wait(20)
         postgres.restart(1.5)
         assert wait_for(lambda: launch.progress(postgres_engine, run_id)[0].state == "finished")
-        assert worker.problem() == ""
+        assert wait_for(lambda: worker.problem() == ""), "the worker reaches the database again"
         _, progress = launch.progress(postgres_engine, run_id)
         assert (progress.done, progress.totals.calls) == (30, 60), "no event is lost, no call is repeated"
     finally:
