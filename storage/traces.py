@@ -93,13 +93,17 @@ def find(
 ) -> list[Trace]:
     """Return the matching traces: the newest run first, in the order of the items, or the most disputed first.
 
-    In the order of contention, traces without a known contention come last.
+    In the order of contention, equal ones are in the order of the items, and then the newest run first; traces without
+    a known contention come last.
     """
     at = clock(session)
-    by_run = (col(RunRow.id).desc(), col(ItemRow.position), col(TraceRow.id))
-    by_contention = (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc())
-    query = _traces(at).where(*_conditions(filter, at))
-    query = query.order_by(*(by_contention if order == "contention" else ()), *by_run).offset(offset).limit(limit)
+    place, newest = col(ItemRow.position), col(RunRow.id).desc()
+    orders = {
+        "run": (newest, place),
+        "contention": (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc(), place, newest),
+    }
+    query = _traces(at).where(*_conditions(filter, at)).order_by(*orders[order], col(TraceRow.id))
+    query = query.offset(offset).limit(limit)
     return [_trace(row) for row in session.execute(query)]
 
 

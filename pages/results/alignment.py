@@ -41,6 +41,8 @@ MISSING_VERDICTS = (
     "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
     "them either way: read them with the share."
 )
+COUNT_WIDTH = 84
+WIDTHS = {"Readable": 110, "Range": 110, "$ per 1,000": 100}
 ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
@@ -286,8 +288,10 @@ def draw_table(
         hide_index=True,
         height=min(38 + 35 * len(lines), 420),
         column_config={
-            name: st.column_config.TextColumn(alignment="right", width=ESTIMATE_WIDTH) for name in text_columns
+            name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
+            for name in text_columns
         }
+        | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Items", "Annotators", "Critiques")}
         | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
     )
     if any(row.value for place in order if (row := by_place[place].get("no_verdict_rate"))):

@@ -27,6 +27,12 @@ TRACES_PER_PAGE = 50
 BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
 ACTIVE = ("running", "waiting")
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
+UNKNOWN_CONTENTION = {
+    "running": "not finished",
+    "waiting": "not finished",
+    "failed": "no verdict",
+    "no_verdict": "no readable opinion",
+}
 UNDECIDED = ("disputed", "no_verdict")
 PAIR_CAPTION = (
     ":material/compare_arrows: Two of the item's {of} responses: Response 1 is its response {0}, and Response 2 its "
@@ -145,7 +151,7 @@ def draw_table(
             "Scenario": trace.scenario or "",
             "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
-            "Contention": trace.contention,
+            "Contention": describe_contention(trace),
             **list_opinions(trace, opinions, verdicts),
             "Run": trace.run,
         }
@@ -159,9 +165,8 @@ def draw_table(
         hide_index=True,
         height=min(38 + 35 * len(rows), 740),
         column_config={
-            "Contention": st.column_config.NumberColumn(
-                format="%.2f",
-                help="Disagreement of the opinions, from 0 to 1. Empty if it is not known.",
+            "Contention": st.column_config.TextColumn(
+                alignment="right", help="Disagreement of the opinions, from 0 to 1; otherwise why it is not known."
             ),
             "Last opinions": st.column_config.TextColumn(
                 help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
@@ -171,6 +176,13 @@ def draw_table(
     if table.selection.cells:
         st.query_params["trace"] = str(matches[table.selection.cells[0][0]].id)
         st.rerun()
+
+
+def describe_contention(trace: Trace) -> str:
+    """Return `0.67`, or a dash and the reason why the contention is not known."""
+    if trace.contention is not None:
+        return f"{trace.contention:.2f}"
+    return f"– {UNKNOWN_CONTENTION.get(trace.status, 'no comparable opinions')}"
 
 
 def list_opinions(

@@ -222,3 +222,15 @@ def test_the_most_disputed_traces_come_first_and_unknown_contention_last(engine,
         *(("item 2", 1.0), ("item 1", 0.5), ("item 0", None)),
     ]
     assert [trace.item for trace in by_run] == ["item 0", "item 1", "item 2"]
+
+
+def test_equally_disputed_traces_are_in_the_order_of_the_items(engine, a_study):
+    for run in ("first", "second"):
+        for item in ("item 1", "item 0"):
+            trace = a_trace(item, a_turn(), a_verdict(last=(1, 1, 2))).model_copy(update={"run": run})
+            imports.import_records(engine, "s", [RUN.model_copy(update={"name": run}), trace])
+    with reading(engine) as session:
+        traces_found = traces.find(session, Filter(a_study.id), order="contention")
+    assert [(trace.item, trace.run) for trace in traces_found] == [
+        *(("item 0", "second"), ("item 0", "first"), ("item 1", "second"), ("item 1", "first")),
+    ]

@@ -203,9 +203,9 @@ def table_line(
 ) -> Line:
     """Return the table row of a judge, or of a judge in one scenario."""
     view = VIEWS[statistic]
-    columns = dict(view.table)
+    columns: dict[str, str] = {}
     if view.ceiling:
-        columns |= {view.ceiling: "Human ceiling", view.difference: "Judge − ceiling"}
+        columns = {view.ceiling: "Human ceiling", view.difference: "Judge − ceiling"}
         columns |= dict(zip(TEST_STATISTICS, ("Advantage", "Winning rate"), strict=True))
     columns |= {"no_verdict_rate": "No verdict"}
     line: Line = {"Judge": place[0]}
@@ -216,8 +216,10 @@ def table_line(
         line |= {"Items": row.items if row else 0, "Annotators": row.raters if row else 0}
     else:
         line |= {"Critiques": row.items}
+    # The share of readable replies and the range belong to the statistics, and are visible without scrolling.
+    line |= {title: _format_row(rows.get(name)) for name, title in view.table.items()} | _unread_cells(rows, statistic)
     line |= {title: _format_row(rows.get(name)) for name, title in columns.items()}
-    line |= _unread_cells(rows, statistic)
+    columns = {**view.table, **columns}
     return line | {
         "$ per 1,000": _format_price(cost),
         REASON_COLUMN: "; ".join(filter(None, (_undefined_by_reason(columns, rows), _price_reason(cost)))),

@@ -50,6 +50,7 @@ def draw_form(study: Study) -> int | None:
         name = st.text_input("Name of the run", placeholder=protocol.name, key="run_name", width=320)
         _draw_load(protocol, criteria)
         actions = st.container(width="content")
+    is_loaded = not _draw_load_problem()
     st.caption(f"{protocol.description} {protocol.paper}.")
     needs_scale = protocol.judges == "score" and protocol.scales is scales_of
     form = SettingsForm(protocol.settings, *_form_start(protocol), criteria, needs_scale=needs_scale)
@@ -64,7 +65,7 @@ def draw_form(study: Study) -> int | None:
     request = replace(request, own_prompts=own_prompts, extractor=extractor, pairs=pairs)
     with actions:
         _draw_save(request)
-    return _draw_start(request, criteria) if _draw_estimate(request) else None
+    return _draw_start(request, criteria) if _draw_estimate(request) and is_loaded else None
 
 
 def prefill(settings: Draft, extractor: Spec | None = None, pairs: Pairs | None = None) -> None:
@@ -84,25 +85,55 @@ def _protocol_title(name: str) -> str:
 
 
 def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
-    """Draw the upload of settings from a file or from pasted text."""
+    """Draw the upload of settings from a file, which is loaded at once, or from pasted text."""
     with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
-        with st.form("settings_text", border=False):
-            text = st.text_area("Settings in YAML", height=220, key="settings_yaml", placeholder="rounds: 3\njudges: …")
-            file = st.file_uploader("Or upload a file", type=["yaml", "yml", "json"], key="settings_upload")
-            if not st.form_submit_button("Load", type="primary"):
-                return
-        try:
-            content = file.getvalue().decode("utf-8-sig") if isinstance(file, UploadedFile) else text
-            loaded = settings_file.parse_run_file(content, protocol, criteria)
-            prefill(loaded.settings.model_dump(mode="json"), loaded.extractor, loaded.pairs)
-            prompts_form.use_in_run(protocol.name, loaded.prompts)
-        except UnicodeDecodeError:
-            st.error("The file is not text in UTF-8.", icon=":material/error:")
-            return
-        except TiebreakError as error:
-            st.error(escape_markdown(str(error)), icon=":material/error:")
-            return
-    st.rerun()
+        target = (protocol, criteria)
+        st.file_uploader(
+            "Upload a file", type=["yaml", "yml", "json"], key="settings_upload", on_change=_load_upload, args=target
+        )
+        st.text_area("Or paste settings in YAML", height=220, key="settings_yaml", placeholder="rounds: 3\njudges: …")
+        st.button("Load", type="primary", key="load_text", on_click=_load_text, args=target)
+
+
+def _load_upload(protocol: Protocol, criteria: list[Criterion]) -> None:
+    """Load the uploaded file; nothing if it was removed."""
+    st.session_state.pop("settings_problem", None)
+    file = st.session_state["settings_upload"]
+    if not isinstance(file, UploadedFile):
+        return
+    try:
+        _load(file.getvalue().decode("utf-8-sig"), protocol, criteria)
+    except UnicodeDecodeError:
+        st.session_state["settings_problem"] = f"{file.name} was not loaded: it is not text in UTF-8."
+    except TiebreakError as error:
+        st.session_state["settings_problem"] = f"{file.name} was not loaded: {error}"
+
+
+def _load_text(protocol: Protocol, criteria: list[Criterion]) -> None:
+    st.session_state.pop("settings_problem", None)
+    text = st.session_state["settings_loaded"] = st.session_state["settings_yaml"]
+    try:
+        _load(text, protocol, criteria)
+    except TiebreakError as error:
+        st.session_state["settings_problem"] = f"The pasted settings were not loaded: {error}"
+
+
+def _load(text: str, protocol: Protocol, criteria: list[Criterion]) -> None:
+    """Start the form with the settings in a YAML or JSON text; raises TiebreakError."""
+    loaded = settings_file.parse_run_file(text, protocol, criteria)
+    prefill(loaded.settings.model_dump(mode="json"), loaded.extractor, loaded.pairs)
+    prompts_form.use_in_run(protocol.name, loaded.prompts)
+
+
+def _draw_load_problem() -> bool:
+    """Draw why settings that the visitor gave are not in the form; returns whether there are any."""
+    problem: str = st.session_state.get("settings_problem", "")
+    text = st.session_state.get("settings_yaml", "")
+    if not problem and text.strip() and text != st.session_state.get("settings_loaded"):
+        problem = "The pasted settings are not loaded: press “Load” below “Load settings”, or remove the text."
+    if problem:
+        st.error(escape_markdown(problem), icon=":material/error:")
+    return bool(problem)
 
 
 def _draw_extractor(form: SettingsForm) -> Spec | None:

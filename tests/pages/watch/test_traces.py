@@ -51,6 +51,13 @@ def test_filters_are_in_the_address(sample, parameter, value, count):
     assert f"{count} traces" in page_text(page)
 
 
+def test_an_unknown_contention_is_a_dash_with_its_reason():
+    records = [RUN, a_trace("item 0", a_turn()), a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2)))]
+    prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in range(3)), *records], "tour")
+    [table] = visit("watch/traces").dataframe
+    assert list(table.value["Contention"]) == ["– not finished", "0.50"]
+
+
 def test_a_filter_without_matches_says_so(sample):
     assert "No trace matches" in page_text(visit("watch/traces", name="nowhere"))
 
