@@ -90,8 +90,7 @@ def render(templates: Templates, name: str, **values: object) -> str:
     template, blanks = _parsed(name, templates[name])
     if unknown := sorted(blanks - values.keys() - {"answer"}):
         raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
-    if left_out := sorted(blank for blank, value in values.items() if blank not in blanks and _is_required(value)):
-        raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
+    _check_required(name, blanks, [blank for blank, value in values.items() if _is_required(value)])
     suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
@@ -110,11 +109,12 @@ def blanks(text: str) -> frozenset[str]:
     return frozenset(Template(text).get_identifiers())
 
 
-def check_template(name: str, text: str, allowed: Collection[str]) -> None:
-    """Raise TiebreakError for a template that is empty, or has a blank that is not one of `allowed`."""
+def check_template(name: str, text: str, allowed: Collection[str], required: Collection[str] = ()) -> None:
+    """Raise TiebreakError for a template that is empty, has a blank not in `allowed`, or lacks a `required` one."""
     render({name: text}, name, **dict.fromkeys(allowed, ""))
     if not text.strip():
         raise TiebreakError(f'The prompt "{name}" is empty.')
+    _check_required(name, blanks(text), required)
 
 
 def fence(material: Material, suffix: str = "") -> str:
@@ -156,6 +156,12 @@ def _filled(value: object, suffix: str) -> str:
     if END_OF_SYSTEM in text and materials is None:
         raise TiebreakError("Only a whole prompt can have a system message, not a part of one.")
     return text.replace(ANSWER, "").replace(END_OF_SYSTEM, "")
+
+
+def _check_required(name: str, present: Collection[str], required: Collection[str]) -> None:
+    """Raise TiebreakError if a template lacks a required blank."""
+    if left_out := sorted(set(required) - set(present)):
+        raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
 
 
 def _is_required(value: object) -> bool:

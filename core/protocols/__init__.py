@@ -14,7 +14,7 @@ from pydantic import Field
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Kind, Scale
-from core.templates import Templates, load_templates, replace_templates
+from core.templates import Templates, blanks, check_template, load_templates, replace_templates
 from core.trace import Ask, Flow, Spec, Turn
 
 Subject = Literal["pair", "score", "critique", "answer"]
@@ -96,6 +96,8 @@ class Protocol:
     """Whether an item's images are sent to its models."""
     optional_blanks: tuple[str, ...] = ()
     """Blanks that a study's own templates may use in addition to those of the protocol's."""
+    required_blanks: tuple[str, ...] = ()
+    """Blanks of judged texts: if a template of the protocol has one of them, a text that replaces it has to."""
     artifact: Artifact = ""
     view: str = "pages.watch.parts.debate"
     """The module whose `render(trace, item, events, settings, live)` draws a trace."""
@@ -116,6 +118,18 @@ class Protocol:
     def prompts_with(self, replacements: Mapping[str, str]) -> dict[str, str]:
         """Return its prompt templates with a study's own texts in place; raises TiebreakError for an unknown name."""
         return replace_templates(self.name, self.prompts, replacements)
+
+    def blanks_of(self, name: str) -> frozenset[str]:
+        """Return the blanks that a text may use that replaces the template `name`."""
+        own = blanks(self.prompts[name])
+        return own | frozenset(self.optional_blanks if "question" in own else ())
+
+    def check_prompts(self, replacements: Mapping[str, str]) -> None:
+        """Raise TiebreakError for a text without a template to replace, a blank without a value, or no judged text."""
+        self.prompts_with(replacements)
+        for name, text in replacements.items():
+            required = blanks(self.prompts[name]).intersection(self.required_blanks)
+            check_template(name, text, self.blanks_of(name), required)
 
     def is_current(self, templates: Templates) -> bool:
         """Return whether a run's templates are of this version: an earlier one had names that are no longer used."""

@@ -22,7 +22,6 @@ from core.items import Criterion
 from core.llm import secrets, setting_checks
 from core.pairs import Pairs
 from core.protocols import Protocol
-from core.templates import blanks, check_template
 from core.trace import Spec
 
 
@@ -99,12 +98,7 @@ def check_models(settings: Frozen) -> None:
 def check_prompts(protocol: Protocol, prompts: Mapping[str, str]) -> None:
     """Raise FileFormatError for a prompt that the protocol does not have, or that cannot be filled."""
     try:
-        protocol.prompts_with(prompts)
-        for name, text in prompts.items():
-            allowed = blanks(protocol.prompts[name])
-            check_template(name, text, [*allowed, *(protocol.optional_blanks if "question" in allowed else ())])
-    except FileFormatError:
-        raise
+        protocol.check_prompts(prompts)
     except TiebreakError as error:
         raise FileFormatError(str(error), field="prompts") from None
 

@@ -94,7 +94,8 @@ def request_from_file(
 
 
 def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
-    """Estimate calls, tokens and dollars without calling a model."""
+    """Estimate calls, tokens and dollars without calling a model; raises TiebreakError as `create_run` does."""
+    request.protocol.check_prompts(request.prompts)
     count, sample = _sample_items(engine, request, costs.SAMPLED_ITEMS)
     _check_images(request, sample)
     with reading(engine) as session:
@@ -132,9 +133,11 @@ def receivers_sentence(request: RunRequest) -> str:
 def create_run(engine: Engine, request: RunRequest) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
-    Raises TiebreakError for images that cannot be read, for models that do not accept images, for items with an image
-    if the protocol sends none, and for items without a response of the baseline.
+    Raises TiebreakError for prompts that cannot be filled or lack the judged text, for images that cannot be read, for
+    models that do not accept images, for items with an image if the protocol sends none, and for items without a
+    response of the baseline.
     """
+    request.protocol.check_prompts(request.prompts)
     count, _ = _sample_items(engine, request, 1)
     _, every_item = _sample_items(engine, request, count)
     _check_images(request, every_item)

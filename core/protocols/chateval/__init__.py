@@ -22,6 +22,7 @@ PROTOCOL = Protocol(
     sample=True,
     sends_images=True,
     optional_blanks=("context", "reference"),
+    required_blanks=("answer_1", "answer_2", "response"),
     view="pages.watch.parts.persona_talk",
     form="pages.setup.parts.chateval_form:render",
 )

@@ -24,6 +24,7 @@ SINGLE_PROTOCOL = Protocol(
     reply_words=lambda settings: 120,
     folder=Path(__file__).parent,
     optional_blanks=("context", "reference"),
+    required_blanks=("critique", "response"),
     prompt_folder="prompts/single",
     examples=("metacritique-single",),
     view="pages.watch.parts.critique_comparisons",
@@ -40,6 +41,7 @@ PAIRWISE_PROTOCOL = Protocol(
     reply_words=lambda settings: 150,
     folder=Path(__file__).parent,
     optional_blanks=("context", "reference"),
+    required_blanks=("critique_a", "critique_b", "response"),
     prompt_folder="prompts/pairwise",
     view="pages.watch.parts.critique_comparisons",
 )
@@ -55,6 +57,7 @@ REFINEMENT_PROTOCOL = Protocol(
     reply_words=lambda settings: 120,
     folder=Path(__file__).parent,
     optional_blanks=("context", "reference"),
+    required_blanks=("answer_a", "answer_b", "critique", "response"),
     prompt_folder="prompts/refinement",
     view="pages.watch.parts.critique_comparisons",
 )

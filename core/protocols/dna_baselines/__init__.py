@@ -19,5 +19,6 @@ PROTOCOL = Protocol(
     folder=Path(__file__).parent,
     examples=("dna_baselines",),
     optional_blanks=("context", "reference", "rule", "criteria"),
+    required_blanks=("responses",),
     view="pages.watch.parts.aspects",
 )

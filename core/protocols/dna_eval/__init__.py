@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     examples=("dna_eval", "dna_eval-llmbar", "dna_eval-local"),
     sample=True,
     optional_blanks=("context", "reference", "rule"),
+    required_blanks=("responses", "aspect", "aspects", "scores"),
     artifact="aspects",
     view="pages.watch.parts.aspects",
 )

@@ -19,6 +19,7 @@ PROTOCOL = Protocol(
     examples=("metacritique", "metacritique-local"),
     sample=True,
     optional_blanks=("question", "response", "context", "reference"),
+    required_blanks=("critique", "response", "claim", "reference_text"),
     artifact="aius",
     view="pages.watch.parts.critique",
 )

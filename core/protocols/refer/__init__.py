@@ -21,6 +21,7 @@ PROTOCOL = Protocol(
     scales=lambda settings: {(settings.kind, settings.criterion.name): settings.scale},
     sends_images=True,
     optional_blanks=("context", "reference"),
+    required_blanks=("response", "reviews"),
     artifact="peer reviews",
     view="pages.watch.parts.peer_review",
     form="pages.setup.parts.refer_form:render",

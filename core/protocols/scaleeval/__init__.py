@@ -19,5 +19,6 @@ PROTOCOL = Protocol(
     examples=("scaleeval", "scaleeval-local"),
     sample=True,
     optional_blanks=("context", "reference"),
+    required_blanks=("submission_1", "submission_2", "discussion"),
     form="pages.setup.parts.scaleeval_form:render",
 )

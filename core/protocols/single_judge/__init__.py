@@ -25,6 +25,7 @@ PAIR_PROTOCOL = Protocol(
     prompt_folder="prompts/pair",
     examples=("single-judge",),
     optional_blanks=("context", "reference"),
+    required_blanks=("submission_1", "submission_2"),
     view="pages.watch.parts.single_judge",
     form="pages.setup.parts.single_form:render_pair",
 )
@@ -43,6 +44,7 @@ SCORE_PROTOCOL = Protocol(
     examples=("single-score",),
     sends_images=True,
     optional_blanks=("context", "reference"),
+    required_blanks=("response",),
     view="pages.watch.parts.single_judge",
     form="pages.setup.parts.single_form:render_score",
 )

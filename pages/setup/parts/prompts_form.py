@@ -1,13 +1,11 @@
 """The prompts of a protocol, which a study can replace."""
 
-from collections.abc import Collection, Mapping, Sequence
-from string import Template
+from collections.abc import Mapping
 
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.protocols import registry
-from core.templates import check_template
+from core.protocols import Protocol, registry
 from pages.parts import resources
 from pages.parts.text import escape_markdown
 from storage import database, studies
@@ -42,7 +40,7 @@ def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
             key=f"prompt_of_{protocol}",
             label_visibility="collapsed",
         )
-        _draw_editor(study, protocol, str(name), default_templates[str(name)], installed.optional_blanks)
+        _draw_editor(study, installed, str(name))
     return dict(own)
 
 
@@ -57,7 +55,8 @@ def _own_prompts(protocol: str) -> dict[str, str]:
     return own.setdefault(protocol, {})
 
 
-def _draw_editor(study: Study, protocol: str, name: str, default: str, optional: Sequence[str]) -> None:
+def _draw_editor(study: Study, installed: Protocol, name: str) -> None:
+    protocol, default = installed.name, installed.prompts[name]
     replacement = study.prompts.get(f"{protocol}/{name}")
     own = _own_prompts(protocol)
     current = own.get(name) or replacement or default
@@ -70,18 +69,16 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
         key=f"{key}_{replacement is None}" + (f"_{st.session_state['own_prompts_number']}" if name in own else ""),
         label_visibility="collapsed",
     )
-    blanks = set(Template(default).get_identifiers())
-    blanks |= set(optional) if "question" in blanks else set()
-    listed = ", ".join(f"`${blank}`" for blank in sorted(blanks))
+    listed = ", ".join(f"`${blank}`" for blank in sorted(installed.blanks_of(name)))
     st.caption(
         f"Placeholders: {listed}. A template without the material to judge is refused. Write `$$` for a dollar sign. "
         f"{SYSTEM_HELP}"
     )
     with st.container(horizontal=True):
         if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
-            _save_checked(study, protocol, name, text, blanks)
+            _save_checked(study, installed, name, text)
         if st.button("Use in this run only", key=f"{key}_own", disabled=text == current):
-            _use_checked(protocol, name, text, blanks)
+            _use_checked(installed, name, text)
         if name in own and st.button("Use the study's", key=f"{key}_drop", icon=":material/undo:"):
             use_in_run(protocol, {other: text for other, text in own.items() if other != name})
             st.rerun()
@@ -89,25 +86,27 @@ def _draw_editor(study: Study, protocol: str, name: str, default: str, optional:
             _save(study, {other: text for other, text in study.prompts.items() if other != f"{protocol}/{name}"})
 
 
-def _use_checked(protocol: str, name: str, text: str, blanks: Collection[str]) -> None:
-    """Use a valid template in this run; otherwise draw the problem and leave the text in the editor."""
-    try:
-        check_template(name, text, blanks)
-    except TiebreakError as error:
-        st.error(str(error), icon=":material/error:")
-        return
-    use_in_run(protocol, {**_own_prompts(protocol), name: text})
-    st.rerun()
+def _use_checked(protocol: Protocol, name: str, text: str) -> None:
+    """Use a valid template in this run."""
+    if _is_valid(protocol, name, text):
+        use_in_run(protocol.name, {**_own_prompts(protocol.name), name: text})
+        st.rerun()
 
 
-def _save_checked(study: Study, protocol: str, name: str, text: str, blanks: Collection[str]) -> None:
-    """Save a valid template; otherwise draw the problem and leave the text in the editor."""
+def _save_checked(study: Study, protocol: Protocol, name: str, text: str) -> None:
+    """Save a valid template for the study."""
+    if _is_valid(protocol, name, text):
+        _save(study, {**study.prompts, f"{protocol.name}/{name}": text})
+
+
+def _is_valid(protocol: Protocol, name: str, text: str) -> bool:
+    """Return whether a template can be used; otherwise draw the problem and leave the text in the editor."""
     try:
-        check_template(name, text, blanks)
+        protocol.check_prompts({name: text})
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
-        return
-    _save(study, {**study.prompts, f"{protocol}/{name}": text})
+        return False
+    return True
 
 
 def _save(study: Study, prompts: dict[str, str]) -> None:

@@ -1,24 +1,32 @@
 """Every registered protocol passes the public conformance check; a protocol that breaks one of its rules does not."""
 
+import asyncio
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core import templates
 from core.answers import Choice, Reading
+from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Opinion
+from core.llm.client import ScriptedModel
 from core.protocols import Protocol
 from core.protocols.conformance import ConformanceError, Script, check_protocol
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols.flows import start_flow
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.trace import Ask, Flow, Spec, Verdict
+from core.runner import run_flow
+from core.templates import blanks
+from core.trace import Ask, Event, Flow, Spec, Verdict
 from tests.core.protocols import critiques, debates, discussions, reviews, scorings
 
 
@@ -102,6 +110,54 @@ EXAMPLES: dict[str, list[Example]] = {
 )
 def test_a_registered_protocol_conforms(name: str, example: Example) -> None:
     assert check_protocol(PROTOCOLS[name], example.item, example.settings, example.reply).opinions
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_declared_blanks_of_judged_texts_are_those_that_the_flow_requires(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol = PROTOCOLS[name]
+    seen: dict[str, set[str]] = {}
+
+    def record(template: str, present: Collection[str], required: Collection[str]) -> None:
+        if template in protocol.prompts:
+            seen.setdefault(template, set()).update(set(required) & set(present))
+
+    monkeypatch.setattr(templates, "_check_required", record)
+    for example in EXAMPLES[name]:
+        run_example(protocol, example)
+    assert seen
+    for template, required in seen.items():
+        declared = blanks(protocol.prompts[template]) & set(protocol.required_blanks)
+        # An item without responses is itself what is judged, which no template can know.
+        assert required - {"question"} == declared, template
+
+
+def run_example(protocol: Protocol, example: Example) -> None:
+    model = ScriptedModel(example.reply)
+    flow = start_flow(protocol, example.item, example.settings, seed=0, templates=protocol.prompts)
+    assert asyncio.run(run_flow(flow, model, discard))
+
+
+async def discard(event: Event) -> None:
+    """Store nothing."""
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_text_that_replaces_a_template_has_to_contain_the_judged_text(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    protocol.check_prompts(protocol.prompts)
+    judged = [
+        (template, blank)
+        for template, text in protocol.prompts.items()
+        for blank in protocol.required_blanks
+        if blank in blanks(text)
+    ]
+    assert judged
+    for template, blank in judged:
+        others = "".join(f"${other} " for other in blanks(protocol.prompts[template]) - {blank})
+        with pytest.raises(TiebreakError, match=re.escape(f'The prompt "{template}" has to contain ${blank}.')):
+            protocol.check_prompts({template: f"Judge! {others}"})
 
 
 def test_every_registered_protocol_has_an_example() -> None:

@@ -53,6 +53,33 @@ def visit_form_with(text: str = SETTINGS) -> AppTest:
     return app.run()
 
 
+def upload_settings(content: str) -> AppTest:
+    app = visit_form()
+    app.file_uploader(key="settings_upload").set_value(("trio.yaml", content.encode(), "application/yaml"))
+    return app.run()
+
+
+def test_an_uploaded_settings_file_is_loaded_at_once() -> None:
+    app = upload_settings(SETTINGS)
+    assert not app.exception and not app.error
+    app.button(key="start").click().run()
+    assert [judge["name"] for judge in study_runs()[0].settings["judges"]] == ["ann", "ben"]
+
+
+def test_settings_that_are_not_loaded_are_reported_and_no_run_starts() -> None:
+    app = upload_settings("rounds: many")
+    [error] = app.error
+    assert "trio.yaml was not loaded: field 'judges'" in error.value.replace("\\", "")  # Markdown is escaped
+    assert not [button for button in app.button if button.key == "start"]
+    app.file_uploader(key="settings_upload").set_value([]).run()
+    assert not app.error and [button for button in app.button if button.key == "start"]
+    app.text_area(key="settings_yaml").set_value(SETTINGS).run()
+    assert "press “Load”" in app.error[0].value
+    assert not [button for button in app.button if button.key == "start"]
+    app.button(key="load_text").click().run()
+    assert not app.error and app.text_input(key="scaleeval1_judge0_name").value == "ann"
+
+
 def study_runs() -> list[Run]:
     with database.reading(resources.engine()) as session:
         return runs.of_study(session, studies.get(session, "s").id)
@@ -239,13 +266,22 @@ def test_a_prompt_is_replaced_and_restored() -> None:
     assert study_runs()[0].prompts["opinion"] == ours
 
 
-@pytest.mark.parametrize(("text", "sentence"), [(" ", "is empty"), ("$question $mood", "nothing fills")])
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (" ", "is empty"),
+        ("$question $mood", "nothing fills"),
+        ("Which? $question $submission_2", "has to contain $submission_1."),
+    ],
+)
 def test_a_prompt_with_wrong_placeholders_is_refused(text: str, sentence: str) -> None:
     app = visit_form()
     app.text_area(key="prompt_1_scaleeval_opinion_True").set_value(text).run()
     app.button(key="prompt_1_scaleeval_opinion_keep").click().run()
     assert len(app.error) == 1
-    assert sentence in app.error[0].value
+    assert sentence in app.error[0].value.replace("\\", "")  # Markdown is escaped
+    with database.reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {}
 
 
 def test_a_run_is_cancelled_and_resumed() -> None:
@@ -364,6 +400,7 @@ def test_a_prompt_is_replaced_for_one_run_only() -> None:
         ("{nowhere: x}", "no prompt called 'nowhere'"),
         ('{opinion: "$what"}', "nothing fills: $what"),
         ("{opinion: ' '}", ""),
+        ("{opinion: 'Which?'}", 'The prompt "opinion" has to contain $submission_1, $submission_2.'),
     ],
 )
 def test_wrong_prompts_in_a_settings_file_are_one_sentence(prompts: str, sentence: str) -> None:

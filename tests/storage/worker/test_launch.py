@@ -1,8 +1,10 @@
 """From a request to a run: images, ceilings, and protocols that are not installed."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+import yaml
 from sqlalchemy import update
 
 from core.errors import TiebreakError
@@ -58,6 +60,27 @@ def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):
         with pytest.raises(TiebreakError, match="local cannot see"):
             start(engine, make_request(study, model="local"))
     assert create_run(engine, make_request(study, model="gpt-4o-mini"))
+
+
+def test_a_run_whose_prompts_lack_the_judged_text_is_refused(engine, a_study, tmp_path):
+    settings = {"judge": {"name": "a", "model": "m"}, "criterion": "x"}
+    pair = PROTOCOLS["single-judge"]
+    request = RunRequest(
+        a_study, pair, PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x")), "run"
+    )
+    lacking = {"direct": "Which is better? $submission_2"}
+    with writing(engine) as session:
+        studies.update_prompts(session, a_study.id, {f"{pair.name}/{name}": text for name, text in lacking.items()})
+    with reading(engine) as session:
+        stored = studies.by_id(session, a_study.id)
+    for start in (create_run, estimate_run):
+        for refused in (replace(request, study=stored), replace(request, own_prompts=lacking)):
+            with pytest.raises(TiebreakError, match=r'The prompt "direct" has to contain \$submission_1\.'):
+                start(engine, refused)
+    file = tmp_path / "settings.yaml"
+    file.write_text(yaml.safe_dump(settings | {"prompts": lacking}))
+    with pytest.raises(TiebreakError, match=r"has to contain \$submission_1\."):
+        request_from_file(engine, a_study, pair.name, file, None)
 
 
 @pytest.fixture
