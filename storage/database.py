@@ -26,6 +26,7 @@ from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
 from storage import backup, database_errors, json_columns, sqlite_file
+from storage import postgresql as postgresql_settings
 
 Element = TypeVar("Element")
 Result = TypeVar("Result")
@@ -68,7 +69,11 @@ def connect(url: str) -> Engine:
             return _sqlite(parsed)
         case "postgresql+psycopg":
             return create_engine(
-                parsed, pool_pre_ping=True, pool_size=10, max_overflow=40, json_serializer=json_columns.to_json
+                parsed,
+                pool_pre_ping=True,
+                connect_args=postgresql_settings.connect_arguments(parsed.query),
+                json_serializer=json_columns.to_json,
+                **postgresql_settings.pool_arguments(),
             )
     raise TiebreakError(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
@@ -323,6 +328,8 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
         try:
             with connection.execution_options(writes=True).begin():
                 if engine.dialect.name == "postgresql":
+                    for setting in postgresql_settings.PARAMETERS:  # a migration may take long
+                        connection.execute(text(f"SET LOCAL {setting} = 0"))
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
                 yield connection
         finally:

@@ -30,6 +30,7 @@ _POSTGRESQL = {
     "55P03": BUSY,
     "57014": f"The database took too long for this operation, and ended it. {NOT_SAVED}",
     "25006": READ_ONLY,
+    "25P03": f"The database closed the connection, because an operation paused for too long. {NOT_SAVED}",
     "08": UNREACHABLE,
     "57P": UNREACHABLE,
     "3D000": f"The database does not exist. {NOT_SAVED}",

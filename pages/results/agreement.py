@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, live, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -25,8 +25,12 @@ STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
 
 def label_version(study: Study) -> tuple[int, int]:
     """Return the version of the labels, which changes whenever a label is saved."""
-    with database.reading(resources.engine()) as session:
-        return labels.version(session, study.id)
+
+    def read() -> tuple[int, int]:
+        with database.reading(resources.engine()) as session:
+            return labels.version(session, study.id)
+
+    return live.load("labels", (live.study_topic(study.id),), read)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

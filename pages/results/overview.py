@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import JudgeEvaluation
-from pages.parts import numbers, resources, shell
+from pages.parts import live, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
@@ -77,8 +77,12 @@ def draw_page(study: Study) -> None:
 
 def page_version(study: Study) -> object:
     """Return a value that changes with everything that the page shows."""
-    with database.reading(resources.engine()) as session:
-        return overview.counts(session, study.id), alignment_data.label_version(study)
+
+    def read() -> StudyCounts:
+        with database.reading(resources.engine()) as session:
+            return overview.counts(session, study.id)
+
+    return live.load("counts", (live.study_topic(study.id),), read), alignment_data.label_version(study)
 
 
 def default_reference(study: Study) -> str:

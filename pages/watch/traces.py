@@ -13,7 +13,7 @@ from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
-from pages.parts import colours, items, numbers, paging, resources, shell
+from pages.parts import colours, items, live, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns, views
 from storage import aius, database, runs, studies, traces
@@ -21,7 +21,7 @@ from storage import items as stored_items
 from storage.labelling import trace_criteria
 from storage.reports import peer_reviews
 from storage.studies import Study
-from storage.traces import STATUSES, Filter, Trace
+from storage.traces import STATUSES, Filter, Totals, Trace
 
 TRACES_PER_PAGE = 50
 BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
@@ -302,16 +302,19 @@ def record_view(trace: Trace) -> None:
 
 def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
     """Draw the status and the events; while the trace runs, new events are loaded every second."""
-    live = trace.status in ACTIVE
+    is_live = trace.status in ACTIVE
 
-    @st.fragment(run_every=1.0 if live else None)
-    def refresh() -> None:
+    def read() -> tuple[list[tuple[int, Event]], Trace, Totals]:
         events = load_events(trace.id)
         with database.reading(resources.engine()) as session:
-            current = traces.get(session, trace.id)
-        if live and current.status not in ACTIVE:
+            return events, traces.get(session, trace.id), traces.totals(session, trace_id=trace.id)
+
+    @st.fragment(run_every=1.0 if is_live else None)
+    def refresh() -> None:
+        events, current, totals = live.load("trace", (f"trace {trace.id}",), read)
+        if is_live and current.status not in ACTIVE:
             st.rerun()
-        draw_status(current)
+        draw_status(current, totals)
         views.render(current, item, events, settings, live=current.status == "running")
 
     refresh()
@@ -334,10 +337,8 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
     return events
 
 
-def draw_status(trace: Trace) -> None:
+def draw_status(trace: Trace, totals: Totals) -> None:
     """Draw the trace's status with its turns, tokens, time and cost."""
-    with database.reading(resources.engine()) as session:
-        totals = traces.totals(session, trace_id=trace.id)
     name, icon, colour = colours.STATUS[trace.status]
     parts = [f":{colour}-badge[{icon} {name}]"]
     if totals.calls:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import resources
+from pages.parts import live, resources
 from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs
 from storage.reports.alignment import AlignmentData
@@ -14,8 +14,12 @@ Version = tuple[int, ...]
 
 def label_version(study: Study) -> Version:
     """Return a version that changes whenever a label or an opinion is added."""
-    with database.reading(resources.engine()) as session:
-        return disagreements.version(session, study.id)
+
+    def read() -> Version:
+        with database.reading(resources.engine()) as session:
+            return disagreements.version(session, study.id)
+
+    return live.load("opinions", (live.study_topic(study.id),), read)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

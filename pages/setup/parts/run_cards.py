@@ -10,7 +10,7 @@ from core.pairs import Pairs
 from core.protocols import registry
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from pages.parts import colours, numbers, resources, shell
+from pages.parts import colours, live, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from storage import adoption, database, runs, studies
 from storage.runs import Progress, Run
@@ -39,10 +39,13 @@ def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
 
 
 def _draw_active(study: Study, active: Sequence[int]) -> None:
+    def read() -> list[Run]:
+        with database.reading(resources.engine()) as session:
+            return [runs.get(session, number) for number in active]
+
     @st.fragment(run_every=1.0)
     def refresh() -> None:
-        with database.reading(resources.engine()) as session:
-            current_runs = [runs.get(session, number) for number in active]
+        current_runs = live.load("runs", tuple(f"run {number}" for number in active), read)
         if any(run.state not in ACTIVE for run in current_runs):
             st.rerun()
         for run in current_runs:
@@ -52,8 +55,11 @@ def _draw_active(study: Study, active: Sequence[int]) -> None:
 
 
 def _draw_card(study: Study, run: Run) -> None:
-    with database.reading(resources.engine()) as session:
-        progress = runs.progress(session, run.id)
+    def read() -> Progress:
+        with database.reading(resources.engine()) as session:
+            return runs.progress(session, run.id)
+
+    progress = live.load(f"progress_{run.id}", (f"run {run.id}",), read)
     with st.container(border=True, key=f"run-{run.id}"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             _draw_heading(run, progress)

@@ -1,0 +1,139 @@
+"""Changes of the database that pages and workers wait for, without asking the database again and again.
+
+On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed (see migration 0013): a notification
+names a topic, such as "study 3", "run 12" or "trace 345". Each process listens on one connection of its own. On SQLite
+there are no notifications: every version is a new one, so whoever compares versions reads the database each time.
+"""
+
+import itertools
+import logging
+import threading
+import time
+from collections import Counter
+from functools import cache
+
+from sqlalchemy import Engine
+
+CHANNEL = "tiebreak"
+RUNS = "runs"
+"""The topic of requests for runs: a run is created, resumed, cancelled or released."""
+MAX_AGE = 10.0
+"""Seconds after which a version changes anyway: a claim can expire, and a notification can be lost."""
+RECONNECT_SECONDS = (0.1, 5.0)
+"""The first and the longest wait between two attempts to connect."""
+LISTEN_SECONDS = 1.0
+"""Interval at which a listener looks whether it should stop."""
+log = logging.getLogger("tiebreak")
+Version = tuple[object, ...]
+_unique = itertools.count()
+
+
+def version(engine: Engine, *topics: str) -> Version:
+    """Return a value that differs from an earlier one if any of the topics may have changed since then."""
+    if engine.dialect.name != "postgresql":
+        return (next(_unique),)
+    return _listener(engine).version(topics)
+
+
+def wait(engine: Engine, known: Version, *topics: str, timeout: float) -> None:
+    """Return when the version of the topics is not `known` any more, or after `timeout` seconds.
+
+    On SQLite it waits for `timeout` seconds.
+    """
+    if engine.dialect.name != "postgresql":
+        time.sleep(timeout)
+    else:
+        _listener(engine).wait(known, topics, timeout)
+
+
+def stop(engine: Engine) -> None:
+    """End the listening connection of an engine, if there is one; before its database is dropped, for instance."""
+    with _starting:
+        if engine in _listeners:
+            _listeners.pop(engine).stop()
+
+
+_listeners: dict[Engine, "_Listener"] = {}
+_starting = threading.Lock()
+
+
+def _listener(engine: Engine) -> "_Listener":
+    with _starting:
+        if engine not in _listeners:
+            _listeners[engine] = _Listener(engine)
+        return _listeners[engine]
+
+
+@cache
+def _address(engine: Engine) -> str:
+    """Return the address for psycopg, without SQLAlchemy's name of the driver."""
+    return engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+class _Listener:
+    """One connection that listens, in a thread; it connects again after a restart of the database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._counts: Counter[str] = Counter()
+        self._connections = 0
+        """Rises with every new connection: notifications between two connections are lost."""
+        self._listening = False
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="database notifications", daemon=True)
+        self._thread.start()
+
+    def version(self, topics: tuple[str, ...]) -> Version:
+        with self._changed:
+            if not self._listening:
+                return (next(_unique),)
+            return (*self._state(topics), time.monotonic() // MAX_AGE)
+
+    def wait(self, known: Version, topics: tuple[str, ...], timeout: float) -> None:
+        end = time.monotonic() + timeout
+        with self._changed:
+            while not self._listening or self._state(topics) == known[:-1]:
+                left = end - time.monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(left)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join(2 * LISTEN_SECONDS)
+
+    def _state(self, topics: tuple[str, ...]) -> Version:
+        return (self._connections, *(self._counts[topic] for topic in topics))
+
+    def _run(self) -> None:
+        import psycopg
+
+        shortest, longest = RECONNECT_SECONDS
+        pause = shortest
+        while not self._stopping.is_set():
+            try:
+                with psycopg.connect(_address(self._engine), autocommit=True, keepalives_idle=30) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    self._connected()
+                    pause = shortest
+                    while not self._stopping.is_set():
+                        for notification in connection.notifies(timeout=LISTEN_SECONDS):
+                            self._count(notification.payload)
+            except psycopg.Error as error:
+                if self._listening:
+                    log.warning("Notifications of the database ended; connecting again: %s", error)
+            self._listening = False
+            self._stopping.wait(pause)
+            pause = min(2 * pause, longest)
+
+    def _connected(self) -> None:
+        with self._changed:
+            self._connections += 1
+            self._listening = True
+            self._changed.notify_all()
+
+    def _count(self, topic: str) -> None:
+        with self._changed:
+            self._counts[topic] += 1
+            self._changed.notify_all()

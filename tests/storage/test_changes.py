@@ -1,0 +1,148 @@
+"""Versions that change with the database: pages and workers on PostgreSQL do not poll."""
+
+import threading
+import time
+
+import pytest
+from sqlalchemy import text
+
+from core.formats.records import ItemRecord
+from storage import changes, labels, runs, studies, traces
+from storage.database import reading, writing
+from storage.transfer import imports
+from storage.worker import launch
+from tests.conftest import make_item, make_target
+from tests.storage.shared import a_turn
+from tests.storage.worker.test_worker import make_request
+
+DELIVERY = 2.0
+"""Seconds within which a page must notice a change."""
+
+
+@pytest.fixture
+def engine(postgres_engine, monkeypatch):
+    """The PostgreSQL database, with versions that change only by notifications."""
+    monkeypatch.setattr("storage.changes.MAX_AGE", 1e9)
+    monkeypatch.setattr("storage.changes.LISTEN_SECONDS", 0.1)
+    yield postgres_engine
+    changes.stop(postgres_engine)
+    with postgres_engine.begin() as connection:
+        for owner in ("study", "annotator"):
+            connection.execute(text(f"DELETE FROM {owner}"))
+
+
+def listen(engine, *topics):
+    """Return a version once the listener is connected."""
+    end = time.monotonic() + 10
+    while changes.version(engine, *topics) != changes.version(engine, *topics):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return changes.version(engine, *topics)
+
+
+def changed(engine, known, *topics, timeout=DELIVERY) -> bool:
+    changes.wait(engine, known, *topics, timeout=timeout)
+    return changes.version(engine, *topics) != known
+
+
+def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
+    with writing(engine) as session:
+        other = studies.create(session, "other")
+    topic, other_topic = f"study {a_study.id}", f"study {other}"
+    listen(engine, topic)
+    time.sleep(0.2)  # the notifications of the import
+    known, known_other = changes.version(engine, topic), changes.version(engine, other_topic)
+    with writing(engine) as session:
+        labels.save(session, a_study.id, make_target(), "ann", 1)
+    assert changed(engine, known, topic)
+    assert changes.version(engine, other_topic) == known_other
+
+
+def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        runs.claim_run(session, run_id, "worker")
+        first, second = (trace.id for trace in runs.claim_traces(session, run_id, "worker", 2))
+    listen(engine)
+    time.sleep(0.2)
+    topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
+    known = [changes.version(engine, topic) for topic in topics]
+    with writing(engine) as session:
+        traces.append(session, [traces.NewEvent(first, 0, a_turn())])
+    assert changed(engine, known[0], topics[0])
+    assert changed(engine, known[1], topics[1])
+    assert changes.version(engine, topics[2]) == known[2]
+
+
+def test_a_renewed_claim_notifies_nobody_and_a_request_does(engine, a_study):
+    listen(engine)
+    known = changes.version(engine, changes.RUNS)
+    run_id = launch.create_run(engine, make_request(a_study))
+    assert changed(engine, known, changes.RUNS)
+    with writing(engine) as session:
+        runs.claim_run(session, run_id, "worker")
+    time.sleep(0.2)
+    known = changes.version(engine, changes.RUNS)
+    with writing(engine) as session:
+        runs.renew_claim(session, run_id, "worker")
+    assert not changed(engine, known, changes.RUNS, timeout=0.3)
+
+
+def test_what_is_not_committed_is_not_announced(engine, a_study):
+    topic = f"study {a_study.id}"
+    listen(engine, topic)
+    time.sleep(0.2)
+    known = changes.version(engine, topic)
+
+    def save_and_fail():
+        with writing(engine) as session:
+            labels.save(session, a_study.id, make_target(), "ann", 1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        save_and_fail()
+    assert not changed(engine, known, topic, timeout=0.3)
+
+
+def test_one_connection_listens_for_all_threads_of_a_process(engine, a_study):
+    threads = [threading.Thread(target=listen, args=(engine, f"study {number}")) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with reading(engine) as session:
+        query = text(
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+        )
+        assert session.scalar(query) == 1
+
+
+@pytest.mark.slow
+def test_a_listener_connects_again_after_a_restart_of_the_database(engine, a_study, postgres):
+    topic = f"study {a_study.id}"
+    known = listen(engine, topic)
+    postgres.restart(0.5)
+    assert changed(engine, known, topic, timeout=20), "what happened meanwhile is unknown, so the version changes"
+    known = listen(engine, topic)
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("another item"))])
+    assert changed(engine, known, topic)
+
+
+def test_a_version_expires(engine, monkeypatch):
+    monkeypatch.setattr("storage.changes.MAX_AGE", 0.2)
+    end, known = time.monotonic() + 10, changes.version(engine, "study 1")
+    while changes.version(engine, "study 1") == known and time.monotonic() < end:
+        time.sleep(0.02)
+    assert time.monotonic() < end
+
+
+def test_on_sqlite_every_version_is_new(tmp_path):
+    from storage.database import connect
+
+    engine = connect(f"sqlite:///{tmp_path}/a.db")
+    known = changes.version(engine, "study 1")
+    assert changes.version(engine, "study 1") != known
+    start = time.monotonic()
+    changes.wait(engine, known, "study 1", timeout=0.05)
+    assert time.monotonic() - start >= 0.05
+    engine.dispose()
