@@ -30,6 +30,8 @@ MESSAGES = {
 """pydantic's error type -> message; other types use pydantic's own message."""
 UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
 """The branches of `labels.Value`: when all of them fail, pydantic reports an error for each."""
+SOURCE_KEYS = {"Constant": "constant", "Excerpt": "field", "Comparison": "compare"}
+"""What a mapping accepts in the place of a field -> its first key."""
 MAX_LISTED = 12
 
 
@@ -38,13 +40,22 @@ def to_file_format_error(error: ValidationError, *, line: int | None = None, ski
     errors = error.errors(include_url=False, include_context=True)
     location = [str(step) for step in errors[0]["loc"][skip:]]
     if any("Constant" in each["loc"] for each in errors) and "str" in location:
-        place = location[: location.index("str")]
-        return FileFormatError("expected a field, or {constant: text}", line=line, field=".".join(place) or None)
+        return _source_error(errors, location[: location.index("str")], line)
     if len(errors) > 1 and location and location[-1] in UNION_BRANCHES:
         return FileFormatError(
             "expected true or false, a number, text or weights", line=line, field=".".join(location[:-1])
         )
     return FileFormatError(_message(errors[0]), line=line, field=".".join(location) or None)
+
+
+def _source_error(errors: Sequence[Any], place: list[str], line: int | None) -> FileFormatError:
+    """Return the error of a field or one of the objects in its place; `place` is its location."""
+    here = [error for error in errors if [str(step) for step in error["loc"][: len(place)]] == place]
+    own = [error for error in here if error["type"] == "value_error"]
+    branches = " ".join(str(step) for error in here for step in error["loc"])
+    others = [f"{{{key}: ...}}" for kind, key in SOURCE_KEYS.items() if kind in branches]
+    message = _message(own[0]) if own else f"expected a field, or {' or '.join(others)}"
+    return FileFormatError(message, line=line, field=".".join(place) or None)
 
 
 def _message(error: Any) -> str:

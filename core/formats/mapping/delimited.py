@@ -2,10 +2,10 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from core.errors import FileFormatError
 from core.formats.mapping.cells import DecimalComma
@@ -24,11 +24,12 @@ DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
 
-def read_delimited(path: Path, separator: str | None = None) -> Iterator[tuple[int, Row]]:
+def read_delimited(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
     """Yield (line, row); every row has as many cells as the header. Rows without any text are skipped.
 
     Without `separator` it is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the
-    first rows have the same number of cells.
+    first rows have the same number of cells. Without `quotes`, quotation marks enclose cells, unless the separator is a
+    tab and the first rows are consistent only if they are text.
     """
     csv.field_size_limit(MAX_CELL_LENGTH)
     with open_text(path) as file:
@@ -39,11 +40,11 @@ def read_delimited(path: Path, separator: str | None = None) -> Iterator[tuple[i
             file.readline()
         default = separator or (named[1] if named else None)
         used = default or ("\t" if path.suffix.lower() != ".csv" else _detect(path))
-        yield from _rows(file, used, skipped)
+        yield from _rows(file, used, skipped, _has_quotes(path, used) if quotes is None else quotes)
 
 
-def _rows(file: TextIO, separator: str, skipped: int) -> Iterator[tuple[int, Row]]:
-    reader = csv.reader(file, delimiter=separator, strict=True)
+def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[tuple[int, Row]]:
+    reader = _reader(file, separator, quotes)
     header: list[str] = []
     line = skipped + 1
     try:
@@ -55,7 +56,14 @@ def _rows(file: TextIO, separator: str, skipped: int) -> Iterator[tuple[int, Row
                     header = _header(cells, line)
             line = skipped + reader.line_num + 1
     except csv.Error as error:
-        raise FileFormatError(f"expected CSV: {error}", line=line) from None
+        message = f"expected CSV: {error}; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
+        raise FileFormatError(message, line=line) from None
+
+
+def _reader(lines: Iterable[str], separator: str, quotes: bool) -> Any:
+    if quotes:
+        return csv.reader(lines, delimiter=separator, strict=True)
+    return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=True)
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -86,17 +94,29 @@ def _with_decimal_comma(cell: str, separator: str) -> str:
 
 def _detect(path: Path) -> str:
     """Return the separator with which the first rows have as many cells as the header, the most columns first."""
-    with open_text(path) as file:
-        lines = list(islice(file, SAMPLE_LINES))
+    lines = _sample(path)
     return max(SEPARATORS, key=lambda separator: _fit(lines, separator))  # the first one if several are equal
 
 
-def _fit(lines: list[str], separator: str) -> tuple[bool, int]:
+def _has_quotes(path: Path, separator: str) -> bool:
+    """Return False for a table with tabs whose first rows are consistent only without quoting."""
+    if separator != "\t":
+        return True
+    lines = [line for line in _sample(path) if not SEPARATOR_LINE.fullmatch(line)]
+    return '"' not in "".join(lines) or _fit(lines, separator)[0] or not _fit(lines, separator, quotes=False)[0]
+
+
+def _sample(path: Path) -> list[str]:
+    with open_text(path) as file:
+        return list(islice(file, SAMPLE_LINES))
+
+
+def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool, int]:
     """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
     lengths: list[int] = []
     is_valid = True
     try:
-        for cells in csv.reader(lines, delimiter=separator, strict=True):
+        for cells in _reader(lines, separator, quotes):
             if any(cell.strip() for cell in cells):
                 lengths.append(len(cells))
     except csv.Error:  # in an incomplete sample it can be that the last row is not complete

@@ -1,5 +1,6 @@
 """References to fields of a row: dotted paths into nested data, and templates with several of them."""
 
+import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -8,6 +9,8 @@ from typing import Any, Final
 Row = Mapping[str, Any]
 
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
+INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
+SLICE = re.compile(r"(-?\d{1,9})?:(-?\d{1,9})?", re.ASCII)
 BLANK = re.compile(r"\{([^{}]*)\}")
 COUNTERS = ("row", "element")
 """Blanks that are not fields: the number of the record in the file, and of the element in the exploded list, from 1;
@@ -68,6 +71,21 @@ def is_template(source: str) -> bool:
 def _get_inner(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key, MISSING)
-    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-        return value[int(key)]
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        value = _parse_nested(value)
+        return MISSING if value is None else _get_inner(value, key)
+    if isinstance(value, list) and (index := INDEX.fullmatch(key)):
+        return value[int(key)] if -len(value) <= int(index[0]) < len(value) else MISSING
+    if isinstance(value, list) and (ends := SLICE.fullmatch(key)):
+        return value[slice(*(int(end) if end else None for end in ends.groups()))]
     return MISSING
+
+
+@lru_cache(maxsize=64)
+def _parse_nested(text: str) -> Any:
+    """Return the list or object that a cell holds as JSON; None for other text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list | dict) else None

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import check_annotator, parse_label
+from core.formats.mapping.blocks import GoldBlock, Labels
+from core.formats.mapping.cells import check_annotator, parse_label, parse_name
 from core.formats.mapping.labels import declarations
-from core.formats.mapping.mapping import GoldBlock, Labels
 from core.formats.mapping.scope import Scope
+from core.formats.mapping.sources import source_name
 from core.formats.records import AdjudicationRecord, Record
 from core.labels import Adjudication, Target, Value
 
@@ -16,30 +17,43 @@ class GoldReader:
 
     def __init__(self, block: GoldBlock, labels: Sequence[Labels]) -> None:
         self.block = block
-        by_labels = {(label.kind, label.criterion) for label in labels}
-        self.is_declared = (block.kind, block.criterion) in by_labels
-        self.values: dict[str, Value] = {}
+        self.declared = {label.criterion for label in labels if label.kind == block.kind}
+        """Criteria that labels declare, or that are declared here."""
+        self.values: dict[tuple[str, str], Value] = {}
+        """(item, criterion) -> value."""
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
-        """Yield the adjudication of a row; the criterion and its scale before the first one."""
-        block = self.block
-        if not self.is_declared:
-            self.is_declared = True
-            yield from declarations(block, block.criterion)
-        value = parse_label(scope.get(block.value), block.scale, block.values, scope.line, block.value)
+        """Yield the adjudications of a row; a criterion and its scale before the first one."""
+        if self.block.criterion_field is None:
+            yield from self._declare(self.block.criterion)
+        for element in scope.elements(self.block.each):
+            yield from self._read_value(element, item)
+
+    def _declare(self, criterion: str) -> Iterator[Record]:
+        if criterion not in self.declared:
+            self.declared.add(criterion)
+            yield from declarations(self.block, criterion)
+
+    def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
+        block, field = self.block, source_name(self.block.value)
+        value = parse_label(scope.cell(block.value), block.scale, block.values, scope.line, field)
         if value is None:
             return
-        if item in self.values:
-            if self.values[item] != value:
+        criterion = block.criterion
+        if block.criterion_field:
+            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
+        yield from self._declare(criterion)
+        if (item, criterion) in self.values:
+            if self.values[item, criterion] != value:
                 message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"
-                raise FileFormatError(message, line=scope.line, field=block.value)
+                raise FileFormatError(message, line=scope.line, field=field)
             return
-        self.values[item] = value
+        self.values[item, criterion] = value
         adjudicator = (scope.resolve(block.adjudicator) or "").strip() or "imported gold"
-        check_annotator(adjudicator, scope.line, str(block.adjudicator))
+        check_annotator(adjudicator, scope.line, source_name(block.adjudicator))
         yield AdjudicationRecord(
             ruling=Adjudication(
-                target=Target(item=item, kind=block.kind, criterion=block.criterion),
+                target=Target(item=item, kind=block.kind, criterion=criterion),
                 value=value,
                 rule=block.source,
                 reason=(scope.resolve(block.reason) if block.reason else None) or block.source,

@@ -6,10 +6,12 @@ from pydantic import ValidationError
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
 from core.errors import FileFormatError
+from core.formats.mapping.blocks import AspectFields, CritiqueFields, LongLabels, ResponseFields
 from core.formats.mapping.cells import parse_list, parse_name
 from core.formats.mapping.fields import MISSING, is_template, quote_key
-from core.formats.mapping.mapping import AspectFields, CritiqueFields, LongLabels, Mapping, ResponseFields, as_tuple
-from core.formats.mapping.scope import EVERY_ELEMENT, Constant, Scope, Source
+from core.formats.mapping.mapping import Mapping, as_tuple
+from core.formats.mapping.scope import EVERY_ELEMENT, Scope
+from core.formats.mapping.sources import Constant, Excerpt, Source, source_name
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
@@ -32,7 +34,7 @@ class ItemReader:
     def read(self, scope: Scope) -> tuple[str, ItemRecord | None]:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
-        item_id = parse_name(scope.resolve(mapping.id), scope.line, str(mapping.id))
+        item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
         item = _read_item(item_id, mapping, scope)
         if item_id not in self.first_seen:
             self.first_seen[item_id] = (scope.line, hash(item))
@@ -44,7 +46,7 @@ class ItemReader:
         first_line, first_hash = self.first_seen[item_id]
         if not self.repeats:
             message = f"item {item_id!r} is already on line {first_line}"
-            raise FileFormatError(message, line=line, field=str(self.mapping.id))
+            raise FileFormatError(message, line=line, field=source_name(self.mapping.id))
         if item_hash != first_hash:
             message = f"expected item {item_id!r} to be the same as on line {first_line}, and it differs"
             raise FileFormatError(message, line=line)
@@ -76,7 +78,7 @@ def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
         if text is not None and (text or not fields.optional):
             responses.append(_read_response(fields, text, scope))
     if mapping.responses and not any(response.text.strip() or response.image for response in responses):
-        field = mapping.responses[0].text or mapping.responses[0].image
+        field = source_name(mapping.responses[0].text or mapping.responses[0].image)
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return tuple(responses)
 
@@ -88,13 +90,13 @@ def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:
 
 def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     """Return the error of a response without a text, which names the next step."""
-    field = fields.text or fields.image
+    field = source_name(fields.text or fields.image)
     lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
-    if scope.get(field or "") is MISSING and lists and (lists == ["value"] or len(lists) == len(scope.row) > 1):
+    if scope.get(field) is MISSING and lists and (lists == ["value"] or len(lists) == len(scope.row) > 1):
         return FileFormatError(
             f'the fields of the record hold lists: write `explode: "{EVERY_ELEMENT}"`', line=scope.line, field=field
         )
-    if scope.get(field or "") is MISSING and lists:
+    if scope.get(field) is MISSING and lists:
         return FileFormatError(
             f"the record holds a list {lists[0]!r}: add `explode: {quote_key(lists[0])}`", line=scope.line, field=field
         )
@@ -149,7 +151,7 @@ def _group_name(group: Source | tuple[str, ...] | None, scope: Scope) -> str | N
     """Return the same short name for all rows in which the group's fields are equal."""
     if group is None:
         return None
-    if isinstance(group, str | Constant):
+    if isinstance(group, str | Constant | Excerpt):
         text = scope.resolve(group) or ""
     else:
         text = " · ".join(scope.text(path) or "" for path in group)

@@ -5,9 +5,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from core.errors import FileFormatError
+from core.formats.mapping.blocks import Join
 from core.formats.mapping.cells import parse_name
 from core.formats.mapping.fields import Row, get_value
-from core.formats.mapping.mapping import Join
 from core.formats.mapping.rows import read_rows
 
 FIELD = "joined"

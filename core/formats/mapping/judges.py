@@ -6,10 +6,11 @@ from typing import Any
 
 from core.contention import scale_length
 from core.errors import FileFormatError
+from core.formats.mapping.blocks import JudgeBlock
 from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
 from core.formats.mapping.labels import declarations
-from core.formats.mapping.mapping import JudgeBlock
 from core.formats.mapping.scope import Scope
+from core.formats.mapping.sources import ValueSource, source_name
 from core.formats.records import Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Opinion, Scale, Value
@@ -49,16 +50,25 @@ class JudgeReader:
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the criteria and scales that only judges have, and collect the verdicts of one row."""
         for block in self.blocks:
-            criterion = block.criterion
-            if block.criterion_field:
-                criterion = parse_name(scope.get(block.criterion_field), scope.line, block.criterion_field)
-            key = (block.kind, criterion)
-            if key not in self.declared:
-                self.declared.add(key)
-                yield from () if key in self.scales else declarations(block, criterion)
-            for judge, path in self._judges(block, scope):
-                if not is_empty(scope.get(path)):
-                    self._read_verdict(block, scope, item, criterion, judge, path)
+            if block.each and block.criterion_field is None:
+                yield from self._declare(block, block.criterion)
+            for element in scope.elements(block.each):
+                yield from self._read_block(block, element, item)
+
+    def _read_block(self, block: JudgeBlock, scope: Scope, item: str) -> Iterator[Record]:
+        criterion = block.criterion
+        if block.criterion_field:
+            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
+        yield from self._declare(block, criterion)
+        for judge, source in self._judges(block, scope):
+            if not is_empty(scope.cell(source)):
+                self._read_verdict(block, scope, item, criterion, judge, source)
+
+    def _declare(self, block: JudgeBlock, criterion: str) -> Iterator[Record]:
+        key = (block.kind, criterion)
+        if key not in self.declared:
+            self.declared.add(key)
+            yield from () if key in self.scales else declarations(block, criterion)
 
     def runs(self) -> Iterator[Record]:
         """Yield every run, and its traces."""
@@ -88,16 +98,18 @@ class JudgeReader:
         own[key] = opinion
         recorded.turns.setdefault(item, []).extend(turns)
 
-    def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, str]]:
-        """Yield (judge, field of its value)."""
+    def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, ValueSource]]:
+        """Yield (judge, source of its value)."""
         for path, judge in block.columns.items():
             yield judge, path
-        if block.judge is not None and block.value is not None and not is_empty(scope.get(block.value)):
-            yield parse_name(scope.resolve(block.judge), scope.line, str(block.judge)), block.value
+        if block.judge is not None and block.value is not None and not is_empty(scope.cell(block.value)):
+            yield parse_name(scope.resolve(block.judge), scope.line, source_name(block.judge)), block.value
 
-    def _read_verdict(self, block: JudgeBlock, scope: Scope, item: str, criterion: str, judge: str, path: str) -> None:
-        cell, order = scope.get(path), _shown_order(block, scope)
-        raw = parse_label(cell, block.scale, block.values, scope.line, path)
+    def _read_verdict(
+        self, block: JudgeBlock, scope: Scope, item: str, criterion: str, judge: str, source: ValueSource
+    ) -> None:
+        cell, order = scope.cell(source), _shown_order(block, scope)
+        raw = parse_label(cell, block.scale, block.values, scope.line, source_name(source))
         reply = (scope.text(block.reason) if block.reason else None) or str(cell)
         model = (scope.resolve(block.model) if block.model else None) or ""
         usage = Usage(dollars=_dollars(block.cost, scope))

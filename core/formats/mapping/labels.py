@@ -1,16 +1,29 @@
 """Reads the labels of a table: one row per label, one column per annotator, or a list in a cell."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FileFormatError
+from core.formats.mapping.blocks import Block, Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
-from core.formats.mapping.mapping import Block, Labels, ListLabels, LongLabels, WideLabels
 from core.formats.mapping.scope import Scope
+from core.formats.mapping.sources import source_name
 from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
 from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Label, Target, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several values that become one label, and its location."""
+
+    cell: Any
+    reason: str
+    line: int
+    field: str
 
 
 class LabelReader:
@@ -22,6 +35,8 @@ class LabelReader:
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
+        self.parts: dict[tuple[str, str, str], list[Part]] = {}
+        """(item, criterion, annotator) -> the values to aggregate."""
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
@@ -31,10 +46,34 @@ class LabelReader:
         """
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
             yield from self._declare(self.block.criterion)
-        for label in self._labels(scope, item):
+        for element in scope.elements(self.block.each):
+            for label in self._labels(element, item):
+                if label is not None:
+                    yield from self._declare(label.target.criterion)
+                    yield LabelRecord(label=label)
+
+    def finish(self) -> Iterator[Record]:
+        """Yield the labels that are sums or means of several rows; raises FileFormatError for one beyond the scale."""
+        for (item, criterion, annotator), parts in self.parts.items():
+            value, last = self._aggregate(parts), parts[-1]
+            label = self._label(Scope({}, last.line, 0), item, criterion, annotator, value, last.field)
             if label is not None:
-                yield from self._declare(label.target.criterion)
-                yield LabelRecord(label=label)
+                reason = "\n".join(dict.fromkeys(part.reason for part in parts if part.reason))
+                yield from self._declare(criterion)
+                yield LabelRecord(label=label.model_copy(update={"reason": reason}))
+
+    def _aggregate(self, parts: Sequence[Part]) -> Any:
+        """Return the cell of a label from those of its parts; a sum or mean is of their values on the scale."""
+        match self.block:
+            case LongLabels(aggregate="first"):
+                return parts[0].cell
+            case LongLabels(aggregate="last"):
+                return parts[-1].cell
+        values = [self._parse_value(part.cell, part.line, part.field) for part in parts]
+        numbers = [float(value) for value in values if isinstance(value, int | float)]
+        total = math.fsum(numbers)
+        is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
+        return (total / len(numbers) if is_mean else total) if numbers else None
 
     def _declare(self, criterion: str) -> Iterator[Record]:
         if criterion not in self.declared_criteria:
@@ -51,18 +90,22 @@ class LabelReader:
                 yield from self._list_labels(self.block, scope, item)
 
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
-        cell = scope.get(block.value)
+        cell, field = scope.cell(block.value), source_name(block.value)
         if is_empty(cell):
             return
-        annotator = parse_name(scope.get(block.annotator), scope.line, block.annotator)
+        annotator = parse_name(scope.resolve(block.annotator), scope.line, source_name(block.annotator))
         criterion = block.criterion
         if block.criterion_field:
-            criterion = parse_name(scope.get(block.criterion_field), scope.line, block.criterion_field)
-        reason = scope.text(block.reason) if block.reason else None
+            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
+        reason = (scope.text(block.reason) if block.reason else None) or ""
+        if block.aggregate:
+            part = Part(cell, reason, scope.line, field)
+            self.parts.setdefault((item, criterion, annotator), []).append(part)
+            return
         seconds = _parse_seconds(block.seconds, scope)
-        label = self._label(scope, item, criterion, annotator, cell, block.value)
+        label = self._label(scope, item, criterion, annotator, cell, field)
         if label is not None:
-            yield label.model_copy(update={"reason": reason or "", "seconds": seconds})
+            yield label.model_copy(update={"reason": reason, "seconds": seconds})
 
     def _wide_labels(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         for column, annotator in block.annotators.items():
@@ -104,7 +147,7 @@ class LabelReader:
         """Return the field with the annotators of the values in `field`."""
         match self.block:
             case LongLabels(annotator=annotator):
-                return annotator
+                return source_name(annotator)
             case ListLabels(annotators_field=str(names)):
                 return names
         return field

@@ -15,10 +15,10 @@ SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
-def read_rows(path: Path, separator: str | None = None) -> Iterator[tuple[int, Row]]:
+def read_rows(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
     """Yield (line, row) for every record; in a Parquet file the line is the number of the row.
 
-    `separator` is that of delimited text; None detects it.
+    `separator` and `quotes` are those of delimited text; None detects them.
 
     Raises FileFormatError, possibly after some rows: callers must not store any of them before the last.
     """
@@ -26,7 +26,7 @@ def read_rows(path: Path, separator: str | None = None) -> Iterator[tuple[int, R
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
-    for pair in _reader(path, suffix, separator):
+    for pair in _reader(path, suffix, separator, quotes):
         is_empty = False
         yield pair
     if is_empty:
@@ -38,11 +38,11 @@ def has_header(path: Path) -> bool:
     return path.suffix.lower() in (".csv", ".tsv", ".tab")
 
 
-def _reader(path: Path, suffix: str, separator: str | None) -> Iterator[tuple[int, Row]]:
+def _reader(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
         return _parquet(path)
     if has_header(path):
-        return read_delimited(path, separator)
+        return read_delimited(path, separator, quotes)
     if read_head(path).startswith("["):
         return _array(path)
     return _json_lines(path) if _is_lines(path) else _object(path)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import parse_list, parse_text
+from core.formats.mapping.cells import is_empty, parse_list, parse_number, parse_text
 from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, parse_path
-from core.formats.validation_errors import join_names
-from core.frozen import Frozen
+from core.formats.mapping.messages import render_messages
+from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, ValueSource
+from core.formats.validation_errors import join_names, quote_value
 
 EVERY_KEY = "*"
 """Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
@@ -16,16 +17,6 @@ EVERY_ELEMENT = "*.*"
 """Explodes the record and then its lists: `{"sysA": [{...}, {...}], "sysB": [...]}`. The element is the key, and
 `position` the number in the list, from 1, if the element has no such field."""
 WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
-
-
-class Constant(Frozen):
-    """A text that is the same in all rows, written as `{constant: text}`."""
-
-    constant: str
-
-
-Source = str | Constant
-"""A field path, a template such as "{dialogue}-{element}", or a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +34,53 @@ class Scope:
         """Return the value at `path`, or MISSING."""
         return get_value(self.row, path)
 
-    def text(self, path: str) -> str | None:
-        """Return the text at `path`; None for an empty or missing field."""
-        return parse_text(get_value(self.row, path), self.line, path)
+    def text(self, path: FieldPath | Excerpt) -> str | None:
+        """Return the text at a path, of messages too, or a part of it; None for an empty or missing field."""
+        if isinstance(path, Excerpt):
+            text = self.text(path.field)
+            return None if text is None else path.cut(text) or None
+        cell = get_value(self.row, path)
+        if isinstance(cell, list | dict) and (rendered := render_messages(cell)) is not None:
+            cell = rendered
+        return parse_text(cell, self.line, path)
 
     def resolve(self, source: Source) -> str | None:
-        """Return a constant, or the text of a field path or of a template.
+        """Return a constant, or the text of a field path, of a part of it, or of a template.
 
         Raises FileFormatError for an empty field in a template.
         """
         if isinstance(source, Constant):
             return source.constant
-        if not is_template(source):
+        if isinstance(source, Excerpt) or not is_template(source):
             return self.text(source)
         return BLANK.sub(lambda blank: self._fill(blank[1]), source)
+
+    def cell(self, source: ValueSource) -> Any:
+        """Return the cell of a value, or MISSING; of a comparison 1, 2, 0 for a tie, or None without both numbers."""
+        match source:
+            case str():
+                return self.get(source)
+            case Comparison():
+                return self._compare(source)
+            case Constant():
+                return source.constant
+        return MISSING if self.get(source.field) is MISSING else self.text(source)
+
+    def _compare(self, comparison: Comparison) -> int | None:
+        numbers = [self._number(side) for side in comparison.compare]
+        if numbers[0] is None or numbers[1] is None:
+            return None
+        difference = (numbers[0] - numbers[1]) * (-1 if comparison.lower_is_better else 1)
+        return 0 if abs(difference) <= comparison.margin else 1 if difference > 0 else 2
+
+    def _number(self, side: FieldPath | Constant) -> float | None:
+        field, cell = (None, side.constant) if isinstance(side, Constant) else (side, self.get(side))
+        if is_empty(cell):
+            return None
+        number = int(cell) if isinstance(cell, bool) else parse_number(cell, self.line, field or "")
+        if number is None:
+            raise FileFormatError(f"expected a number to compare, not {quote_value(cell)}", line=self.line, field=field)
+        return float(number)
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
         """Return several texts, separated by a blank line; None if all of them are missing."""
@@ -65,6 +89,13 @@ class Scope:
 
     def _text_of(self, source: Source) -> str | None:
         return source.constant if isinstance(source, Constant) else self.text(source)
+
+    def elements(self, path: FieldPath | None) -> Iterator["Scope"]:
+        """Yield this scope, or one for each element of the list or object at `path`; none if it is missing or empty."""
+        if path is None:
+            yield self
+        elif not is_empty(self.get(path)):
+            yield from iter_scopes(self.row, self.line, self.number, path)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:

@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Protocol
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import MISSING, Row, get_value
+from core.formats.mapping.blocks import GoldBlock, JudgeBlock, Labels, LongLabels
+from core.formats.mapping.cells import format_value
+from core.formats.mapping.fields import MISSING, Row, parse_path
 from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
 from core.formats.mapping.joined import join_rows
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
-from core.formats.mapping.mapping import LongLabels, Mapping, field_paths, response_paths
+from core.formats.mapping.mapping import Mapping, block_paths, field_paths, response_paths
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
+from core.formats.mapping.shuffled import shuffle_responses
 from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
 from core.formats.validation_errors import join_names
@@ -33,6 +36,12 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, mapping: Mapping) -> Records:
+    """Yield the records of a table; its responses are in random order if the mapping says so."""
+    records = _read(path, mapping)
+    return shuffle_responses(records) if mapping.shuffle else records
+
+
+def _read(path: Path, mapping: Mapping) -> Records:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
     Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
@@ -48,42 +57,71 @@ def read(path: Path, mapping: Mapping) -> Records:
     gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
     weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
     others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
-    unseen = _required_fields(mapping)
-    names: set[str] = set()
+    unseen, names = _required_fields(mapping), set[str]()
     for scope in _iter_file(path, mapping):
         if unseen:
             names.update(map(str, scope.row))
-        unseen -= {field for field in unseen if scope.get(field) is not MISSING}
+            unseen -= _present(scope, unseen)
         item, record = items.read(scope)
         if record is not None:
             yield record
         for reader in (*label_readers, *others):
             yield from reader.read(scope, item)
-    yield from judges.runs()
-    if not items.first_seen:
+    for collected in (*(reader.finish() for reader in label_readers), judges.runs()):
+        yield from collected
+    _check_end(mapping, unseen, names, is_empty=not items.first_seen)
+
+
+def _check_end(mapping: Mapping, unseen: set[tuple[str, str]], names: set[str], *, is_empty: bool) -> None:
+    """Raise FileFormatError if there is no item, or for a field that no record has."""
+    if is_empty and mapping.where:
+        raise FileFormatError("no record has these values, so there is no item", field="where")
+    if is_empty:
         raise FileFormatError("every list is empty, so there is no item", field=mapping.explode)
     if unseen:
-        message = f"no record of the file has this field; there are {join_names(sorted(names))}"
-        raise FileFormatError(message, field=min(unseen))
+        each, field = min(unseen)
+        place = f"element of {each!r}" if each else "record of the file"
+        listed = "" if each else f"; there are {join_names(sorted(names))}"
+        raise FileFormatError(f"no {place} has this field{listed}", field=field)
 
 
-def _required_fields(mapping: Mapping) -> set[str]:
-    """Return the fields that must occur at least once; those of optional responses may be missing from every row."""
+def _required_fields(mapping: Mapping) -> set[tuple[str, str]]:
+    """Return the fields that must occur at least once, each with the list of its block, "" for those of the row.
+
+    Fields of optional responses may be missing from every row.
+    """
     optional = {path for response in mapping.responses if response.optional for path in response_paths(response)}
-    return set(field_paths(mapping)) - optional
+    required = {("", path) for path in set(field_paths(mapping)) - optional}
+    blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
+    return required | {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
+
+
+def _present(scope: Scope, fields: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of the fields that a record has."""
+    present = {pair for pair in fields if not pair[0] and scope.get(pair[1]) is not MISSING}
+    for list_path in {each for each, _ in fields if each}:
+        for element in scope.elements(list_path):
+            present |= {pair for pair in fields if pair[0] == list_path and element.get(pair[1]) is not MISSING}
+    return present
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    rows = read_rows(path, mapping.separator)
+    rows = read_rows(path, mapping.separator, mapping.quotes)
     for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
-        yield from iter_scopes(row, line, number, mapping.explode)
+        for scope in iter_scopes(row, line, number, mapping.explode):
+            if all(_text(scope, field) in values for field, values in mapping.where.items()):
+                yield scope
+
+
+def _text(scope: Scope, field: str) -> str:
+    return format_value("" if (cell := scope.text(field)) is None else cell)
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:
     """Raise FileFormatError for a missing column, with the names of the existing ones."""
     required = [mapping.explode] if mapping.explode and mapping.explode not in WHOLE_RECORD else field_paths(mapping)
     for field in required:
-        if get_value(row, field) is MISSING:
+        if field not in row and parse_path(field)[0] not in row:  # a cell may hold JSON, which differs between rows
             raise FileFormatError(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

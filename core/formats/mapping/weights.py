@@ -5,10 +5,11 @@ from typing import Any
 
 from core.aspects import aspect_set_id, normalize_weights
 from core.errors import FileFormatError
+from core.formats.mapping.blocks import WeightsBlock
 from core.formats.mapping.cells import is_empty, parse_list, parse_name, parse_number
 from core.formats.mapping.judges import JudgeReader
-from core.formats.mapping.mapping import WeightsBlock
 from core.formats.mapping.scope import Scope
+from core.formats.mapping.sources import source_name
 from core.formats.records import LabelRecord, Record
 from core.formats.validation_errors import quote_value
 from core.labels import Label, Opinion, Target
@@ -32,7 +33,7 @@ class WeightsReader:
             return
         source = block.annotator if block.judge is None else block.judge
         part = aspect_set_id([*weights])
-        rater = parse_name(scope.resolve(source) if source else None, scope.line, str(source))
+        rater = parse_name(scope.resolve(source) if source else None, scope.line, source_name(source))
         if block.judge is not None:
             opinion = Opinion(kind=KIND, judge=rater, stage="verdict", value=weights, part=part)
             turn = Turn(speaker=rater, step="weights", round=0, model="", reply=str(weights), reading=weights)

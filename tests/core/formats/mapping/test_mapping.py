@@ -62,7 +62,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
     ("draft", "message"),
     [
         ([], "expected named fields"),
-        ({**MINIMAL, "id": None}, "field 'id': expected a field, or {constant: text}"),
+        ({**MINIMAL, "id": None}, "field 'id': expected a field, or {constant: ...} or {field: ...}"),
         ({"id": "id", "responses": []}, "an item needs a `prompt` or `responses`"),
         ({**MINIMAL, "promt": "x"}, "field 'promt': there is no such field"),
         (

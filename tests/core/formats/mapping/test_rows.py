@@ -15,6 +15,9 @@ def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
     return list(read_rows(path))
 
 
+QUOTES = "; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -117,8 +120,8 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
         ("t.csv", "a,b\n1,2\n1\n", "line 3: expected 2 cells, as in the header, not 1"),
         ("t.csv", "a,b\n1,2,3\n", "line 2: expected 2 cells, as in the header, not 3"),
         ("t.csv", "a,a\n1,2\n", "line 1, field 'a': two columns have this name"),
-        ("t.csv", 'a,b\n1,2\n1,"2\n', "line 3: expected CSV: unexpected end of data"),
-        ("t.csv", 'a,b\n1,"2"3\n', "line 2: expected CSV: ',' expected after '\"'"),
+        ("t.csv", 'a,b\n1,2\n1,"2\n', "line 3: expected CSV: unexpected end of data" + QUOTES),
+        ("t.csv", 'a,b\n1,"2"3\n', "line 2: expected CSV: ',' expected after '\"'" + QUOTES),
         ("t.csv", b"a,b\n1,caf\xe9\n", "line 2: expected text in UTF-8; byte 0xE9 is not"),
         ("t.csv", "a,b".encode("utf-16"), "line 1: expected text in UTF-8; this file is UTF-16: save it as UTF-8"),
         ("t.json", "", "t.json has no rows"),

@@ -1,0 +1,193 @@
+"""The layouts of public data sets are imported by the mappings in docs/mappings, from small files of our own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping.mapping import build_mapping, dump_mapping, load_mapping
+from core.formats.mapping.shuffled import is_exchanged
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
+from core.formats.registry import read_records
+from core.trace import VerdictReached
+from tests.core.formats.mapping.public_layouts import FILES, write_files
+from tests.core.formats.mapping.test_judges_and_gold import read
+from tests.core.formats.shared import MAPPINGS
+
+PREFERRED = {"reward_bench": "!", "hh_rlhf": "Knock"}
+"""Layouts whose first response is the preferred one -> a part of its text."""
+VALUES: dict[str, dict[str, list[Any]]] = {
+    "mt_bench": {"labels": [2, 0]},
+    "chatbot_arena": {"labels": [1, 0]},
+    "alpaca_eval": {"judges": [1, 0, 2]},
+    "summeval": {"labels": [2, 1, 2, 5, 5, 5, 4, 4, 4, 3, 3, 3, *[2] * 5, *[5] * 5, *[4] * 5, *[5] * 5] * 2},
+    "helpsteer2": {"labels": [4, 4, 3, 0, 1]},
+    "helpsteer3": {"labels": [1, 0], "gold": [1]},
+    "ultrafeedback": {"judges": [5] * 4 + [None] * 4},
+    "llmbar": {"gold": [2]},
+    "judgebench": {"gold": [1, 2]},
+    "judgebench_judges": {"gold": [1, 1], "judges": [1, None]},
+    "feedback_bench": {"gold": [3, 5], "judges": [3, 5]},
+    "wmt_mqm": {"labels": [-6, 0, -25]},
+    "hanna": {"labels": [1, 2, 3, 4, 5, 1, 2, 2, 2, 2, 2, 2]},
+    "shp": {"gold": [1, 2]},
+    "oasst": {"labels": [0.75, 1, 0] * 2},
+    "beavertails": {"gold": [False, False, True]},
+    "alignbench": {},
+    "flask": {"judges": [5, None]},
+    "summarize_from_feedback": {"labels": [1]},
+    "webgpt": {"labels": [1, 0, 2]},
+}
+
+
+def imported(name: str, folder: Path) -> list[Record]:
+    return list(read_records(write_files(name, folder), mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
+
+
+def values(records: list[Record]) -> dict[str, list[Any]]:
+    """Return the values of labels, gold and judges in the order of the records."""
+    found: dict[str, list[Any]] = {}
+    for record in records:
+        match record:
+            case LabelRecord(label=label):
+                found.setdefault("labels", []).append(label.value)
+            case AdjudicationRecord(ruling=ruling):
+                found.setdefault("gold", []).append(ruling.value)
+            case TraceRecord(events=(*_, VerdictReached(verdict=verdict))):
+                found.setdefault("judges", []).extend(opinion.value for opinion in verdict.opinions)
+    return found
+
+
+def items(records: list[Record]) -> list[Any]:
+    return [record.item for record in records if isinstance(record, ItemRecord)]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_public_layout_has_its_items_and_values(tmp_path: Path, name: str) -> None:
+    records = imported(name, tmp_path)
+    assert values(records) == VALUES[name]
+    assert all(item.prompt and all(response.text for response in item.responses) for item in items(records))
+
+
+@pytest.mark.parametrize("name", PREFERRED)
+def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_one(tmp_path: Path, name: str) -> None:
+    records = imported(name, tmp_path)
+    gold = values(records)["gold"]
+    chosen = [item.responses[value - 1].text for item, value in zip(items(records), gold, strict=True)]
+    assert set(gold) == {1, 2}
+    assert all(PREFERRED[name] in text for text in chosen)
+
+
+def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
+    others = {"pandalm", "pandalm_judge", "topical_chat"}
+    assert {path.stem for path in MAPPINGS.glob("*.yaml")} == {*VALUES, *PREFERRED, *others}
+    assert {*VALUES, *PREFERRED} == set(FILES)
+
+
+@pytest.mark.parametrize("name", [*VALUES, *PREFERRED])
+def test_a_dumped_mapping_is_read_back_equal(tmp_path: Path, name: str) -> None:
+    mapping = load_mapping(MAPPINGS / f"{name}.yaml")
+    (tmp_path / "mapping.yaml").write_text(dump_mapping(mapping), encoding="utf-8")
+    assert load_mapping(tmp_path / "mapping.yaml") == mapping
+
+
+def test_a_conversation_is_one_text_with_its_roles(tmp_path: Path) -> None:
+    (item,) = items(imported("helpsteer3", tmp_path))
+    assert item.prompt == "user: Name a river.\n\nassistant: The Rhine.\n\nuser: Another one?"
+
+
+def test_a_slice_of_a_conversation_and_its_last_message(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": [{"type": "text", "text": "A"}]}]
+    (item,) = items(
+        read(tmp_path, [{"chosen": turns}], 'id: "{row}"\nprompt: "chosen.:-1"\nresponses: [{text: chosen.-1}]')
+    )
+    assert (item.prompt, item.responses[0].text) == ("Q", "A")
+
+
+def test_the_errors_of_one_rater_are_one_label_with_all_categories(tmp_path: Path) -> None:
+    labels = [record.label for record in imported("wmt_mqm", tmp_path) if isinstance(record, LabelRecord)]
+    assert (labels[0].value, labels[0].reason) == (-6, "Accuracy/Omission\nFluency/Grammar")
+
+
+def test_shuffling_exchanges_labels_judges_and_the_order_they_were_shown_in(tmp_path: Path) -> None:
+    mapping = """
+id: id
+prompt: q
+shuffle: true
+responses: [{text: a}, {text: b}]
+labels: [{layout: wide, kind: preference, annotators: [ann]}]
+judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
+"""
+    rows = [{"id": str(n), "q": "Q", "a": "A", "b": "B", "ann": 1, "g": 2, "order": "12"} for n in range(8)]
+    records = read(tmp_path, rows, mapping)
+    shown = [record.events[0].turn.shown for record in records if isinstance(record, TraceRecord)]
+    exchanged = [is_exchanged(row["id"]) for row in rows]
+    assert [item.responses[0].text for item in items(records)] == ["B" if other else "A" for other in exchanged]
+    assert values(records) == {
+        "labels": [1 + other for other in exchanged],
+        "judges": [2 - other for other in exchanged],
+    }
+    assert shown == [(2, 1) if other else (1, 2) for other in exchanged]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("shuffle: true", "`shuffle` is for items with two responses"),
+        ("where: {kind: [x]}", "field 'where': no record has these values, so there is no item"),
+        ("labels: [{layout: long, kind: preference, annotator: '{element}', value: v}]", "add `explode`, or `each`"),
+        (
+            "labels: [{layout: long, kind: preference, each: votes, annotator: who, value: wert}]",
+            "field 'wert': no element of 'votes' has this field",
+        ),
+        (
+            "labels: [{layout: long, kind: preference, each: vote, annotator: who, value: v}]",
+            "field 'vote': no record of the file has this field; there are a, kind, votes",
+        ),
+        (
+            "gold: [{kind: score, value: {compare: [a, a]}, scale: {level: interval, low: 0, high: 1}}]",
+            "`compare` gives a preference, not a score",
+        ),
+        ("gold: [{kind: preference, value: {compare: [a, a]}}]", "field 'a': expected a number to compare, not 'text'"),
+        ("gold: [{kind: preference, value: {field: a}}]", "needs `after_last`, `before_last` or `remove`"),
+        (
+            "gold: [{kind: preference, value: 3}]",
+            "expected a field, or {constant: ...} or {field: ...} or {compare: ...}",
+        ),
+        (
+            "labels: [{layout: long, kind: preference, annotator: a, value: v, aggregate: sum}]",
+            "a sum or mean needs a scale with `low` and `high`, and is no preference",
+        ),
+    ],
+)
+def test_a_wrong_mapping_is_refused_with_the_reason(tmp_path: Path, fields: str, message: str) -> None:
+    rows = [{"a": "text", "kind": "y", "votes": [{"who": "Ann", "v": 1}]}]
+    with pytest.raises(FileFormatError) as caught:
+        read(tmp_path, rows, f'id: "{{row}}"\nresponses: [{{text: a}}]\n{fields}')
+    assert message in str(caught.value)
+
+
+def test_a_sum_beyond_the_scale_is_refused(tmp_path: Path) -> None:
+    rows = [{"a": "text", "who": "Ann", "v": -20}] * 2
+    mapping = """
+id: {constant: x}
+responses: [{text: a}]
+labels:
+  - {layout: long, kind: score, annotator: who, value: v, aggregate: sum, scale: {level: interval, low: -25, high: 0}}
+"""
+    with pytest.raises(FileFormatError, match="expected a number from -25 to 0, not -40"):
+        read(tmp_path, rows, mapping)
+
+
+def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:
+    (item,) = items(
+        read(tmp_path, 'id,a\n1,"{""text"": [""A""]}"\n', "id: id\nresponses: [{text: a.text.-1}]", "t.csv")
+    )
+    assert item.responses[0].text == "A"
+
+
+def test_where_reads_the_rows_with_the_listed_values(tmp_path: Path) -> None:
+    mapping = build_mapping({"id": "id", "responses": [{"text": "a"}], "where": {"turn": [1, "2"]}})
+    (tmp_path / "t.csv").write_text("id,a,turn\n1,A,1\n2,A,2\n3,A,3\n", encoding="utf-8")
+    assert [item.id for item in items(list(read_records(tmp_path / "t.csv", mapping=mapping)))] == ["1", "2"]
