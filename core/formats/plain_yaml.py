@@ -1,6 +1,7 @@
 """YAML without the surprises of version 1.1: `yes` and `no` are text, dates are text, keys are unique, no aliases."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -71,3 +72,8 @@ def parse_fields(text: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise FileFormatError("expected named fields, such as `id: question_id`")
     return value
+
+
+def dump_fields(fields: Mapping[str, Any]) -> str:
+    """Return named fields as YAML in their order."""
+    return yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True, width=100)

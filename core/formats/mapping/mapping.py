@@ -211,7 +211,6 @@ def build_mapping(draft: Any) -> Mapping:
 
 def dump_mapping(mapping: Mapping) -> str:
     """Return the mapping as YAML; `load_mapping` reads it back equal."""
-    import yaml
+    from core.formats.plain_yaml import dump_fields
 
-    fields = mapping.model_dump(mode="json", exclude_defaults=True)
-    return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    return dump_fields(mapping.model_dump(mode="json", exclude_defaults=True))

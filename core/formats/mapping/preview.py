@@ -10,8 +10,11 @@ from typing import Any
 from core.errors import FileFormatError
 from core.formats.mapping.cells import format_value, parse_list
 from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
-from core.formats.mapping.rows import read_rows
-from core.formats.mapping.scope import iter_scopes
+from core.formats.mapping.rows import has_header, read_rows
+from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
+
+MIN_OBJECTS = 2
+"""Objects in a record from which on they can be the items."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Preview:
     rows: tuple[dict[str, str], ...]
     """Column -> text of the cell; a list is written as JSON; columns that a row lacks are left out."""
     lists: tuple[str, ...]
-    """Columns with lists of records, which can be exploded."""
+    """What can be exploded: columns with lists of records, or the record itself if the file is one object of them."""
 
 
 def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, separator: str | None = None) -> Preview:
@@ -32,7 +35,7 @@ def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, s
     Raises FileFormatError for an invalid one.
     """
     columns: dict[str, None] = {}
-    lists: dict[str, None] = {}
+    lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
     rows = []
     for row in islice(_iter_rows(path, explode, separator), rows_shown):
         cells = dict(_flatten(row, ""))
@@ -42,9 +45,22 @@ def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, s
     return Preview(columns=tuple(columns), rows=tuple(rows), lists=tuple(lists))
 
 
+def _whole_record(path: Path, separator: str | None) -> list[str]:
+    """Return how the record of a file with only one can be exploded: its values are objects, or lists of them."""
+    if has_header(path):
+        return []
+    rows = list(islice(read_rows(path, separator), 2))
+    values = [*rows[0][1].values()] if len(rows) == 1 else []
+    if len(values) < MIN_OBJECTS:
+        return []
+    if all(isinstance(value, dict) for value in values):
+        return [EVERY_KEY]
+    return [EVERY_ELEMENT] if all(isinstance(value, list) and _is_record_list(value) for value in values) else []
+
+
 def _iter_rows(path: Path, explode: str | None, separator: str | None) -> Iterator[Row]:
     for number, (line, row) in enumerate(read_rows(path, separator), 1):
-        if explode is None or get_value(row, explode) is MISSING:
+        if explode is None or (explode not in WHOLE_RECORD and get_value(row, explode) is MISSING):
             yield row
         else:
             for scope in iter_scopes(row, line, number, explode):

@@ -108,6 +108,8 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     with actions, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.draw_upload(source)
     draft = mapping_form.draw_mapping(source)
+    if draft is None:
+        return None
     required = REQUIRED_FIELDS | (EITHER_FIELD if EITHER_FIELD.keys().isdisjoint(draft) else {})
     if missing := [description for field, description in required.items() if field not in draft]:
         st.info(f"Missing: {', '.join(missing)}.", icon=":material/pending:")

@@ -8,36 +8,73 @@ from core.formats.mapping import mapping as mappings
 from core.formats.mapping.guess import Draft, suggest_mapping
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import Preview, preview_table
-from pages.setup.parts import label_blocks, role_choices, upload
+from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
 from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
 from pages.setup.parts.upload import FileSource
 
 PREVIEW_ROWS = 200
 """Rows that are searched for columns and values."""
 TABLE_ROWS = 5
-OTHER_BLOCKS = ("separator", "join", "critiques", "judges", "gold", "weights")
+OTHER_FIELDS = (
+    *("separator", "quotes", "where", "shuffle", "join", "aspects"),
+    *("critiques", "judges", "gold", "weights"),
+)
 """Fields of a mapping that are written in YAML and not chosen here."""
 ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
 
 
-def draw_mapping(source: FileSource) -> Draft:
-    """Draw the form; returns the mapping so far, for `build_mapping` to check."""
+def draw_mapping(source: FileSource) -> Draft | None:
+    """Draw the form, or the mapping as text; returns the mapping so far, or None if the text is no mapping."""
     state = _form_state(source)
-    preview = _load_preview(source, source.key, state["draft"].get("explode"), state["draft"].get("separator"))
-    _draw_first_rows(preview)
-    chooser = Chooser(preview.columns, f"map{state['number']}_")
+    first_rows = st.container()
+    draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
+    shown = draft or state["draft"]
+    with first_rows:
+        _draw_first_rows(_load_preview(source, source.key, shown.get("explode"), shown.get("separator")))
+    return draft
+
+
+def _draw_text(state: dict[str, Any]) -> Draft | None:
+    """Draw the mapping as YAML, and the way back to the form."""
+    draft = mapping_yaml.draw_editor(state["draft"], f"map{state['number']}_text")
+    is_back = draft is None or mapping_yaml.needs_yaml(draft)
+    if st.button(
+        "Choose columns",
+        key="map_columns",
+        icon=":material/view_column:",
+        disabled=is_back,
+        help="Not for mappings with fields that the form lacks." if is_back else None,
+    ):
+        _restart(state, draft or {}, as_text=False)
+        st.rerun()
+    return draft
+
+
+def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     draft = state["draft"]
+    preview = _load_preview(source, source.key, draft.get("explode"), draft.get("separator"))
+    chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
-    constants = {field: value for field, value in draft.items() if isinstance(value, dict) and "constant" in value}
-    fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in constants})
+    objects = {field: value for field, value in draft.items() if isinstance(value, dict)}
+    fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in objects})
     labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
-    others = {field: draft[field] for field in OTHER_BLOCKS if field in draft}
+    others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
         others |= role_choices.draw_roles(chooser, preview, labels)
-    loaded = [field for field in (*constants, *others) if field in draft]
+    loaded = [field for field in (*objects, *others) if field in draft]
     if loaded:
-        st.caption(f"Also in the loaded mapping, and imported: {', '.join(loaded)}.")
-    return drop_empty({"explode": explode, **fields, "labels": labels, **constants, **others})
+        st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
+    made = drop_empty({"explode": explode, **fields, "labels": labels, **others, **objects})
+    if st.button(
+        "Edit as YAML",
+        key="map_yaml",
+        icon=":material/code:",
+        help="For what the form lacks, such as judges with a model and reasons, critiques, weights and aspects, a "
+        "second file, values from two fields, or labels in a list of objects.",
+    ):
+        _restart(state, made, as_text=True)
+        st.rerun()
+    return made
 
 
 def draw_upload(source: FileSource) -> None:
@@ -73,12 +110,17 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 
 
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
-    """Start the form with another draft; widgets keep their first value, so the number in their keys changes."""
-    number = st.session_state.get("mapping", {}).get("number", 0) + 1
-    blocks = {index: block for index, block in enumerate(draft.get("labels", []))}
-    state = {"file": source.key, "number": number, "draft": draft, "blocks": blocks}
+    """Start the form with another draft; one with fields that the form lacks is shown as text."""
+    state = {"file": source.key, "number": st.session_state.get("mapping", {}).get("number", 0)}
+    _restart(state, draft, as_text=mapping_yaml.needs_yaml(draft))
     st.session_state["mapping"] = state
     return state
+
+
+def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
+    """Show another draft; widgets keep their first value, so the number in their keys changes."""
+    blocks = dict(enumerate(draft.get("labels", [])))
+    state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "as_text": as_text})
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the file …")

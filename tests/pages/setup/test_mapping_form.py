@@ -14,6 +14,7 @@ ROW = (
     '"ann": "A", "ben": "tie", "rater": "cy", "value": 3, "aspect": "clear", "why": "it is", "took": 2.5, '
     '"marks": "[1, 2]", "cut": "4;5", "raters": ["x", "y"], "parts": [{"a": "x", "good": true}]}\n'
 )
+OBJECT = '{"q1": {"q": "Why?", "a": "So."}, "q2": {"q": "How?", "a": "Thus."}}\n'
 PLAIN = "id: key\nprompt: q\nresponses: [{text: a}]\n"
 MAPPINGS = {
     "everything about an item": """
@@ -58,6 +59,22 @@ labels:
 """,
 }
 
+AS_TEXT = {
+    "a part of a text": """
+id: key
+prompt: {field: q, after_last: W}
+responses: [{text: {field: a, remove: [o]}}, {text: b}]
+""",
+    "a template of annotators": f"""{PLAIN}
+labels:
+  - {{layout: list, kind: score, value: marks, annotators: "r{{n}}", scale: {{level: interval, low: 1, high: 5}}}}
+""",
+    "labels in objects": f"""{PLAIN}
+labels:
+  - {{layout: long, kind: preference, each: parts, annotator: "r{{element}}", value: {{compare: [good, key]}}}}
+""",
+}
+
 
 def form() -> None:
     """The script of a page with the form, on a file and with a loaded mapping."""
@@ -76,12 +93,49 @@ def form() -> None:
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_a_loaded_mapping_is_returned_unchanged(name: str, tmp_path: Path) -> None:
+    app, mapping = loaded(MAPPINGS[name], tmp_path)
+    assert mappings.build_mapping(app.session_state["made"]) == mapping
+
+
+@pytest.mark.parametrize("name", AS_TEXT)
+def test_a_mapping_beyond_the_form_is_edited_as_text_and_returned_unchanged(name: str, tmp_path: Path) -> None:
+    app, mapping = loaded(AS_TEXT[name], tmp_path)
+    assert mappings.build_mapping(app.session_state["made"]) == mapping
+    assert app.button(key="map_columns").disabled
+
+
+def test_the_form_can_be_edited_as_text_and_back(tmp_path: Path) -> None:
+    app, mapping = loaded(MAPPINGS["a row a label"], tmp_path)
+    app.button(key="map_yaml").click().run()
+    text = app.text_area[0].value
+    app.text_area[0].set_value(text.replace("prompt: q", "prompt: extra")).run()
+    assert mappings.build_mapping(app.session_state["made"]) == mapping.model_copy(update={"prompt": "extra"})
+    app.button(key="map_columns").click().run()
+    assert not app.exception and not app.text_area
+    assert mappings.build_mapping(app.session_state["made"]) == mapping.model_copy(update={"prompt": "extra"})
+
+
+def test_a_text_that_is_no_mapping_has_its_reason_on_the_page(tmp_path: Path) -> None:
+    app, _ = loaded(AS_TEXT["labels in objects"], tmp_path)
+    app.text_area[0].set_value("id: 'a..b'").run()
+    assert app.session_state["made"] is None
+    assert "is not a field path" in app.error[0].value
+
+
+def test_a_file_that_is_one_object_of_records_offers_its_fields_as_items(tmp_path: Path) -> None:
+    app, _ = loaded("id: '{element}'\nexplode: '*'\nprompt: q\nresponses: [{text: a}]", tmp_path, OBJECT)
+    assert app.selectbox[0].options == ["*"]
+    assert app.dataframe[0].value["q"].tolist() == ["Why?", "How?"]
+
+
+def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappings.Mapping]:
+    """Return the page with a loaded mapping, after its first run."""
     st.cache_data.clear()
-    (tmp_path / "table.jsonl").write_text(ROW, encoding="utf-8")
-    mapping = mappings.build_mapping(parse_fields(MAPPINGS[name]))
+    (folder / "table.jsonl").write_text(content, encoding="utf-8")
+    mapping = mappings.build_mapping(parse_fields(text))
     app = AppTest.from_function(form)
-    app.session_state["file"] = str(tmp_path / "table.jsonl")
+    app.session_state["file"] = str(folder / "table.jsonl")
     app.session_state["loaded"] = mapping.model_dump(mode="json", exclude_defaults=True)
     app.run()
     assert not app.exception
-    assert mappings.build_mapping(app.session_state["made"]) == mapping
+    return app, mapping
