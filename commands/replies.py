@@ -37,11 +37,22 @@ def unread(
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:
-    """Return an unreadable reply with its place; control characters of its text are not sent to the terminal."""
-    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in reply["reply"])
+    """Return an unreadable reply with its place, below the reply to the first request if there were two."""
     name = item_name(reply["item"], reply["part"])
     place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
-    return f"{place} (trace {reply['trace']}): {reply['problem']}\n    " + text.strip().replace("\n", "\n    ")
+    place += f" (trace {reply['trace']})"
+    if not reply["first_problem"]:
+        return f"{place}: {reply['problem']}\n{_indented(reply['reply'])}"
+    return (
+        f"{place}\n  First reply: {reply['first_problem']}\n{_indented(reply['first_reply'])}\n"
+        f"  Second reply: {reply['problem']}\n{_indented(reply['reply'])}"
+    )
+
+
+def _indented(text: str) -> str:
+    """Return an indented text; its control characters are not sent to the terminal."""
+    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text.strip())
+    return "    " + text.replace("\n", "\n    ")
 
 
 def reread(

@@ -178,9 +178,11 @@ class _TraceRunner:
         turn = await self.complete_turn(number, ask, batch)
         if self.extractor is None or not extract or number in self.known.extracted or ended_early(turn):
             return turn
-        if not can_extract(ask, turn):
+        unreadable = self.known.unreadable.get(number)
+        first = None if unreadable is None else unreadable.turn
+        if not can_extract(ask, turn, first):
             return turn
-        extraction = extraction_ask(ask, turn, self.extractor)
+        extraction = extraction_ask(ask, turn, self.extractor, first)
         reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
         extracted = make_turn(extraction, reply)
         await self.record(ReplyExtracted(ask=number, turn=extracted))
@@ -198,6 +200,7 @@ class _TraceRunner:
             if unreadable is None:
                 return await self.record_turn(number, turn)
             await self.record(unreadable)
+            self.known.unreadable[number] = unreadable
         sent, reply = await self.request(number, ask, unreadable)
         return await self.record_turn(number, make_turn(sent, reply))
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Opinion, Target
-from core.trace import EVENT_ADAPTER, Event, ReplyExtracted, ReplyUnreadable, TurnCompleted
+from core.trace import EVENT_ADAPTER, Event, NumberedEvent, ReplyExtracted, ReplyUnreadable, TurnCompleted
 from storage.fingerprints import to_utc
 from storage.json_columns import sanitize
 from storage.tables import EventRow, now
@@ -75,3 +75,13 @@ def next_sequence_numbers(session: Session, trace_ids: Sequence[int]) -> dict[in
     )
     numbers = dict(session.execute(query).all())
     return {trace: numbers.get(trace, 0) for trace in trace_ids}
+
+
+def stored_events(session: Session, trace_id: int) -> list[NumberedEvent]:
+    """Return every event of a trace as it was stored, with superseded ones, without prompts."""
+    query = (
+        select(col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id) == trace_id)
+        .order_by(col(EventRow.seq))
+    )
+    return [(seq, parse_event(body)) for seq, body in session.execute(query)]

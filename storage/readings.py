@@ -18,6 +18,7 @@ from core.labels import Value
 from core.protocols import registry
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
+from core.reading_history import TurnReadings, turn_readings
 from core.replay import NeedsCalls, Replay, replay, stored_turns
 from core.trace import (
     Ask,
@@ -32,13 +33,14 @@ from core.trace import (
 )
 from storage import aius, annotators, items, runs, studies, traces
 from storage.database import reading, writing
-from storage.events import next_sequence_numbers
+from storage.events import next_sequence_numbers, stored_events
 from storage.studies import Study
 from storage.tables import TraceRow
 from storage.traces import NewEvent, Trace
 
 FINISHED = ("agreed", "disputed", "no_verdict")
 PERSON = "person: "
+NO_VALUE = "it states no value, according to a person"
 BATCH = 200
 """Traces read in one session."""
 
@@ -78,6 +80,11 @@ class Reread:
     """The reason why the changes cannot be applied; empty if they can."""
 
 
+def of_trace(session: Session, trace_id: int) -> dict[int, TurnReadings]:
+    """Return the number of each answered ask of a trace -> its reply with every reading of it."""
+    return turn_readings([event for _, event in stored_events(session, trace_id)])
+
+
 def find_ask(session: Session, trace_id: int, ask: int) -> Ask:
     """Return an ask of a finished trace, as the current protocol makes it.
 
@@ -96,12 +103,24 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
     does not fit, and NeedsCalls if the protocol would have continued differently.
     """
     name = annotators.normalize_name(annotator)
+    _replace(session, trace_id, ask, name, lambda asked: _stated(asked, ask, value, name))
+
+
+def state_unreadable(session: Session, trace_id: int, ask: int, annotator: str) -> None:
+    """Store that a reply states no value, as read by a person. Raises as `state` does."""
+    name = annotators.normalize_name(annotator)
+    none = ReadingReplaced(ask=ask, problem=NO_VALUE, reading_rule="stated", read_by=f"{PERSON}{name}")
+    _replace(session, trace_id, ask, name, lambda asked: none)
+
+
+def _replace(
+    session: Session, trace_id: int, ask: int, annotator: str, later: Callable[[Ask], ReadingReplaced]
+) -> None:
+    """Add the reading that `later` returns for the ask, and the verdict that it leads to."""
     trace = _lock_finished(session, trace_id)
 
     def reread(number: int, asked: Ask, turn: Turn) -> Turn:
-        if number != ask:
-            return turn
-        return with_reading(turn, _stated(asked, number, value, name))
+        return with_reading(turn, later(asked)) if number == ask else turn
 
     stored = _stored(session, trace_id)
     if ask not in stored:
@@ -109,7 +128,7 @@ def state(session: Session, trace_id: int, ask: int, value: object, annotator: s
     replayed = replay(_flow_of(session, trace), stored, reread)
     if ask not in replayed.turns:
         raise NeedsCalls("With the other readings, this reply would not have been requested.")
-    annotators.get_or_create_id(session, name)
+    annotators.get_or_create_id(session, annotator)
     _append(session, trace_id, [_replacement(ask, replayed.turns[ask])], replayed)
 
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, cast, delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.reading_history import TurnReadings, turn_readings
 from core.trace import (
     Event,
     ReadingReplaced,
@@ -24,7 +25,7 @@ from core.trace import (
     current_numbered_events,
 )
 from storage.database import insert_all
-from storage.events import parse_event
+from storage.events import stored_events
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow, UnreadReplyRow
 
 READ_BY_PARSER = "parser"
@@ -82,12 +83,17 @@ class UnreadReply:
     """The pair of responses that the trace is on; empty if it is on the whole item."""
     reason: str
     read_by: str
-    turn: Turn
-    """With its current reading, and without its prompt."""
+    readings: TurnReadings
+    """The reply with its readings, and the first one if this one answers the second request; without prompts."""
+
+    @property
+    def turn(self) -> Turn:
+        """The reply with its current reading."""
+        return self.readings.turn
 
     def summary(self) -> dict[str, Any]:
         """Return the reply with its place as a flat mapping."""
-        turn = self.turn
+        turn, first = self.turn, self.readings.first
         return {
             "trace": self.trace_id,
             "run": self.run,
@@ -99,6 +105,8 @@ class UnreadReply:
             "model": turn.model,
             "problem": turn.problem,
             "reply": turn.reply,
+            "first_problem": "" if first is None else first.turn.problem,
+            "first_reply": "" if first is None else first.turn.reply,
         }
 
 
@@ -140,7 +148,7 @@ def _row(owner: Owner, seq: int, event: TurnCompleted, read_by: str = "") -> dic
 
 def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
     """Make the rows of one trace follow from its events; a row that stays keeps its id."""
-    stored = _events(session, trace_id)
+    stored = stored_events(session, trace_id)
     original = {seq: event for seq, event in stored if isinstance(event, TurnCompleted)}
     wanted = {}
     for seq, event in current_numbered_events(stored):
@@ -160,15 +168,6 @@ def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
 
 def _of_trace(trace_id: int) -> ColumnElement[bool]:
     return col(UnreadReplyRow.trace_id) == trace_id
-
-
-def _events(session: Session, trace_id: int) -> list[tuple[int, Event]]:
-    query = (
-        select(col(EventRow.seq), cast(col(EventRow.body), Text))
-        .where(col(EventRow.trace_id) == trace_id)
-        .order_by(col(EventRow.seq))
-    )
-    return [(seq, parse_event(body)) for seq, body in session.execute(query)]
 
 
 def counts(
@@ -236,9 +235,8 @@ def _replies() -> Any:
 
 def _reply(session: Session, id: int, trace_id: int, ask: int, *columns: str) -> UnreadReply:
     run, item, part, reason, read_by = columns
-    events = current_numbered_events(_events(session, trace_id))
-    turn = next(event.turn for _, event in events if isinstance(event, TurnCompleted) and event.ask == ask)
-    return UnreadReply(id, trace_id, ask, run, item, part, reason, read_by, turn)
+    readings = turn_readings([event for _, event in stored_events(session, trace_id)])[ask]
+    return UnreadReply(id, trace_id, ask, run, item, part, reason, read_by, readings)
 
 
 def _conditions(filter: UnreadFilter) -> list[ColumnElement[bool]]:

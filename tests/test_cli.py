@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import cli
 from commands import statistics
+from commands.replies import format_reply
 from core.formats.tools.argilla import user_id
 from storage.database import connect
 from storage.transfer import samples
@@ -394,6 +395,18 @@ def test_unreadable_replies_are_listed_with_their_counts_and_texts(run_with_unre
     assert "\x1b" not in text, "a reply cannot control the terminal"
     other = json.loads(run_with_unreadable("unread", "--study", "s", "--judge", "other", "--json").stdout)
     assert other == {"counts": [], "replies": []}
+
+
+def test_an_unreadable_reply_is_listed_below_the_first_one():
+    place = {"run": "r", "item": "item 0", "part": "", "judge": "j", "step": "choice", "round": 0, "trace": 7}
+    second = {"problem": "no choice again", "reply": "Hm,\nhm."}
+    once = format_reply(place | second | {"first_problem": "", "first_reply": ""})
+    assert once == "r · item 0 · j · choice, round 0 (trace 7): no choice again\n    Hm,\n    hm."
+    twice = format_reply(place | second | {"first_problem": "no choice", "first_reply": "Hm \x1b."})
+    assert twice.splitlines()[1:] == [
+        *("  First reply: no choice", "    Hm \N{REPLACEMENT CHARACTER}."),
+        *("  Second reply: no choice again", "    Hm,", "    hm."),
+    ]
 
 
 def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):

@@ -2,11 +2,12 @@
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TextIO
 
 from core.formats.spreadsheet import escape_formula
+from core.reading_history import PastReading
 from core.trace import Turn
 
 Attempt = Literal["first", "second", "extractor"]
@@ -47,6 +48,8 @@ class TurnRow:
     """The first character of the reply that the reading rests on, and the one after the last."""
     read_by: str
     """Empty for the parser; "extractor: MODEL" or "person: NAME"."""
+    earlier_readings: tuple[dict[str, Any], ...]
+    """Readings that were replaced or withdrawn, oldest first: reading, reading_rule, read_by, problem, withdrawn_by."""
     format: str
     """The format in which the answer was requested: "text" or "json"."""
     problem: str
@@ -58,12 +61,22 @@ class TurnRow:
     reply: str
 
 
-def turn_row(turn: Turn, ask: int, attempt: Attempt, superseded: bool, **trace: Any) -> TurnRow:
+def turn_row(
+    turn: Turn, ask: int, attempt: Attempt, superseded: bool, earlier: Sequence[PastReading] = (), **trace: Any
+) -> TurnRow:
     """Return the row of a reply; `trace` has the fields that concern its trace."""
     names = ("speaker", "step", "round", "model", "shown", "reading", "reading_rule", "reading_span", "read_by")
     named = {name: getattr(turn, name) for name in (*names, "format", "problem", "reply")}
     trace["criterion"] = turn.criterion or trace["criterion"]
-    return TurnRow(**named, **turn.usage.model_dump(), ask=ask, attempt=attempt, superseded=superseded, **trace)
+    named |= turn.usage.model_dump() | trace
+    return TurnRow(
+        ask=ask, attempt=attempt, superseded=superseded, earlier_readings=tuple(map(_past, earlier)), **named
+    )
+
+
+def _past(reading: PastReading) -> dict[str, Any]:
+    names = ("reading", "reading_rule", "read_by", "problem")
+    return {name: getattr(reading.turn, name) for name in names} | {"withdrawn_by": reading.withdrawn_by}
 
 
 def write_csv(rows: Iterable[TurnRow], stream: TextIO) -> None:

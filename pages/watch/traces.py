@@ -15,10 +15,11 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
 from pages.parts import colours, items, live, numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
-from pages.watch.parts import turns, views
+from pages.watch.parts import stated_values, turns, views
 from storage import aius, database, runs, studies, traces
 from storage import items as stored_items
 from storage.labelling import trace_criteria
+from storage.readings import FINISHED
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import STATUSES, Filter, Totals, Trace
@@ -230,6 +231,8 @@ def draw_trace(trace: Trace) -> None:
     if systems:
         st.caption(systems)
     draw_events(trace, item, run.settings)
+    if trace.status in FINISHED:
+        stated_values.draw_section(trace)
     shell.fold_long_texts()
 
 

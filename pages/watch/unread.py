@@ -2,15 +2,11 @@
 
 import streamlit as st
 
-from core.errors import TiebreakError
 from core.pairs import item_name
-from core.replay import NeedsCalls
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.parts.values import format_value
-from pages.watch.parts import answer_control, readings, turns
+from pages.watch.parts import stated_values, turns
 from storage import database, runs, traces, unread
-from storage import readings as stored_readings
 from storage.studies import Study
 from storage.unread import UnreadCount, UnreadFilter, UnreadReply
 
@@ -32,7 +28,7 @@ def draw_page(study: Study) -> None:
         replies = unread.count_replies(session, study.id)
         totals = load_totals(str(resources.engine().url), study.id, filter.run_id, replies)
         counts = unread.counts(session, filter, totals)
-    draw_undo()
+    stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
     draw_counts(counts, filter)
@@ -157,86 +153,17 @@ def draw_reply(reply: UnreadReply) -> None:
                 item_name(reply.item, reply.part),
                 reply.run,
             ]
-            name, *others = (escape_markdown(part) for part in place if part)
-            st.markdown(" · ".join([f"**{name}**", *others]), width="stretch")
+            speaker, *others = (escape_markdown(part) for part in place if part)
+            st.markdown(" · ".join([f"**{speaker}**", *others]), width="stretch")
             st.page_link(
                 shell.page_path("watch/traces.py"),
                 label="Trace",
                 icon=":material/forum:",
                 query_params={"trace": str(reply.trace_id)},
             )
-        with st.container(key=f"collapsible-unread-{reply.id}"):
-            readings.draw_reply(turn)
-        readings.draw_whole_reply(turn, f"unread-{reply.id}")
-        readings.draw_reading(turn)
-        if turn.is_unreadable:
-            draw_control(reply)
-        elif turn.read_by.startswith(stored_readings.PERSON):
-            draw_withdraw(reply)
-
-
-def draw_control(reply: UnreadReply) -> None:
-    """Draw the control for entering the value, or the reason why none can be entered."""
-    annotator = shell.current_annotator()
-    if annotator is None:
-        st.caption("Sign in on a label page to enter the value of this reply.")
-        return
-    try:
-        with database.reading(resources.engine()) as session:
-            ask = stored_readings.find_ask(session, reply.trace_id, reply.ask)
-    except TiebreakError as error:
-        st.caption(f":material/block: No value can be entered: {escape_markdown(str(error))}")
-        return
-    if ask.answer is None:
-        st.caption(":material/block: This protocol does not declare the answer type of its replies.")
-        return
-    st.caption("Enter the value that the reply states, in its own terms. Leave it empty if it states no value.")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        value = answer_control.draw(ask.answer, f"value_{reply.id}")
-        if st.button("Save", key=f"save_{reply.id}", disabled=value is None, icon=":material/check:"):
-            save(reply, value, answer_control.describe(ask.answer, value), annotator)
-
-
-def save(reply: UnreadReply, value: object, text: str, annotator: str) -> None:
-    """Store a person's reading, and offer to undo it."""
-    try:
-        with database.writing(resources.engine()) as session:
-            stored_readings.state(session, reply.trace_id, reply.ask, value, annotator)
-    except NeedsCalls as error:
-        st.warning(f"The value was not saved, since the verdict would need new calls. {error}", icon=":material/block:")
-        return
-    st.session_state["stated"] = (reply, text)
-    st.rerun()
-
-
-def draw_undo() -> None:
-    """Draw the last saved value, with a button that withdraws it."""
-    if "stated" not in st.session_state:
-        return
-    reply, text = st.session_state["stated"]
-    with st.container(horizontal=True, vertical_alignment="center", key="stated_last"):
-        st.markdown(
-            f":material/check: Saved for {escape_markdown(reply.turn.speaker)}, item {escape_markdown(reply.item)}: "
-            f"{escape_markdown(text)}",
-            width="content",
-        )
-        if st.button("Undo", key="undo", icon=":material/undo:"):
-            withdraw(reply)
-
-
-def draw_withdraw(reply: UnreadReply) -> None:
-    """Draw the button that withdraws a person's reading."""
-    if st.button(f"Withdraw {format_value(reply.turn.reading)}", key=f"withdraw_{reply.id}", icon=":material/undo:"):
-        withdraw(reply)
-
-
-def withdraw(reply: UnreadReply) -> None:
-    """Withdraw the last reading of a reply."""
-    annotator = shell.require_annotator()
-    st.session_state.pop("stated", None)
-    with database.writing(resources.engine()) as session:
-        stored_readings.withdraw(session, reply.trace_id, reply.ask, annotator)
-    st.rerun()
+        stated_values.draw_replies(reply.readings, f"unread-{reply.id}")
+        name = f"{turn.speaker}, item {reply.item}"
+        stated_values.draw_control(reply.trace_id, reply.readings, str(reply.id), name)
 
 
 draw_page(

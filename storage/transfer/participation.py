@@ -28,6 +28,7 @@ from storage.tables import (
     AiuEditRow,
     AnnotatorRow,
     DraftRow,
+    EventRow,
     GuidelinesReadRow,
     ItemRow,
     KnownAnswerRow,
@@ -37,10 +38,10 @@ from storage.tables import (
     OpinionRow,
     OpinionViewRow,
     ReplyRow,
+    RunRow,
     TargetRow,
     TrainingAnswerRow,
     UndoEntryRow,
-    UnreadReplyRow,
     now,
 )
 
@@ -59,10 +60,10 @@ def annotator_names(session: Session, study: Study) -> list[str]:
     ids += [_of_targets(study.id, col(table.annotator_id), table) for table in OF_TARGET]
     ids.append(_of_targets(study.id, col(ReplyRow.author_id), ReplyRow))
     names = set(session.scalars(select(col(AnnotatorRow.name)).where(or_(*(col(AnnotatorRow.id).in_(q) for q in ids)))))
-    read_by = select(col(UnreadReplyRow.read_by)).where(
-        col(UnreadReplyRow.study_id) == study.id, col(UnreadReplyRow.read_by).startswith(PERSON)
-    )
-    names |= {name.removeprefix(PERSON) for name in session.scalars(read_by.distinct())}
+    reader = col(EventRow.body)["read_by"].as_string()
+    stated = select(reader).join(RunRow, col(RunRow.id) == col(EventRow.run_id))
+    stated = stated.where(col(RunRow.study_id) == study.id, col(EventRow.type) == "reading", reader.startswith(PERSON))
+    names |= {name.removeprefix(PERSON) for name in session.scalars(stated.distinct())}
     names |= {*study.rules.annotators, *(name for group in study.rules.groups.values() for name in group)}
     return sorted(names)
 

@@ -41,7 +41,18 @@ def rename_records(records: Iterable[Record], rename: Rename) -> Iterator[Record
 
 
 def rename_readers(rows: Iterable[TurnRow], rename: Rename) -> Iterator[TurnRow]:
-    """Yield the rows with pseudonyms of the people who read replies."""
+    """Yield the rows with pseudonyms of the people who read replies or withdrew a reading."""
+
+    def renamed(read_by: str) -> str:
+        return PERSON + rename(read_by.removeprefix(PERSON)) if read_by.startswith(PERSON) else read_by
+
     for row in rows:
-        is_person = row.read_by.startswith(PERSON)
-        yield replace(row, read_by=PERSON + rename(row.read_by.removeprefix(PERSON))) if is_person else row
+        earlier = tuple(
+            past
+            | {
+                "read_by": renamed(past["read_by"]),
+                "withdrawn_by": past["withdrawn_by"] and rename(past["withdrawn_by"]),
+            }
+            for past in row.earlier_readings
+        )
+        yield replace(row, read_by=renamed(row.read_by), earlier_readings=earlier)

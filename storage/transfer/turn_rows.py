@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.turns import Attempt, TurnRow, turn_row
+from core.reading_history import PastReading, turn_readings
 from core.trace import (
     NumberedEvent,
     ReplyExtracted,
@@ -53,11 +54,12 @@ def _events(session: Session, trace_ids: Sequence[int]) -> dict[int, list[Number
 def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
     """Return the rows of one trace in the order of the asks, then of the events."""
     current = dict(current_numbered_events(events))
-    answered = {event.ask for event in current.values() if isinstance(event, TurnCompleted)}
+    history = turn_readings([event for _, event in events])
     repeated: set[int] = set()
     rows = []
     for seq, event in events:
         attempt: Attempt = "first"
+        earlier: Sequence[PastReading] = ()
         superseded = seq not in current
         match event:
             case TraceRestarted():
@@ -65,14 +67,16 @@ def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
                 continue
             case ReplyUnreadable(ask=ask):
                 repeated.add(ask)
-                superseded = superseded or ask in answered
+                superseded = superseded or ask in history
             case TurnCompleted(ask=ask):
                 attempt = "second" if ask in repeated else "first"
+                earlier = () if superseded else history[ask].earlier
                 event = current.get(seq, event)
             case ReplyExtracted():
                 attempt = "extractor"
         if isinstance(event, ReplyUnreadable | TurnCompleted | ReplyExtracted):
-            rows.append((event.ask, seq, turn_row(event.turn, event.ask, attempt, superseded, **_place(trace))))
+            row = turn_row(event.turn, event.ask, attempt, superseded, earlier, **_place(trace))
+            rows.append((event.ask, seq, row))
     return [row for _, _, row in sorted(rows, key=lambda numbered: numbered[:2])]
 
 

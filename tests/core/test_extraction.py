@@ -55,7 +55,8 @@ def test_an_unreadable_reply_is_read_by_the_extractor_and_says_so() -> None:
     completed = next(event for event in events if isinstance(event, TurnCompleted))
     assert completed.turn.reading is None, "the parser's own result stays stored"
     assert asked[-1].spec == EXTRACTOR
-    assert "Hard to say." in asked[-1].prompt
+    assert "<second_reply>\nHard to say.\n</second_reply>" in asked[-1].prompt
+    assert "<first_reply>\nThe first, probably? Or not.\n</first_reply>" in asked[-1].prompt
     assert CHOICE.instruction() in asked[-1].prompt
     assert "The secret item." not in asked[-1].prompt
 
@@ -73,6 +74,19 @@ def test_the_extractor_is_not_asked_about_refusals_and_readable_replies(reply: R
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("first", [Reply(text="Final answer: 1 or", finish="cut off"), "  "])
+def test_a_first_reply_that_was_cut_off_or_is_empty_is_not_shown_to_the_extractor(first: Reply | str) -> None:
+    _, asked, _ = run([first, "Hard to say.", "Final answer: 1"])
+    assert "<reply>\nHard to say.\n</reply>" in asked[-1].prompt
+    assert "Final answer: 1 or" not in asked[-1].prompt and "once more" not in asked[-1].prompt
+
+
+def test_an_empty_second_reply_leaves_the_first_one_to_the_extractor() -> None:
+    _, asked, verdict = run(["I lean to the first, I think.", "", "Final answer: 1"])
+    assert "<reply>\nI lean to the first, I think.\n</reply>" in asked[-1].prompt
+    assert verdict is not None and verdict.value == 2
+
+
 def test_without_an_extractor_nothing_is_extracted() -> None:
     _, asked, _ = run(["Hm.", "Hm."], extractor=None)
     assert len(asked) == 2
@@ -82,7 +96,7 @@ def test_a_failed_extraction_is_repeated_when_the_trace_is_resumed() -> None:
     events, _, verdict = run(["Hm.", "Hm.", PermanentFailure("wrong key")])
     assert verdict is None and isinstance(events[-1], TraceFailed)
     events, asked, verdict = run(["Final answer: 2"], stored=events)
-    assert [ask.spec for ask in asked] == [EXTRACTOR]
+    assert [ask.spec for ask in asked] == [EXTRACTOR] and "<first_reply>" in asked[0].prompt
     assert verdict is not None and verdict.value == 1
 
 

@@ -18,6 +18,7 @@ from storage.database import reading, writing
 from storage.reports.opinions import opinion_frame
 from storage.traces import Filter
 from storage.transfer import export_records, import_records
+from storage.transfer.participation import annotator_names
 from storage.unread import UnreadFilter
 from storage.worker import launch
 from storage.worker.launch import RunRequest
@@ -109,6 +110,43 @@ def test_a_stated_value_can_be_withdrawn(engine, a_study, a_single_trace):
     assert [reply.ask for reply in listed(engine, a_study)] == [0]
     with writing(engine) as session, pytest.raises(TiebreakError, match="no later reading"):
         readings.withdraw(session, a_single_trace, 0, "ann")
+
+
+def test_a_person_overrules_a_parser_or_an_extractor_and_rereading_keeps_it(engine, a_study):
+    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"), shuffle_responses=False)
+
+    def script(ask):
+        is_first = "item 0" in str((*ask.history, ask.prompt))
+        return UNREADABLE if ask.spec.model == "j" and is_first else "Final answer: 1"
+
+    extracted, parsed = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))[:2]
+    assert turns_of(engine, parsed)[0].reading_rule == "labelled"
+    for trace_id in (extracted, parsed):
+        with writing(engine) as session:
+            readings.state(session, trace_id, 0, 2, "ann")
+    list(readings.reread_study(engine, a_study, apply=True))
+    for trace_id, first in ((extracted, [None, 1]), (parsed, [1])):
+        with reading(engine) as session:
+            replies = readings.of_trace(session, trace_id)[0]
+        assert (replies.turn.reading, replies.turn.read_by) == (2, "person: ann")
+        assert [past.turn.reading for past in replies.earlier] == first
+        assert verdict_opinions(engine, a_study, trace_id) == [2]
+    with reading(engine) as session:
+        assert annotator_names(session, a_study) == ["ann"]
+
+
+def test_a_person_states_that_a_reply_has_no_value(engine, a_study, a_single_trace):
+    with reading(engine) as session:
+        second = next(t.id for t in traces.find(session, Filter(a_study.id)) if t.item == "item 1")
+    with writing(engine) as session:
+        readings.state_unreadable(session, second, 0, "ann")
+    assert get(engine, second).status == "no_verdict"
+    assert verdict_opinions(engine, a_study, second) == [None]
+    assert {(reply.trace_id, reply.reason) for reply in listed(engine, a_study)} >= {(second, readings.NO_VALUE)}
+    assert [reread for reread in readings.reread_study(engine, a_study) if reread.trace_id == second] == []
+    with writing(engine) as session:
+        readings.withdraw(session, second, 0, "ben")
+    assert get(engine, second).status == "agreed"
 
 
 @pytest.mark.parametrize("value", [3, -1, 1.5, "x", None, {"a": 1}])

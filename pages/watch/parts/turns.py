@@ -17,6 +17,7 @@ from core.trace import (
 )
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown
+from pages.parts.values import format_value
 from pages.watch.parts import long_texts, readings
 from storage import database, traces
 
@@ -83,9 +84,10 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
                 long_texts.draw_markdown(turn.reply, f"problem-{seq}")
                 st.caption(format_usage(turn.usage))
-        case ReadingReplaced(read_by=read_by):
+        case ReadingReplaced(read_by=read_by, reading=value):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"
-            st.caption(f":material/edit: A reply was read again by {reader}. The earlier reading is stored.")
+            result = "no value" if value is None else escape_markdown(format_value(value))
+            st.caption(f":material/edit: A reply was read again by {reader}: {result}. The earlier reading is stored.")
         case ReadingWithdrawn(by=by):
             st.caption(f":material/undo: {escape_markdown(by)} withdrew a reading.")
         case TraceRestarted(reason=reason):

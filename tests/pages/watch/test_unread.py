@@ -5,7 +5,15 @@ import pytest
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Opinion, Target
-from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from core.trace import (
+    ReplyExtracted,
+    ReplyUnreadable,
+    Turn,
+    TurnCompleted,
+    Verdict,
+    VerdictReached,
+    completed_turns,
+)
 from pages.parts import resources
 from storage import database, labels, studies, traces, unread
 from storage.traces import Filter
@@ -114,6 +122,58 @@ def test_what_was_read_since_is_listed_and_can_be_withdrawn():
     assert "stated by zoe" in page_text(since)
     since.button(key=f"withdraw_{first.id}").click().run()
     assert not since.exception and len(list_unread()) == 2
+
+
+def test_both_replies_and_the_reason_of_the_second_request_are_shown():
+    first = Turn(speaker="judge", step="choice", round=0, model="m", reply="Rather the first?", problem="it asks")
+    trace = a_trace("item 0")
+    events = (ReplyUnreadable(ask=0, turn=first), *trace.events)
+    run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS)
+    prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": events})])
+    page = visit("watch/unread", "zoe")
+    assert not page.exception
+    assert "Rather the first?" in page_text(page) and "Both are fine." in page_text(page)
+    captions = [caption.value for caption in page.caption]
+    start = captions.index("First reply")
+    assert "Second request: it asks." in captions[start + 1] and captions[start + 2] == "Second reply"
+
+
+def test_the_reading_of_an_extractor_is_overruled_on_the_page():
+    trace = a_trace("item 0")
+    turn = Turn(speaker="judge", step="extraction", round=0, model="reader", reply="1", reading=1)
+    events = (trace.events[0], ReplyExtracted(ask=0, turn=turn), *trace.events[1:])
+    run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS)
+    prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": events})])
+    (reply,) = list_unread(read=True)
+    page = visit("watch/unread", "zoe", show="Read since")
+    page.button_group(key=f"value_{reply.id}").set_value(2).run()
+    page.button(key=f"save_{reply.id}").click().run()
+    assert not page.exception and not page.error
+    assert trace_of("item 0").status == "agreed"
+    shown = page_text(page)
+    assert "stated by zoe" in shown
+    assert "Earlier readings: unreadable; **1**, read by the extractor reader." in shown.replace("\\", "")
+
+
+def test_any_reading_is_overruled_on_the_page_of_its_trace():
+    prepare()
+    trace = trace_of("readable")
+    page = visit_trace("readable", annotator="zoe")
+    assert not [button for button in page.button if str(button.key).startswith("save_")], "closed"
+    page.session_state[f"readings-{trace.id}"] = True
+    page.run()
+    page.button_group(key=f"value_{trace.id}_0").set_value(1).run()
+    page.button(key=f"save_{trace.id}_0").click().run()
+    assert not page.exception and not page.error
+    with database.reading(resources.engine()) as session:
+        assert traces.get(session, trace.id).status == "agreed"
+        (turn,) = completed_turns([event for _, event in traces.events(session, trace.id)])
+    assert (turn.reading, turn.read_by) == (1, "person: zoe")
+    assert "Earlier readings: **2**, a labelled answer." in page_text(page).replace("\\", "")
+    page.button(key=f"none_{trace.id}_0").click().run()
+    assert trace_of("readable").status == "no_verdict"
+    page.button(key="undo").click().run()
+    assert trace_of("readable").status == "agreed"
 
 
 def test_nobody_can_state_a_value_without_a_name():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
-from core.trace import ReplyExtracted, TraceRestarted
+from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
 from storage import labels, runs, studies, traces
 from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
@@ -146,6 +146,7 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
         a_turn(0, reply="second"),
         a_turn(1, reading=None, problem="no choice"),
         extracted,
+        ReadingReplaced(ask=1, reading=0, reading_rule="stated", read_by="person: ann"),
         a_verdict(),
     )
     imports.import_records(engine, "s", [ItemRecord(item=make_item()), RUN, a_trace("item 0", *events)])
@@ -158,9 +159,12 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
         (0, "first", True, 1),
         (0, "first", True, None),
         (0, "second", False, 1),
-        (1, "first", False, 2),
+        (1, "first", False, 0),
         (1, "extractor", False, 2),
     ]
+    earlier = [(past["reading"], past["read_by"], past["problem"]) for past in rows[3].earlier_readings]
+    assert (rows[3].read_by, earlier) == ("person: ann", [(None, "", "no choice"), (2, "extractor: m", "")])
+    assert not any(row.earlier_readings for row in rows if row is not rows[3])
     assert len(rows) == totals.calls
     assert sum(row.prompt_tokens or 0 for row in rows) == totals.prompt_tokens
     assert sum(row.dollars or 0.0 for row in rows) == totals.dollars

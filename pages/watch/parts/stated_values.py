@@ -1,0 +1,160 @@
+"""The replies to an ask with every reading, and the controls with which a person states the value or withdraws it."""
+
+import streamlit as st
+
+from core.errors import TiebreakError
+from core.reading_history import PastReading, TurnReadings
+from core.replay import NeedsCalls
+from core.trace import Ask, ReplyUnreadable, Turn
+from pages.parts import shell
+from pages.parts.resources import engine
+from pages.parts.text import escape_markdown
+from pages.parts.values import format_value
+from pages.watch.parts import answer_control, readings
+from storage import database
+from storage import readings as stored_readings
+from storage.traces import Trace
+
+
+def draw_replies(replies: TurnReadings, key: str) -> None:
+    """Draw the reply with its readings; above it the first reply and the second request, if there were two."""
+    if replies.first is not None:
+        st.caption("First reply")
+        _draw_reply(replies.first.turn, f"{key}-first")
+        st.caption(f":material/help: {describe_second_request(replies.first)}")
+        st.caption("Second reply")
+    _draw_reply(replies.turn, key)
+    readings.draw_reading(replies.turn)
+    if replies.earlier:
+        earlier = "; ".join(map(_describe_past, replies.earlier))
+        st.caption(f":material/history: Earlier readings: {earlier}.")
+
+
+def describe_second_request(first: ReplyUnreadable) -> str:
+    """Return why a second request was made, and what it asked for, as Markdown."""
+    asked = f"the same, with at most {first.max_tokens} tokens" if first.max_tokens else "an answer that can be read"
+    return f"Second request: {escape_markdown(first.turn.problem)}. It asked for {asked}."
+
+
+def _draw_reply(turn: Turn, key: str) -> None:
+    with st.container(key=f"collapsible-{key}"):
+        readings.draw_reply(turn)
+    readings.draw_whole_reply(turn, key)
+
+
+def _describe_past(past: PastReading) -> str:
+    """Return `**2**, a labelled answer` or `**1**, stated by ann, withdrawn by ben` as Markdown."""
+    turn = past.turn
+    value = f"**{escape_markdown(format_value(turn.reading))}**" if turn.reading is not None else "unreadable"
+    source = escape_markdown(readings.reading_source(turn))
+    withdrawn = f"withdrawn by {escape_markdown(past.withdrawn_by)}" if past.withdrawn_by else ""
+    return ", ".join(filter(None, (value, source, withdrawn)))
+
+
+def draw_control(trace_id: int, replies: TurnReadings, key: str, place: str) -> None:
+    """Draw the controls for a reply, or the reason why no value can be entered; `place` names the reply."""
+    annotator = shell.current_annotator()
+    if annotator is None:
+        st.caption("Sign in on a label page to enter the value of this reply.")
+        return
+    turn, ask = replies.turn, _find_ask(trace_id, replies.ask)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if ask is not None and ask.answer is not None:
+            value = answer_control.draw(ask.answer, f"value_{key}")
+            if st.button("Save", key=f"save_{key}", disabled=value is None, icon=":material/check:"):
+                text = answer_control.describe(ask.answer, value)
+                _save(trace_id, replies.ask, annotator, value, f"{place}: {text}")
+            if turn.reading is not None and st.button("No value", key=f"none_{key}", help="The reply states none."):
+                _save(trace_id, replies.ask, annotator, None, f"{place}: no value")
+        if turn.read_by.startswith(stored_readings.PERSON):
+            text = "no value" if turn.reading is None else format_value(turn.reading)
+            if st.button(f"Withdraw {text}", key=f"withdraw_{key}", icon=":material/undo:"):
+                _withdraw(trace_id, replies.ask)
+
+
+def _find_ask(trace_id: int, number: int) -> Ask | None:
+    """Return the ask of a reply; otherwise draw why no value can be entered, and return None."""
+    try:
+        with database.reading(engine()) as session:
+            ask = stored_readings.find_ask(session, trace_id, number)
+    except TiebreakError as error:
+        st.caption(f":material/block: No value can be entered: {escape_markdown(str(error))}")
+        return None
+    if ask.answer is None:
+        st.caption(":material/block: This protocol does not declare the answer type of its replies.")
+        return None
+    st.caption("Enter the value that the reply states, in its own terms. Earlier readings stay stored.")
+    return ask
+
+
+def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str) -> None:
+    """Store a person's reading, None for no value, and offer to undo it."""
+    try:
+        with database.writing(engine()) as session:
+            if value is None:
+                stored_readings.state_unreadable(session, trace_id, ask, annotator)
+            else:
+                stored_readings.state(session, trace_id, ask, value, annotator)
+    except NeedsCalls as error:
+        st.warning(f"The value was not saved, since the verdict would need new calls. {error}", icon=":material/block:")
+        return
+    st.session_state["stated"] = (trace_id, ask, sentence)
+    st.rerun()
+
+
+def draw_undo(trace_id: int | None = None) -> None:
+    """Draw the last saved value, with a button that withdraws it; only that of a trace, if one is given."""
+    if "stated" not in st.session_state:
+        return
+    trace, ask, sentence = st.session_state["stated"]
+    if trace_id not in (None, trace):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="stated_last"):
+        st.markdown(f":material/check: Saved for {escape_markdown(sentence)}", width="content")
+        if st.button("Undo", key="undo", icon=":material/undo:"):
+            _withdraw(trace, ask)
+
+
+def _withdraw(trace_id: int, ask: int) -> None:
+    """Withdraw the last reading of a reply."""
+    annotator = shell.require_annotator()
+    st.session_state.pop("stated", None)
+    with database.writing(engine()) as session:
+        stored_readings.withdraw(session, trace_id, ask, annotator)
+    st.rerun()
+
+
+def draw_section(trace: Trace) -> None:
+    """Draw the readings of a finished trace: the selected reply with its history and controls; loaded when opened."""
+    expander = st.expander("Readings", key=f"readings-{trace.id}", on_change="rerun", icon=":material/edit_note:")
+    if not expander.open:
+        return
+    with database.reading(engine()) as session:
+        answered = stored_readings.of_trace(session, trace.id)
+    asked = {ask: replies for ask, replies in answered.items() if _has_reading(replies.turn)}
+    with expander:
+        if not asked:
+            st.caption("No reply of this trace was requested to state a value.")
+            return
+        st.caption("Every value that was read from a reply. A person can state another value; figures then use it.")
+        draw_undo(trace.id)
+        number = st.selectbox(
+            "Reply", list(asked), format_func=lambda ask: _title(asked[ask]), key=f"reading_of_{trace.id}"
+        )
+        draw_replies(asked[number], f"reading-{trace.id}-{number}")
+        turn = asked[number].turn
+        draw_control(trace.id, asked[number], f"{trace.id}_{number}", f"{turn.speaker}, item {trace.name}")
+
+
+def _has_reading(turn: Turn) -> bool:
+    """Return whether a value was requested, whether or not it could be read."""
+    return turn.reading is not None or turn.is_unreadable
+
+
+def _title(replies: TurnReadings) -> str:
+    """Return `3. judge A · opinion, round 0 · 2 · stated by ann`."""
+    turn = replies.turn
+    value = "unreadable" if turn.reading is None else format_value(turn.reading)
+    source = readings.reading_source(turn) if turn.read_by else ""
+    place = [f"{replies.ask + 1}. {turn.speaker}", f"{turn.step}, round {turn.round}", turn.criterion, value, source]
+    return " · ".join(filter(None, place))
