@@ -7,24 +7,26 @@ same target in several runs, or with several models, is a separate judge for eac
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.critiques import RECALL_SEPARATOR
-from core.items import Item
 from core.labels import Scale
-from core.pairs import pair_item
+from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items, runs
-from storage.reports import derived_preferences, order_consistency, references
-from storage.reports.judge_families import judge_model, own_responses
-from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame, shown_orders
+from storage.reports import derived_preferences, order_consistency, references, response_features
+from storage.reports.frame_keys import distinct_rows, has_key, row_keys
+from storage.reports.judge_families import judge_model
+from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame
 from storage.reports.references import Reference
 from storage.studies import Study
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 STAGE_RANK = {"verdict": 0, "last": 1, "first": 2}
@@ -50,6 +52,23 @@ class AlignmentData:
     reference: Reference
     marks: Mapping[str, str]
     """Judge -> a caveat of its comparison with this reference: a model that is on both sides."""
+
+    @cached_property
+    def categorical_judges(self) -> frozenset[str]:
+        """The judges whose values are right or wrong: a mean of scores is only near or far."""
+        return frozenset(next(split_averages(self)).opinions["judge"].unique()) if len(self.opinions) else frozenset()
+
+    @cached_property
+    def categorical_datasets(self) -> tuple[Dataset, ...]:
+        """The targets of each kind and criterion whose scale has categories, with verdicts and last opinions."""
+        if self.opinions.empty:
+            return ()
+        opinions = next(split_averages(self)).opinions
+        scales = {key: scale for key, scale in self.scales.items() if scale.categories}
+        opinions = opinions[(opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))]
+        if opinions.empty:
+            return ()
+        return tuple(build_datasets(self.labels, opinions, self.gold, scales, "all"))
 
 
 def rows(
@@ -83,7 +102,7 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
         gold = references.frame(session, study.id, chosen, scales)
         items_by_id = {item.id: item for item in items.of_study(session, study.id)}
         labels, opinions, gold = derived_preferences.add(panel.values, opinions, gold, items_by_id)
-        opinions = _with_responses(session, study, opinions, items_by_id)
+        opinions = response_features.add(session, study, opinions, items_by_id)
         marks = _shared_model_marks(session, study.id, chosen, opinions)
     return AlignmentData(labels, opinions, gold, scales, chosen, marks)
 
@@ -131,20 +150,36 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
 def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
     """Separate the judges whose scores are means: 2.5 is not a category of 1, 2, 3, and not a missing value."""
     opinions = data.opinions
-    between = _is_between_categories(opinions, data.scales)
-    columns = (opinions["judge"], opinions["kind"], opinions["criterion"])
-    averaging = set(zip(*(column[between] for column in columns), strict=True))
-    is_average = [key in averaging for key in zip(*columns, strict=True)]
-    yield replace(data, opinions=opinions[[not average for average in is_average]])
-    if any(is_average):
+    columns = ["judge", "kind", "criterion"]
+    between = opinions.loc[_is_between_categories(opinions, data.scales), columns]
+    is_average = has_key(opinions, set(between.itertuples(index=False, name=None)), columns)
+    yield replace(data, opinions=opinions[~is_average])
+    if is_average.any():
         scales = {key: _continuous(scale) for key, scale in data.scales.items()}
         yield replace(data, opinions=opinions[is_average], scales=scales)
 
 
-def _is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> list[bool]:
-    columns = zip(opinions["kind"], opinions["criterion"], opinions["value"], strict=True)
-    values = [(scales.get((kind, criterion)), value) for kind, criterion, value in columns]
-    return [scale is not None and not scale.contains(value) and scale.covers(value) for scale, value in values]
+def _is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":
+    between = np.zeros(len(opinions), bool)
+    keys, distinct = distinct_rows(opinions, ("kind", "criterion"))
+    values = opinions["value"].to_numpy(object)
+    for place, key in enumerate(distinct):
+        scale = scales.get(key)
+        if scale is not None and scale.categories:
+            known: dict[tuple[type, Any], bool] = {}
+            rows = keys == place
+            between[rows] = [_is_between(value, scale, known) for value in values[rows]]
+    return between
+
+
+def _is_between(value: Any, scale: Scale, known: dict[tuple[type, Any], bool]) -> bool:
+    """Return whether a value is between two categories; `known` has the answers for earlier values."""
+    if isinstance(value, dict):
+        return False
+    key = (type(value), value)
+    if key not in known:
+        known[key] = not scale.contains(value) and scale.covers(value)
+    return known[key]
 
 
 def _continuous(scale: Scale) -> Scale:
@@ -158,72 +193,34 @@ def _continuous(scale: Scale) -> Scale:
 
 def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
     """Return one row for each judge and target; a verdict replaces a last opinion of the same judge."""
-    is_first = opinions["stage"] == "first"
-    suffix = is_first.map({True: FIRST_OPINION, False: ""})
-    opinions = opinions.assign(judge=opinions["rater"] + suffix, rank=opinions["stage"].map(STAGE_RANK))
-    opinions = opinions.sort_values("rank", kind="stable").drop_duplicates(["run", "judge", *TARGET]).sort_index()
+    import pandas as pd
+
     if opinions.empty:
-        return opinions
+        return opinions.assign(judge=opinions["rater"], rank=opinions["stage"])
+    opinions = opinions.assign(rank=opinions["stage"].map(STAGE_RANK), target=row_keys(opinions, TARGET))
+    is_first = (opinions["stage"] == "first").astype(int)
+    judge_keys = row_keys(opinions.assign(first=is_first), ["run", "rater", "first"])
+    ranked = pd.DataFrame({"judge": judge_keys, "target": opinions["target"]}, index=opinions.index)
+    order = np.argsort(opinions["rank"].to_numpy(), kind="stable")
+    repeated = ranked.iloc[order].duplicated().reindex(opinions.index)
+    opinions, judge_keys = opinions[~repeated.to_numpy(bool)], judge_keys[~repeated.to_numpy(bool)]
     separate = _raters_by_run(session, study_id, opinions)
     run_names = {run.id: run.name for run in runs.of_study(session, study_id)}
-    judges = [
-        f"{name} · {run_names[run]}" if rater in separate else name
-        for name, rater, run in zip(opinions["judge"], opinions["rater"], opinions["run"], strict=True)
+    codes, first_rows = np.unique(judge_keys, return_index=True)
+    names = [
+        f"{rater}{FIRST_OPINION if stage == 'first' else ''}{f' · {run_names[run]}' if rater in separate else ''}"
+        for rater, run, stage in opinions.iloc[first_rows][["rater", "run", "stage"]].itertuples(index=False)
     ]
-    return opinions.assign(judge=judges)
+    judges = pd.Series(names, dtype="str").iloc[np.searchsorted(codes, judge_keys)]
+    return opinions.assign(judge=judges.to_numpy()).drop(columns="target")
 
 
 def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") -> set[str]:
     """Return the raters that are a separate judge in each run: with other models, or on the same targets again."""
-    once = opinions.drop_duplicates(["rater", "run", *TARGET])
-    repeated = set(once["rater"][once.duplicated(["rater", *TARGET])])
+    once = opinions.drop_duplicates(["rater", "run", "target"])
+    repeated = set(once["rater"][once.duplicated(["rater", "target"])])
     models: dict[str, set[str]] = defaultdict(set)
     settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
     for rater, run in opinions[["rater", "run"]].drop_duplicates().itertuples(index=False):
         models[rater].add(judge_model(settings.get(run), rater))
     return repeated | {rater for rater, used in models.items() if len(used) > 1}
-
-
-def _with_responses(
-    session: Session, study: Study, opinions: "pd.DataFrame", items_by_id: Mapping[str, Item]
-) -> "pd.DataFrame":
-    """Add system, critique, shown_first, longer, length_gap and own, if they apply to the kind of opinion."""
-    import pandas as pd
-
-    if opinions.empty:
-        return opinions
-    orders = _first_shown(session, study.id)
-    systems, critiques, first, longer, gaps = [], [], [], [], []
-    columns = (opinions[name] for name in ("trace", "item", "kind", "part"))
-    for trace, key, kind, part in zip(*columns, strict=True):
-        responses = (pair_item(items_by_id[key], part) if kind == "preference" else items_by_id[key]).responses
-        systems.append(responses[0].system if kind == "score" and len(responses) == 1 else None)
-        critique = part.partition(RECALL_SEPARATOR)[2] or part.rpartition(".")[0]
-        critiques.append(f"{key}\n{critique}" if kind.startswith("aiu_") else None)
-        is_pair = kind == "preference" and len(responses) == 2
-        first.append(orders.get(trace) if is_pair else None)
-        lengths = [len(response.text) for response in responses]
-        longer.append(_longer(*lengths) if is_pair else None)
-        gaps.append(max(lengths) / max(min(lengths), 1) if is_pair else None)
-    return opinions.assign(
-        system=pd.Series(systems, index=opinions.index, dtype=object),
-        critique=pd.Series(critiques, index=opinions.index, dtype=object),
-        shown_first=pd.Series(first, index=opinions.index, dtype=float),
-        longer=pd.Series(longer, index=opinions.index, dtype=float),
-        length_gap=pd.Series(gaps, index=opinions.index, dtype=float),
-        own=pd.Series(own_responses(session, study, opinions, items_by_id), index=opinions.index, dtype=float),
-    )
-
-
-def _longer(first: int, second: int) -> int:
-    """Return the number of the longer response, 1 or 2; 0 for equal lengths."""
-    return 0 if first == second else 1 if first > second else 2
-
-
-def _first_shown(session: Session, study_id: int) -> dict[int, int]:
-    """Return trace id -> the response that was shown first, if it was the same in every turn."""
-    first: dict[int, set[int]] = defaultdict(set)
-    for trace, order in shown_orders(session, study_id):
-        if order:
-            first[trace].add(order[0])
-    return {trace: responses.pop() for trace, responses in first.items() if len(responses) == 1}

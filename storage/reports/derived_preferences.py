@@ -29,6 +29,8 @@ def add(
     `opinions` have the column `judge`: a derived one is a judge of its own, "NAME, by scores". A label is derived for
     an annotator without a preference of their own on the pair, and a reference value if there is none.
     """
+    if not any(map(_has_scores_of_parts, (labels, opinions, gold))):
+        return labels, opinions, gold
     responses = {key: len(item.responses) for key, item in items.items() if len(item.responses) > 1}
     by_judges, by_people = _preferred(opinions), _preferred(labels) | _preferred(gold)
     new_opinions = [
@@ -49,6 +51,10 @@ def add(
         if _key(row) in by_judges and row["value"] is not None and _key(row) not in known
     ]
     return _append(labels, new_labels), _append(opinions, new_opinions), _append(gold, new_gold)
+
+
+def _has_scores_of_parts(frame: "pd.DataFrame") -> bool:
+    return not frame.empty and bool(((frame["kind"] == "score") & (frame["part"] != "")).any())
 
 
 def _key(row: Mapping[str, Any]) -> Key:

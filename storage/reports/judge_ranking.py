@@ -1,14 +1,15 @@
 """Every judge of a study on the same targets against a reference, and every two judges compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.labels import Scale, Value
-from core.statistics.data.dataset import Dataset, build_datasets
-from core.statistics.data.frames import ALL, By
+from core.labels import Value
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.frames import ALL
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import (
     Abstentions,
@@ -19,7 +20,7 @@ from core.statistics.reports.recommendations import (
     rank_judges,
 )
 from storage.reports import judge_costs
-from storage.reports.alignment import AlignmentData, load_data, split_averages
+from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
@@ -71,15 +72,20 @@ def rankable(data: AlignmentData) -> list[tuple[str, str]]:
     """
     sizes = {
         (dataset.kind, dataset.criterion): int((dataset.gold == dataset.gold).sum())
-        for dataset in _datasets(data, by_scenario=False)
+        for dataset in data.categorical_datasets
     }
     return sorted((key for key, size in sizes.items() if size), key=lambda key: (-sizes[key], key))
 
 
 def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
     """Return the scenarios of the targets of a kind and criterion, in the order of their names."""
-    datasets = _datasets(data, by_scenario=True)
-    return sorted(dataset.group for dataset in datasets if (dataset.kind, dataset.criterion) == (kind, criterion))
+    names = {
+        name
+        for dataset in data.categorical_datasets
+        if (dataset.kind, dataset.criterion) == (kind, criterion)
+        for name in dataset.scenario.tolist()
+    }
+    return sorted(map(str, names))
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
@@ -195,16 +201,11 @@ def differing_targets(
 
 def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
     """Return the targets of a query with every judge; None if there are none."""
-    wanted = (query.kind, query.criterion, query.scenario or ALL)
-    for dataset in _datasets(data, by_scenario=query.scenario is not None):
-        if (dataset.kind, dataset.criterion, dataset.group) == wanted:
-            return dataset
+    for dataset in data.categorical_datasets:
+        if (dataset.kind, dataset.criterion) == (query.kind, query.criterion):
+            chosen = np.ones(dataset.gold.size, bool) if query.scenario is None else dataset.scenario == query.scenario
+            return dataset.subset(query.scenario or ALL, chosen) if chosen.any() else None
     return None
-
-
-def _categorical(data: AlignmentData) -> AlignmentData:
-    """Return the data without the judges whose scores are means: a mean is not right or wrong, only near or far."""
-    return next(split_averages(data))
 
 
 def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ...]:
@@ -212,17 +213,4 @@ def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ..
     if query.criterion != ALL:
         opinions = opinions[opinions["criterion"] == query.criterion]
     opinions = opinions[opinions["stage"] != "first"]
-    kept = _categorical(data).opinions["judge"]
-    return tuple(sorted(set(opinions["judge"]) - set(kept)))
-
-
-def _datasets(data: AlignmentData, *, by_scenario: bool) -> Sequence[Dataset]:
-    """Return the datasets whose scale has categories, of verdicts and last opinions."""
-    if data.opinions.empty:
-        return []
-    opinions = _categorical(data).opinions
-    opinions = opinions[opinions["stage"] != "first"]
-    scales: dict[tuple[str, str], Scale] = {key: scale for key, scale in data.scales.items() if scale.categories}
-    opinions = opinions[[key in scales for key in zip(opinions["kind"], opinions["criterion"], strict=True)]]
-    by: By = "scenario" if by_scenario else "all"
-    return [] if opinions.empty else list(build_datasets(data.labels, opinions, data.gold, scales, by))
+    return tuple(sorted(set(opinions["judge"].unique()) - data.categorical_judges))

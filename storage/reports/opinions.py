@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
 from sqlalchemy import Text, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
@@ -16,7 +17,7 @@ from sqlmodel import col
 
 from core.formats.published.scaleeval_judges import is_unknown
 from core.labels import Kind, Scale, Value
-from storage import labels, studies
+from storage import labels, studies, targets
 from storage.studies import Study
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow
 
@@ -140,24 +141,24 @@ def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
         select(
             col(OpinionRow.trace_id),
             col(OpinionRow.run_id),
-            col(ItemRow.key),
-            col(ItemRow.scenario),
-            col(ItemRow.cluster),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
+            col(OpinionRow.target_id),
             col(OpinionRow.judge),
             col(OpinionRow.stage),
             sql_cast(col(OpinionRow.value), Text),
         )
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(OpinionRow.study_id) == study_id)
         .order_by(col(OpinionRow.id))
     )
-    opinions = pd.DataFrame([tuple(row) for row in session.execute(query)], columns=OPINION_COLUMNS)
-    parsed = {text: json.loads(text) for text in opinions["value"].dropna().unique()}  # a study has few distinct values
-    return opinions.assign(value=pd.Series([parsed.get(text) for text in opinions["value"]], dtype=object))
+    rows = session.execute(query).all()
+    if not rows:
+        return pd.DataFrame(columns=OPINION_COLUMNS)
+    traces, run_ids, target_ids, judges, stages, texts = zip(*rows, strict=True)
+    parsed = {text: json.loads(text) for text in set(texts) if text is not None}  # a study has few distinct values
+    frame = targets.frame(session, study_id).reindex(np.array(target_ids)).reset_index(drop=True)
+    frame["trace"], frame["run"] = np.array(traces), np.array(run_ids)
+    frame["rater"], frame["stage"] = pd.Series(judges, dtype="str"), pd.Series(stages, dtype="str")
+    frame["value"] = pd.Series([parsed.get(text) for text in texts], dtype=object)
+    return frame[OPINION_COLUMNS]
 
 
 def shown_orders(session: Session, study_id: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -169,8 +170,11 @@ def shown_orders(session: Session, study_id: int) -> Iterator[tuple[int, tuple[i
         .where(col(RunRow.study_id) == study_id, col(EventRow.type) == "turn")
         .distinct()
     )
+    orders: dict[str | None, tuple[int, ...]] = {None: (), "": ()}  # a study has few distinct ones
     for trace_id, text in session.execute(query):
-        yield trace_id, tuple(json.loads(text)) if text else ()
+        if text not in orders:
+            orders[text] = tuple(json.loads(text))
+        yield trace_id, orders[text]
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:

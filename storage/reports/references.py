@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -104,20 +104,20 @@ def resolve(session: Session, study_id: int, text: str | None) -> Reference:
 def debate_runs(session: Session, study_id: int) -> list[str]:
     """Return the names of the runs with verdicts of several judges, oldest first."""
     query = (
-        select(col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.stage))
-        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        select(col(OpinionRow.run_id), col(OpinionRow.judge), col(OpinionRow.stage))
         .where(col(OpinionRow.study_id) == study_id)
-        .group_by(col(RunRow.id), col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.stage))
-        .order_by(col(RunRow.id))
+        .distinct()
     )
-    members: dict[str, set[str]] = defaultdict(set)
-    with_verdict: dict[str, None] = {}
+    members: dict[int, set[str]] = defaultdict(set)
+    with_verdict: set[int] = set()
     for run, judge, stage in session.execute(query):
         if stage == "verdict":
-            with_verdict[run] = None
+            with_verdict.add(run)
         else:
             members[run].add(judge)
-    return [run for run in with_verdict if len(members[run]) > 1]
+    found = [run for run in sorted(with_verdict) if len(members[run]) > 1]
+    names = {run.id: run.name for run in runs.of_study(session, study_id)} if found else {}
+    return [names[run] for run in found]
 
 
 def frame(session: Session, study_id: int, reference: Reference, scales: Scales) -> "pd.DataFrame":
@@ -196,19 +196,18 @@ def _verdicts(session: Session, study_id: int, run: str) -> dict[Target, Value |
     """Return the verdicts of a run on every target that it judged."""
     return {
         target: None if outcome == "disputed" else value
-        for target, outcome, value in _verdict_rows(session, study_id, run)
+        for target, outcome, value in _verdict_rows(session, study_id, col(RunRow.name) == run)
     }
 
 
 def _disputed_targets(session: Session, study_id: int) -> set[Target]:
     """Return the targets that a run disputed, or came to no verdict about."""
-    return {
-        target for target, outcome, value in _verdict_rows(session, study_id) if outcome == "disputed" or value is None
-    }
+    disputed = or_(col(TraceRow.outcome) == "disputed", col(OpinionRow.value).is_(None))
+    return {target for target, _, _ in _verdict_rows(session, study_id, disputed)}
 
 
 def _verdict_rows(
-    session: Session, study_id: int, run: str | None = None
+    session: Session, study_id: int, condition: ColumnElement[bool]
 ) -> Iterator[tuple[Target, str, Value | None]]:
     query = (
         select(
@@ -219,11 +218,10 @@ def _verdict_rows(
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", condition)
         .order_by(col(OpinionRow.id))
     )  # fmt: skip
-    if run is not None:
-        query = query.join(RunRow, col(RunRow.id) == col(OpinionRow.run_id)).where(col(RunRow.name) == run)
     for *columns, outcome, value in session.execute(query):
         yield targets.from_columns(*cast(tuple[str, str, str, str], tuple(columns))), outcome, value
 

@@ -313,7 +313,7 @@ def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_target
     asked = np.zeros((n_targets, len(names)), bool)
     asked[targets, judges] = True
     verdicts = grids.pop("value")
-    origins = [opinion_origins(opinions, judges == j) for j in range(len(names))]
+    origins = opinion_origins(opinions, judges, len(names))
     return {
         str(name): JudgeOpinions(
             asked[:, j], verdicts[:, j], {side: grid[:, j] for side, grid in grids.items()}, *origins[j]
@@ -322,16 +322,16 @@ def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_target
     }
 
 
-def opinion_origins(opinions: pd.DataFrame, mask: Bools) -> tuple[frozenset[str], int]:
-    """Return the runs and raters of the rows for which `mask` is true, and the earliest of their `STAGES`."""
-    origins = {
-        f"{column}: {name}"
-        for column in ("run", "rater")
-        if column in opinions.columns
-        for name in opinions.loc[mask, column].unique()
-    }
-    stages = set(opinions.loc[mask, "stage"]) if "stage" in opinions.columns else set()
-    return frozenset(origins), min((STAGES.index(stage) for stage in stages), default=0)
+def opinion_origins(opinions: pd.DataFrame, judges: Ints, n_judges: int) -> list[tuple[frozenset[str], int]]:
+    """Return of each judge, by the judge of each row (M,), the runs and raters, and the earliest of its `STAGES`."""
+    columns = [column for column in ("run", "rater", "stage") if column in opinions.columns]
+    distinct = opinions[columns].assign(number=judges).drop_duplicates()
+    names: list[set[str]] = [set() for _ in range(n_judges)]
+    stages: list[set[int]] = [set() for _ in range(n_judges)]
+    for row in distinct.to_dict("records"):
+        names[row["number"]] |= {f"{column}: {row[column]}" for column in ("run", "rater") if column in row}
+        stages[row["number"]] |= {STAGES.index(row["stage"])} if "stage" in row else set()
+    return [(frozenset(origins), min(of_judge, default=0)) for origins, of_judge in zip(names, stages, strict=True)]
 
 
 def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:

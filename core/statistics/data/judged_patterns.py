@@ -5,6 +5,7 @@ distinct rows, as in `patterns`.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class JudgedPatterns:
     n_categories: int
     units: Units
 
-    @property
+    @cached_property
     def counts(self) -> Floats:
         """(P, K): the number of annotators who chose each category."""
         return category_counts(self.annotators, self.n_categories)
@@ -40,10 +41,13 @@ class JudgedPatterns:
 
     def majority_of_others(self, rater: int) -> Codes:
         """Return the majority category of the other annotators, (P,), for patterns that this annotator labelled too."""
-        others = self.annotators.copy()
-        others[:, rater] = -1
-        majority = majority_category(category_counts(others, self.n_categories))
-        return np.where(self.annotators[:, rater] >= 0, majority, -1)
+        own = self.annotators[:, rater]
+        labelled = np.flatnonzero(own >= 0)
+        others = self.counts[labelled]
+        others[np.arange(labelled.size), own[labelled]] -= 1
+        majority = np.full(own.size, -1, np.int16)
+        majority[labelled] = majority_category(others)
+        return majority
 
     def count_items(self, used: Bools) -> int:
         """Return the number of items whose pattern is in the mask (P,)."""

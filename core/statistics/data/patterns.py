@@ -7,6 +7,7 @@ and K categories: 56 for three raters and five categories, for any N.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,13 @@ MAX_JACKKNIFE_BLOCKS = 400
 """Blocks of the jackknife at most; the acceleration that it estimates is accurate enough with fewer still."""
 MULTINOMIAL_RATIO = 12
 """A multinomial draw costs about as much for one pattern as a uniform draw for 12 units (measured)."""
+MERGE_FROM = 500
+"""Patterns with equal features are merged if there are more patterns; fewer are drawn as fast as they are compared."""
+MAX_ROWS = 2_000
+"""Patterns or clusters that are resampled one by one; see `merge_equal_rows`."""
+BLOCKS = 1_000
+"""Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then
+has a relative error of 1 / sqrt(2 BLOCKS) = 2 %, as that of as many resamples has."""
 MAX_COUNTED_KEYS = 65_536
 """Keys up to this size are counted in a table, which is faster than sorting them."""
 
@@ -46,6 +54,9 @@ class Units:
 
     def resample_weights(self, resamples: int, seed: int) -> Iterator[Floats]:
         """Yield the pattern frequencies (b, P) of resamples with replacement, in chunks of bounded memory."""
+        if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
+            yield _draw_blocks(resamples, seed)
+            return
         rng = np.random.default_rng(seed)
         chunk = max(1, MAX_WEIGHTS // max(1, self.frequencies.size))
         for start in range(0, resamples, chunk):
@@ -102,6 +113,42 @@ class Patterns:
             membership = sparse.csr_array((np.ones(inverse.size), (np.arange(inverse.size), inverse)))
             clusters = sparse.csr_array(clusters @ membership)
         return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
+
+
+def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
+    """Return features (P, F) whose weighted sums a statistic uses, and their units, with fewer rows if P is large.
+
+    Of many clusters, the sums of each cluster are resampled. Of many patterns, those with equal features are one, which
+    is exact. Above `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole
+    blocks are resampled: sums of independent draws have the same variance and skewness in blocks as alone.
+    """
+    if units.clusters is not None:
+        if units.size <= MAX_ROWS:
+            return features, units
+        blocks = merge_clusters(units.clusters, BLOCKS)
+        return np.asarray(blocks @ features), Units(np.ones(BLOCKS))
+    if units.frequencies.size <= MERGE_FROM:
+        return features, units
+    features, frequencies = _distinct_features(features, units.frequencies)
+    if frequencies.size <= MAX_ROWS:
+        return features, Units(frequencies)
+    return np.asarray(random_blocks(frequencies, BLOCKS) @ features), Units(np.ones(BLOCKS))
+
+
+def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct rows and their frequencies. Rows are found by a random projection, which hardly ever agrees
+    for different rows; rows that agree by rounding alone are equal for every purpose."""
+    projection = np.random.default_rng(0).random(features.shape[1])
+    _, first, inverse = np.unique(features @ projection, return_index=True, return_inverse=True)
+    return features[first], np.bincount(inverse.reshape(-1), frequencies).astype(float)
+
+
+@lru_cache(maxsize=2)
+def _draw_blocks(resamples: int, seed: int) -> Floats:
+    """Return how often each of `BLOCKS` blocks occurs in each resample; the same for all statistics of a report."""
+    weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(seed))
+    weights.setflags(write=False)
+    return weights
 
 
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:

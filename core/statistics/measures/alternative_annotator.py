@@ -91,11 +91,14 @@ def run_alternative_annotator_test(
 
 def closeness_to_others(annotators: Floats, judge: Floats, rater: int, numeric: bool) -> tuple[Bools, Floats, Floats]:
     """Return where the test can be made (N,), and the judge's and the rater's closeness to the others, (N,) each."""
-    others = np.delete(annotators, rater, axis=1)
+    labelled = np.flatnonzero(~np.isnan(judge) & ~np.isnan(annotators[:, rater]))
+    others = np.delete(annotators[labelled], rater, axis=1)
     present = ~np.isnan(others)
-    tested = ~np.isnan(judge) & ~np.isnan(annotators[:, rater]) & present.any(axis=1)
-    judge_scores = closeness(judge, others, present, numeric)
-    return tested, judge_scores, closeness(annotators[:, rater], others, present, numeric)
+    tested, judge_scores, rater_scores = np.zeros(judge.size, bool), *np.full((2, judge.size), np.nan)
+    tested[labelled] = present.any(axis=1)
+    judge_scores[labelled] = closeness(judge[labelled], others, present, numeric)
+    rater_scores[labelled] = closeness(annotators[labelled, rater], others, present, numeric)
+    return tested, judge_scores, rater_scores
 
 
 def closeness(labels: Floats, others: Floats, present: Bools, numeric: bool) -> Floats:

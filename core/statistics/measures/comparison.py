@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from core.statistics.data.arrays import Floats, ratio
-from core.statistics.data.patterns import Units, group_indicator
+from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
 from core.statistics.measures.intervals import bca_interval
 
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
@@ -83,10 +83,11 @@ def paired_comparison(
         return replace(
             comparison, difference=mean, reason="the difference is the same on every item: no test can be made"
         )
-    units = Units(np.ones(values.size), group_indicator(None if groups is None else np.array(groups, object)[present]))
-    resampled = resampled_means(values, units, resamples, seed)
+    items = Units(np.ones(values.size), group_indicator(None if groups is None else np.array(groups, object)[present]))
+    features, units = merge_equal_rows(np.column_stack([values, np.ones(values.size)]), items)
+    resampled = resampled_means(features, units, resamples, seed)
     weights, block_frequencies = units.jackknife_weights()
-    jackknife = ratio(weights @ values, weights.sum(axis=1))
+    jackknife = ratio(*(weights @ features).T)
     interval = bca_interval(mean, resampled, jackknife, block_frequencies)
     t = mean / (values.std(ddof=1) / np.sqrt(values.size))
     return replace(
@@ -116,9 +117,9 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     return min(p, float(2 * ndtr(-abs(value) / defined.std(ddof=1))))
 
 
-def resampled_means(values: Floats, units: Units, resamples: int, seed: int) -> Floats:
-    """Return the mean of the values (N,) in each resample, (B,)."""
-    means = [ratio(weights @ values, weights.sum(axis=1)) for weights in units.resample_weights(resamples, seed)]
+def resampled_means(features: Floats, units: Units, resamples: int, seed: int) -> Floats:
+    """Return the ratio of the sums of two features (P, 2), values and numbers of items, in each resample, (B,)."""
+    means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples, seed)]
     return np.concatenate(means)
 
 

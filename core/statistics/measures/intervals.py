@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from core.statistics.data.arrays import Floats
-from core.statistics.data.patterns import Units
-from core.statistics.measures.statistic import Family
+from core.statistics.data.patterns import Units, merge_equal_rows
+from core.statistics.measures.statistic import Family, SumStatistic
 
 LEVELS = (0.025, 0.975)
 NO_SPREAD = "every resample gives the same value: no interval"
@@ -38,6 +38,9 @@ def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[R
     if not units.size:
         undefined = family(np.zeros((1, units.frequencies.size)))
         return [Resampled(None, None, None, 0) for _ in undefined]
+    if isinstance(family, SumStatistic):
+        features, units = merge_equal_rows(family.features, units)
+        family = SumStatistic(features, family.combine)
     values = family(units.frequencies[None])[:, 0]
     chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
     weights, block_frequencies = units.jackknife_weights()

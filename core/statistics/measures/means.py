@@ -6,10 +6,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from core.statistics import notes
-from core.statistics.data.arrays import Floats, ratio
+from core.statistics.data.arrays import Floats
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.measures.intervals import bootstrap
+from core.statistics.measures.statistic import stack_statistics, weighted_mean
 
 Z = float(ndtri(0.975))
 
@@ -34,13 +35,8 @@ def mean_estimate(
     units = Units(
         np.ones(defined.size), group_indicator(None if groups is None else np.array(groups, object)[is_defined])
     )
-    features = np.column_stack([defined, np.ones(defined.size)])
-
-    def family(weights: Floats) -> Floats:
-        sums = weights @ features
-        return ratio(sums[:, 0], sums[:, 1])[None]
-
-    (result,) = bootstrap(family, units, resamples, seed)
+    mean = weighted_mean(defined, np.ones(defined.size, bool))
+    (result,) = bootstrap(stack_statistics([mean]), units, resamples, seed)
     missing = numbers.size - defined.size
     caveats = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
     caveats += notes.mean_caveats(result, defined.size)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation, ratio, rescale
-from core.statistics.measures.statistic import Family, Statistic
+from core.statistics.measures.statistic import Family, Statistic, SumStatistic
 
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 MAX_TABLE_CELLS = 500_000
@@ -73,17 +73,17 @@ def cohen_kappa_statistic(codes: Codes, n_categories: int, agreement_weights: Fl
     Patterns that one of the two did not label are left out. This is faster if categories are many.
     """
     disagree = 1 - (np.eye(n_categories) if agreement_weights is None else agreement_weights)
-    both = np.flatnonzero((codes >= 0).all(axis=1))
-    a, b = codes[both].T
+    both = np.asarray((codes >= 0).all(axis=1), bool)
+    a, b = np.where(both[:, None], codes, 0).T
     indicators = [np.eye(n_categories)[rater_codes] for rater_codes in (a, b)]
+    features = np.column_stack([*indicators, disagree[a, b]]) * both[:, None]
 
-    def statistic(weights: Floats) -> Floats:
-        shared = weights[:, both]
-        rows, columns = (shared @ indicator for indicator in indicators)
+    def combine(sums: Floats) -> Floats:
+        rows, columns = sums[:, :n_categories], sums[:, n_categories : 2 * n_categories]
         expected = ((rows @ disagree) * columns).sum(axis=1)
-        return 1 - ratio((shared @ disagree[a, b]) * shared.sum(axis=1), expected)
+        return 1 - ratio(sums[:, -1] * rows.sum(axis=1), expected)
 
-    return statistic
+    return SumStatistic(features, combine)
 
 
 def pearson(tables: PairTables, numbers: Floats) -> Floats:

@@ -2,9 +2,13 @@
 
 A statistic maps weights (B, P), how often each of P patterns occurs in each of B samples, to B values, nan if it is
 undefined. One row of weights gives the value itself, the others its resamples, so each formula is written once.
+
+Most statistics are functions of weighted sums over patterns: these are `SumStatistic`s. They are combined into one
+product of weights and features, and `bootstrap` resamples the features of large data instead of its patterns.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,45 +19,58 @@ Statistic = Callable[[Floats], Floats]
 Family = Callable[[Floats], Floats]
 """(B, P) weights -> (S, B) values of S statistics."""
 
+MAX_FEATURES = 20_000_000
+"""Numbers in the features of combined statistics: 160 MB."""
+
+
+@dataclass(frozen=True)
+class SumStatistic:
+    """A statistic, or a family of them, that is a function of weighted sums of features."""
+
+    features: Floats
+    """(P, F)"""
+    combine: Callable[[Floats], Floats]
+    """(B, F) sums -> (B,) values of one statistic, or (S, B) of a family."""
+
+    def __call__(self, weights: Floats) -> Floats:
+        return self.combine(weights @ self.features)
+
 
 def stack_statistics(statistics: Sequence[Statistic]) -> Family:
     """Return several statistics as one family, in their order."""
-
-    def family(weights: Floats) -> Floats:
-        return np.stack([statistic(weights) for statistic in statistics])
-
-    return family
+    return _combined(statistics, np.stack)
 
 
 def mean_statistic(statistics: Sequence[Statistic]) -> Statistic:
     """Return the mean of those statistics that are defined."""
-
-    def statistic(weights: Floats) -> Floats:
-        if not statistics:
-            return np.full(weights.shape[0], np.nan)
-        return mean_of_defined(np.stack([part(weights) for part in statistics], axis=-1))
-
-    return statistic
+    if not statistics:
+        return lambda weights: np.full(weights.shape[0], np.nan)
+    return _combined(statistics, lambda values: mean_of_defined(np.stack(values, axis=-1)))
 
 
 def difference(minuend: Statistic, subtrahend: Statistic) -> Statistic:
     """Return the difference of two statistics of the same resamples."""
+    return _combined([minuend, subtrahend], lambda values: values[0] - values[1])
 
-    def statistic(weights: Floats) -> Floats:
-        return minuend(weights) - subtrahend(weights)
 
-    return statistic
+def _combined(statistics: Sequence[Statistic], merge: Callable[[list[Floats]], Floats]) -> Statistic:
+    """Return a function of the values of several statistics; of sums too, if all of them are."""
+    sums = [statistic for statistic in statistics if isinstance(statistic, SumStatistic)]
+    if len(sums) < len(statistics) or not sums or sum(one.features.size for one in sums) > MAX_FEATURES:
+        return lambda weights: merge([statistic(weights) for statistic in statistics])
+    ends = np.cumsum([statistic.features.shape[1] for statistic in sums])[:-1]
+
+    def combine(totals: Floats) -> Floats:
+        parts = np.split(totals, ends, axis=1)
+        return merge([statistic.combine(part) for statistic, part in zip(sums, parts, strict=True)])
+
+    return SumStatistic(np.concatenate([statistic.features for statistic in sums], axis=1), combine)
 
 
 def weighted_mean(values: Floats, used: Bools) -> Statistic:
     """Return the mean of values (P,) over the patterns used (P,)."""
     features = np.column_stack([np.where(used, values, 0), used]).astype(float)
-
-    def statistic(weights: Floats) -> Floats:
-        sums = weights @ features
-        return ratio(sums[:, 0], sums[:, 1])
-
-    return statistic
+    return SumStatistic(features, lambda sums: ratio(sums[:, 0], sums[:, 1]))
 
 
 def match_rate(codes: Codes, reference: Codes, used: Bools) -> Statistic:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.statistics.data.patterns import Units, count_patterns
+from core.statistics.data.patterns import Units, count_patterns, group_indicator, merge_equal_rows
 from core.statistics.data.ratings import Scores, category_numbers
 from core.statistics.measures import agreement, coefficients
 from core.statistics.measures.intervals import (
@@ -15,7 +15,7 @@ from core.statistics.measures.intervals import (
     bootstrap,
     percentile_interval,
 )
-from core.statistics.measures.statistic import stack_statistics
+from core.statistics.measures.statistic import stack_statistics, weighted_mean
 from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 
@@ -110,3 +110,35 @@ def test_intervals_cover_the_truth_at_their_nominal_rate():
         estimate = estimate_statistic(ratings, "fleiss_kappa", resamples=400, seed=study)
         covered.append(estimate.low <= truth <= estimate.high)
     assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 400)
+
+
+def interval_of_mean(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
+    statistic = stack_statistics([weighted_mean(values, np.ones(values.size, bool))])
+    units = Units(np.ones(values.size), group_indicator(None if groups is None else groups.astype(object)))
+    (result,) = bootstrap(statistic, units, 1000, 0)
+    assert result.low is not None and result.high is not None
+    return result.low, result.high
+
+
+def test_many_values_are_resampled_in_blocks_with_the_same_interval(rng):
+    values = rng.exponential(size=20_000)
+    half = 1.96 * values.std() / np.sqrt(values.size)
+    low, high = interval_of_mean(values)
+    assert (low - values.mean(), high - values.mean()) == pytest.approx((-half, half), rel=0.15)
+
+
+def test_many_clusters_are_resampled_in_blocks_with_the_same_interval(rng):
+    means = rng.normal(size=3000)
+    values, groups = np.repeat(means, 4), np.repeat(np.arange(3000), 4).astype(str)
+    half = 1.96 * means.std() / np.sqrt(means.size)
+    low, high = interval_of_mean(values, groups)
+    assert (low - values.mean(), high - values.mean()) == pytest.approx((-half, half), rel=0.15)
+
+
+def test_patterns_with_equal_features_are_merged_exactly(rng):
+    features = rng.integers(0, 3, size=(5000, 2)).astype(float)
+    frequencies = rng.integers(1, 4, size=5000).astype(float)
+    merged, units = merge_equal_rows(features, Units(frequencies))
+    assert len(merged) == 9
+    np.testing.assert_allclose(units.frequencies @ merged, frequencies @ features)
+    np.testing.assert_allclose(units.frequencies @ merged**2, frequencies @ features**2)
