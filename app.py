@@ -17,8 +17,10 @@ from streamlit.navigation.page import Page
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import TiebreakError
+from pages.account import routes as account_routes
 from pages.label import api
 from pages.parts import chart_files, readiness
+from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
 from storage.database_errors import DBAPIError
@@ -64,13 +66,15 @@ SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
 
 
 def check_address() -> None:
-    """Exit unless only this machine can reach the server: people sign in by name, without a password."""
+    """Exit if other machines can reach the server and it has no accounts: a name would be enough to sign in."""
+    from pages.parts import resources
+
     address = config.get_option("server.address")
-    if address == "localhost" or is_loopback(address or ""):
+    if address == "localhost" or is_loopback(address or "") or resources.has_accounts():
         return
     raise SystemExit(
-        f"Tiebreak serves 127.0.0.1 only, not {address or 'every address'}: people sign in by name, without a "
-        "password, so any visitor could label under another name."
+        f"Tiebreak serves 127.0.0.1 only, not {address or 'every address'}: it has no accounts, so people sign in by "
+        "name, without a password. Add an account first: python cli.py accounts add NAME"
     )
 
 
@@ -92,6 +96,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
     try:
         resources.prepare_database()
+        check_address()
     except TiebreakError as error:
         raise SystemExit(str(error)) from None
     worker = resources.start_worker()
@@ -121,8 +126,8 @@ def draw_app() -> None:
     page = st.navigation(
         {section: [make_page(*entry) for entry in entries] for section, entries in SECTIONS.items()}, expanded=True
     )
-    shell.draw_frame()
     try:
+        shell.draw_frame()
         page.run()
     except (TiebreakError, DBAPIError) as error:
         show_error(error)
@@ -146,12 +151,10 @@ def show_error(error: Exception) -> bool:
 
 if __name__ == "__main__":
     draw_app()
-else:
-    check_address()
 app = st.App(
     "app.py",
     lifespan=lifespan,
-    routes=[*api.routes(), *readiness.routes(), *chart_files.routes()],
-    middleware=[Middleware(RequestGuard, hosts=allowed_hosts())],
+    routes=[*account_routes.routes(), *api.routes(), *readiness.routes(), *chart_files.routes()],
+    middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard)],
     on_script_error=show_error,
 )

@@ -8,7 +8,19 @@ from collections.abc import Callable
 
 import typer
 
-from commands import adoption, annotators, errors, export, judges, publication, replies, runs, statistics, transfer
+from commands import (
+    accounts,
+    adoption,
+    annotators,
+    errors,
+    export,
+    judges,
+    publication,
+    replies,
+    runs,
+    statistics,
+    transfer,
+)
 
 app = typer.Typer(
     cls=errors.ErrorFormattingGroup,
@@ -44,6 +56,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
+account_commands = typer.Typer(help="Manage accounts, their sessions and their API tokens.", rich_markup_mode=None)
+for name, command in accounts.COMMANDS.items():
+    account_commands.command(name)(command)
+app.add_typer(account_commands, name="accounts")
 
 if __name__ == "__main__":
     app()

@@ -1,6 +1,6 @@
 """Annotators: the people who label, adjudicate and view results, by name.
 
-A name is enough to sign in, because the server accepts connections from its own machine only (see app.py).
+An annotator can have an account (`storage.accounts`). Without any account a name is enough to sign in.
 """
 
 from collections.abc import Iterable

@@ -1,49 +1,17 @@
-"""The tables.
+"""The tables; those of accounts are in `storage.account_tables`."""
 
-They have their own registry, so a hot reload can import this module twice, and a naming convention, so
-migrations can name every constraint.
-"""
-
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint, false, text
-from sqlalchemy.orm import registry
-from sqlmodel import Field, SQLModel
-from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
+from sqlalchemy import Boolean, Column, Index, Integer, Text, UniqueConstraint, false, text
+from sqlmodel import Field
+from sqlmodel.sql.sqltypes import AutoString
 
+from storage import account_tables as account_tables
 from storage.json_columns import Json
-
-NAMING_CONVENTION = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-    "pk": "pk_%(table_name)s",
-}
-
-
-class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING_CONVENTION))):
-    """The parent of all tables."""
-
-
-def now() -> datetime:
-    """Return the current time in UTC, with its zone."""
-    return datetime.now(UTC)
-
-
-def _datetime_column(*, optional: bool = False) -> Any:
-    return Column(UTCDateTime(), nullable=optional)
-
-
-def _value_column() -> Any:
-    """Return a column for the value of a label or an opinion: SQL NULL, not JSON null, if it is missing."""
-    return Column(Json(none_as_null=True), nullable=True)
-
-
-def _owner_column(target: str, *, key: bool = False) -> Any:
-    """Return a foreign key with ON DELETE CASCADE."""
-    return Column(Integer, ForeignKey(target, ondelete="CASCADE"), nullable=False, primary_key=key, autoincrement=False)
+from storage.table_base import Table as Table
+from storage.table_base import datetime_column, owner_column, value_column
+from storage.table_base import now as now
 
 
 class StudyRow(Table, table=True):
@@ -59,7 +27,7 @@ class StudyRow(Table, table=True):
     sample: bool = False
     secret: str
     """The key of the opaque ids and random orders of the workbench, and of its CSRF tokens; never sent to a browser."""
-    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class GuidelinesRow(Table, table=True):
@@ -68,10 +36,10 @@ class GuidelinesRow(Table, table=True):
     __tablename__ = "guidelines"
     __table_args__ = (UniqueConstraint("study_id", "version"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
     version: int
     text: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class CriterionRow(Table, table=True):
@@ -80,7 +48,7 @@ class CriterionRow(Table, table=True):
     __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
@@ -91,7 +59,7 @@ class ScaleRow(Table, table=True):
     __tablename__ = "scale"
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
     kind: str
     criterion: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
@@ -103,7 +71,7 @@ class ItemRow(Table, table=True):
     __tablename__ = "item"
     __table_args__ = (UniqueConstraint("study_id", "key"), Index(None, "study_id", "position"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
     key: str
     position: int
     scenario: str | None = None
@@ -120,8 +88,8 @@ class TargetRow(Table, table=True):
         Index(None, "study_id", "kind", "criterion", "disputed", "counted", "overlap"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    item_id: int = Field(sa_column=_owner_column("item.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    item_id: int = Field(sa_column=owner_column("item.id"))
     kind: str
     criterion: str
     part: str
@@ -139,7 +107,7 @@ class AnnotatorRow(Table, table=True):
     __tablename__ = "annotator"
     id: int = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
-    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class LabelRow(Table, table=True):
@@ -153,20 +121,20 @@ class LabelRow(Table, table=True):
         UniqueConstraint("fingerprint"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
-    value: Any = Field(default=None, sa_column=_value_column())
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    value: Any = Field(default=None, sa_column=value_column())
     blind: bool = True
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     seconds: float | None = None
-    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
     """When it was given; None if an imported file has no time."""
     fingerprint: str
     """See `storage.fingerprints`."""
     surplus: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Whether the target was complete when the label arrived. Only the overlap ignores surplus labels."""
-    evidence: Any = Field(default=None, sa_column=_value_column())
+    evidence: Any = Field(default=None, sa_column=value_column())
     """The passages that the annotator selected, as a list of `core.labels.Evidence`; None for none."""
     guidelines: int | None = None
     """The version of the guidelines that the annotator had; None if it is not known."""
@@ -178,10 +146,10 @@ class GuidelinesReadRow(Table, table=True):
     __tablename__ = "guidelines_read"
     __table_args__ = (UniqueConstraint("study_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     version: int
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class ActionRow(Table, table=True):
@@ -193,13 +161,13 @@ class ActionRow(Table, table=True):
     __tablename__ = "action"
     __table_args__ = (UniqueConstraint("study_id", "annotator_id", "client", "seq"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     client: str
     seq: int
     result: Any = Field(sa_column=Column(Json, nullable=False))
     """Without the reveal, which is read again when the result is requested again."""
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class UndoEntryRow(Table, table=True):
@@ -212,18 +180,18 @@ class UndoEntryRow(Table, table=True):
     __tablename__ = "undo_entry"
     __table_args__ = (Index(None, "annotator_id", "study_id", "queue", "id"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     queue: str
     type: str
     """label, skip, skips (of many tasks) or edit."""
-    task_id: int = Field(sa_column=_owner_column("target.id"))
+    task_id: int = Field(sa_column=owner_column("target.id"))
     """The target that names the task; see `storage.labelling.tasks`."""
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    before: Any = Field(default=None, sa_column=_value_column())
-    after: Any = Field(default=None, sa_column=_value_column())
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    before: Any = Field(default=None, sa_column=value_column())
+    after: Any = Field(default=None, sa_column=value_column())
     undone: bool = False
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class OpinionViewRow(Table, table=True):
@@ -232,9 +200,9 @@ class OpinionViewRow(Table, table=True):
     __tablename__ = "opinion_view"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class VisitorViewRow(Table, table=True):
@@ -245,8 +213,8 @@ class VisitorViewRow(Table, table=True):
     id: int = Field(default=None, primary_key=True)
     visitor: str
     """A random token in a cookie."""
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class LeaseRow(Table, table=True):
@@ -255,9 +223,9 @@ class LeaseRow(Table, table=True):
     __tablename__ = "lease"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
-    until: datetime = Field(sa_column=_datetime_column())
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    until: datetime = Field(sa_column=datetime_column())
 
 
 class DraftRow(Table, table=True):
@@ -266,10 +234,10 @@ class DraftRow(Table, table=True):
     __tablename__ = "draft"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"), Index(None, "annotator_id"))
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class MarkRow(Table, table=True):
@@ -282,12 +250,12 @@ class MarkRow(Table, table=True):
         UniqueConstraint("fingerprint"),
     )
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     mark: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     on: bool = True
-    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
     fingerprint: str
 
 
@@ -297,14 +265,14 @@ class ReplyRow(Table, table=True):
     __tablename__ = "reply"
     __table_args__ = (Index(None, "target_id", "annotator_id"),)
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     """Who flagged or noted."""
-    author_id: int = Field(sa_column=_owner_column("annotator.id"))
+    author_id: int = Field(sa_column=owner_column("annotator.id"))
     """The author of the reply."""
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     closed: bool = False
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class AdjudicationRow(Table, table=True):
@@ -313,12 +281,12 @@ class AdjudicationRow(Table, table=True):
     __tablename__ = "adjudication"
     __table_args__ = (Index(None, "target_id", "id"), UniqueConstraint("fingerprint"))
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     value: Any = Field(sa_column=Column(Json, nullable=False))
     rule: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
     fingerprint: str
 
 
@@ -328,12 +296,12 @@ class KnownAnswerRow(Table, table=True):
     __tablename__ = "known_answer"
     __table_args__ = (UniqueConstraint("target_id"), Index(None, "study_id"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    target_id: int = Field(sa_column=_owner_column("target.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
     value: Any = Field(sa_column=Column(Json, nullable=False))
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     """Shown to annotators after their answer."""
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class TrainingAnswerRow(Table, table=True):
@@ -342,8 +310,8 @@ class TrainingAnswerRow(Table, table=True):
     __tablename__ = "training_answer"
     __table_args__ = (UniqueConstraint("target_id", "annotator_id", "attempt"), Index(None, "annotator_id"))
     id: int = Field(default=None, primary_key=True)
-    target_id: int = Field(sa_column=_owner_column("target.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     attempt: int
     """The annotator's attempts at the training of one queue, counted from 1."""
     value: Any = Field(sa_column=Column(Json, nullable=False))
@@ -352,7 +320,7 @@ class TrainingAnswerRow(Table, table=True):
     passed: bool | None = None
     """Of the last answer of an attempt: whether the training is passed."""
     seconds: float | None = None
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class RunRow(Table, table=True):
@@ -361,7 +329,7 @@ class RunRow(Table, table=True):
     __tablename__ = "run"
     __table_args__ = (UniqueConstraint("study_id", "name"),)
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     protocol: str
     criterion: str = ""
@@ -372,7 +340,7 @@ class RunRow(Table, table=True):
     """Cost limit in dollars."""
     parallel: int = 8
     """Concurrent calls to one model."""
-    extractor: Any = Field(default=None, sa_column=_value_column())
+    extractor: Any = Field(default=None, sa_column=value_column())
     """The model that is asked which value an unreadable reply states; None for none."""
     pairs: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
     """Which pairs of responses are compared, as `core.pairs.Pairs` has it; empty if it has no such setting."""
@@ -382,9 +350,9 @@ class RunRow(Table, table=True):
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
     claimed_by: str | None = None
     """The worker that executes it. The claim expires at `claimed_until` unless the worker renews it."""
-    claimed_until: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
-    created_at: datetime = Field(default_factory=now, sa_column=_datetime_column())
-    ended_at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    claimed_until: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    ended_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
 
 
 class TraceRow(Table, table=True):
@@ -398,9 +366,9 @@ class TraceRow(Table, table=True):
         Index(None, "study_id", "contention"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    run_id: int = Field(sa_column=_owner_column("run.id"))
-    item_id: int = Field(sa_column=_owner_column("item.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    run_id: int = Field(sa_column=owner_column("run.id"))
+    item_id: int = Field(sa_column=owner_column("item.id"))
     part: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
     """The part of the targets that it judges if it is on a pair of responses ("1-3"); otherwise empty."""
     outcome: str = "waiting"
@@ -419,9 +387,9 @@ class EventRow(Table, table=True):
 
     __tablename__ = "event"
     __table_args__ = (Index(None, "run_id", "type"),)
-    trace_id: int = Field(sa_column=_owner_column("trace.id", key=True))
+    trace_id: int = Field(sa_column=owner_column("trace.id", key=True))
     seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
-    run_id: int = Field(sa_column=_owner_column("run.id"))
+    run_id: int = Field(sa_column=owner_column("run.id"))
     type: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
     prompt: str = Field(default="", sa_column=Column(Text, nullable=False))
@@ -429,7 +397,7 @@ class EventRow(Table, table=True):
     completion_tokens: int | None = None
     seconds: float | None = None
     dollars: float | None = None
-    at: datetime = Field(default_factory=now, sa_column=_datetime_column())
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class UnreadReplyRow(Table, table=True):
@@ -445,9 +413,9 @@ class UnreadReplyRow(Table, table=True):
         Index(None, "run_id"),
     )
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    run_id: int = Field(sa_column=_owner_column("run.id"))
-    trace_id: int = Field(sa_column=_owner_column("trace.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    run_id: int = Field(sa_column=owner_column("run.id"))
+    trace_id: int = Field(sa_column=owner_column("trace.id"))
     ask: int
     seq: int
     """The event with the turn."""
@@ -465,13 +433,13 @@ class OpinionRow(Table, table=True):
     __tablename__ = "opinion"
     __table_args__ = (Index(None, "study_id", "stage"), Index(None, "target_id"), Index(None, "trace_id"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    run_id: int = Field(sa_column=_owner_column("run.id"))
-    trace_id: int = Field(sa_column=_owner_column("trace.id"))
-    target_id: int = Field(sa_column=_owner_column("target.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    run_id: int = Field(sa_column=owner_column("run.id"))
+    trace_id: int = Field(sa_column=owner_column("trace.id"))
+    target_id: int = Field(sa_column=owner_column("target.id"))
     judge: str
     stage: str
-    value: Any = Field(default=None, sa_column=_value_column())
+    value: Any = Field(default=None, sa_column=value_column())
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
 
 
@@ -481,9 +449,9 @@ class AiuEditRow(Table, table=True):
     __tablename__ = "aiu_edit"
     __table_args__ = (UniqueConstraint("item_id", "number"), Index(None, "study_id"))
     id: int = Field(default=None, primary_key=True)
-    study_id: int = Field(sa_column=_owner_column("study.id"))
-    item_id: int = Field(sa_column=_owner_column("item.id"))
-    annotator_id: int = Field(sa_column=_owner_column("annotator.id"))
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    item_id: int = Field(sa_column=owner_column("item.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     number: int
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=_datetime_column(optional=True))
+    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))

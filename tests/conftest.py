@@ -132,7 +132,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]"
     shared_engine = request.getfixturevalue("postgres_engine")
     yield shared_engine
     with shared_engine.begin() as connection:
-        for owner in ("study", "annotator"):  # everything else is deleted with them
+        for owner in ("study", "annotator", "sign_in_attempt"):  # everything else is deleted with them
             connection.exec_driver_sql(f"DELETE FROM {owner}")
 
 

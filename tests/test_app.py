@@ -5,6 +5,10 @@ from streamlit import config
 
 import app
 from core.errors import TiebreakError
+from pages.parts import resources
+from storage import database
+from storage.accounts import registry
+from tests.pages.visits import prepare_study
 
 
 @pytest.fixture
@@ -26,8 +30,17 @@ def test_a_loopback_address_is_served(served_at, address):
 @pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.0.2.2", "::", "some-machine"])
 def test_any_other_address_is_refused_with_the_reason(served_at, address):
     served_at(address)
+    prepare_study()
     with pytest.raises(SystemExit, match="without a password"):
         app.check_address()
+
+
+def test_any_address_is_served_if_there_are_accounts(served_at):
+    served_at("0.0.0.0")
+    prepare_study()
+    with database.writing(resources.engine()) as session:
+        registry.add(session, "ann")
+    app.check_address()
 
 
 def test_a_problem_is_shown_and_an_unexpected_error_is_logged(monkeypatch, caplog):

@@ -53,8 +53,10 @@ class RequestGuard:
         if len(hosts) != 1 or len(origins) > 1 or not self._is_own(hosts[0]):
             return False
         # Browsers send no Origin when a link is followed, but always with sockets and with requests that change data.
+        # Scripts send none either; a page of another site cannot add their token to a request.
         if not origins:
-            return scope["type"] == "http" and scope["method"] in SAFE_METHODS
+            has_token = Headers(scope=scope).get("authorization", "").lower().startswith("bearer ")
+            return scope["type"] == "http" and (scope["method"] in SAFE_METHODS or has_token)
         return _authority(origins[0]) == hosts[0].lower()
 
     def _is_own(self, host: str) -> bool:

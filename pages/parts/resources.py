@@ -4,7 +4,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import database, database_errors, studies
+from storage import accounts, database, database_errors, studies
 from storage.database import Engine
 from storage.database_errors import DBAPIError
 from storage.transfer import imports, samples
@@ -23,6 +23,12 @@ def prepare_database() -> None:
         empty = not studies.names(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
+
+
+def has_accounts() -> bool:
+    """Return whether people sign in with accounts; without them a name is enough."""
+    with database.reading(engine()) as session:
+        return accounts.exist(session)
 
 
 _workers: list[RunWorker] = []

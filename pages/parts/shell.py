@@ -11,9 +11,12 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Target
 from pages.parts import assets, resources
+from pages.parts.account_guard import SESSION_COOKIE
 from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
 from pages.parts.text import escape_markdown
 from storage import annotators, database, studies, views
+from storage.accounts import logins
+from storage.accounts.identity import Identity
 from storage.studies import Study
 from storage.transfer import samples
 
@@ -32,8 +35,13 @@ _collapsible = st.components.v2.component("collapsible", js=assets.read("parts/c
 
 
 def draw_frame() -> None:
-    """Add the style sheet, and in the sidebar the annotator who is signed in."""
+    """Add the style sheet, and in the sidebar the annotator who is signed in; without a session stop the page."""
     st.html(assets.PAGES / "parts" / "style.css")
+    identity = current_identity()
+    if identity.accounts and identity.actor is None:
+        st.subheader("You are signed out")
+        st.html('<a href="/account/sign-in" target="_self">Sign in</a>')
+        st.stop()
     with st.sidebar.container(key="account"):
         name = current_annotator()
         if name is not None:
@@ -50,6 +58,9 @@ def fold_long_texts() -> None:
 
 def current_annotator() -> str | None:
     """Return the name of the annotator who is signed in; None if nobody is, or if the cookie has no valid name."""
+    identity = current_identity()
+    if identity.accounts:
+        return identity.actor.name if identity.actor else None
     name = st.session_state.get("annotator")
     if name is None:
         name = st.context.cookies.get(COOKIE, "")
@@ -59,6 +70,13 @@ def current_annotator() -> str | None:
         return annotators.normalize_name(unquote(name))
     except TiebreakError:
         return None
+
+
+def current_identity() -> Identity:
+    """Return whom the session's cookie names, as the database has it now."""
+    cookie = st.context.cookies.get(SESSION_COOKIE, "")
+    with database.reading(resources.engine()) as session:
+        return logins.identify(session, cookie if isinstance(cookie, str) else "")
 
 
 def require_annotator() -> str:
@@ -80,6 +98,11 @@ def require_annotator() -> str:
 
 
 def _sign_out() -> None:
+    identity = current_identity()
+    if identity.login_id is not None:
+        with database.writing(resources.engine()) as session:
+            logins.revoke(session, identity.login_id)
+        st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True
     _remember(key="forget", data={"cookie": COOKIE, "name": ""})
 

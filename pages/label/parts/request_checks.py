@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from core.errors import TiebreakError
+from pages.parts import account_guard
 from pages.parts.shell import COOKIE
 from storage import annotators
 from storage.json_columns import sanitize
@@ -40,7 +41,12 @@ def csrf_token(work: Work) -> str:
 
 
 def signed_in(request: Request) -> str:
-    """Return the annotator of the session's cookie."""
+    """Return the annotator of the token or the session; on a server without accounts, the one whom a cookie names."""
+    identity = account_guard.identity_of(request)
+    if identity.actor is not None:
+        return identity.actor.name
+    if identity.accounts or account_guard.bearer_token(request.headers) is not None:
+        raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
     try:
         return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
     except TiebreakError:
@@ -48,7 +54,12 @@ def signed_in(request: Request) -> str:
 
 
 def check_token(request: Request, work: Work, body: Json) -> None:
-    """Raise Failed unless the request has the session's token and names the annotator who is signed in."""
+    """Raise Failed unless the request has the session's token and names the annotator who is signed in.
+
+    A script with an API token needs neither: browsers do not send such a token for another site.
+    """
+    if account_guard.bearer_token(request.headers) is not None:
+        return
     if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(work).encode()):
         raise Failed(403, "csrf", "The session's token is missing or outdated.")
     if body.get("annotator") != annotator_key(work):

@@ -1,0 +1,237 @@
+"""The pages before a session: sign-in and invitations. They are plain HTML, and forms that work without scripts."""
+
+from collections.abc import Callable
+from html import escape
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from core.errors import TiebreakError
+from pages.account import oidc
+from pages.parts import account_guard, assets, resources
+from pages.parts.account_guard import SESSION_COOKIE
+from storage import database
+from storage.accounts import invitations, logins, passwords, sign_in
+from storage.database_errors import DatabaseUnavailable
+
+LARGEST_FORM = 10_000
+"""Bytes."""
+TEMPLATE = (assets.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
+HEADERS = {"Cache-Control": "no-store"}
+Form = dict[str, str]
+
+
+class FormError(TiebreakError):
+    """A form that is drawn again, with a sentence."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes, with those of the style sheet and the script."""
+    return [
+        Route("/account/sign-in", draw_sign_in),
+        Route("/account/sign-in", post_sign_in, methods=["POST"]),
+        Route("/account/invitation", draw_invitation),
+        Route("/account/invitation", post_invitation, methods=["POST"]),
+        Route("/account/sign-out", post_sign_out, methods=["POST"]),
+        Route("/account/oidc", enter_by_oidc),
+        Mount("/assets/account", StaticFiles(directory=assets.PAGES / "account" / "static")),
+    ]
+
+
+async def draw_sign_in(request: Request) -> Response:
+    """Draw the form of the sign-in; with a session, or without any account, go on to the app."""
+    identity = await run_in_threadpool(account_guard.identify, request)
+    following = local_path(request.query_params.get("next", ""))
+    if not identity.accounts or identity.actor is not None:
+        return RedirectResponse(following, 303, headers=HEADERS)
+    return _sign_in_page(following)
+
+
+async def post_sign_in(request: Request) -> Response:
+    """Sign in with a name and a password."""
+
+    def enter(form: Form) -> Response:
+        try:
+            cookie = sign_in.sign_in(
+                resources.engine(),
+                form.get("name", ""),
+                form.get("password", ""),
+                address=client_address(request),
+                browser=request.headers.get("user-agent", ""),
+            )
+        except sign_in.TooManyAttempts as error:
+            raise FormError(str(error), 429) from None
+        except sign_in.WrongPassword as error:
+            raise FormError(str(error), 401) from None
+        return with_session(RedirectResponse(local_path(form.get("next", "")), 303), request, cookie)
+
+    return await _post(
+        request, enter, lambda form, text: _sign_in_page(form.get("next", ""), form.get("name", ""), text)
+    )
+
+
+async def draw_invitation(_: Request) -> Response:
+    """Draw the form that sets a password; the token is in the fragment of the address."""
+    return _invitation_page()
+
+
+async def post_invitation(request: Request) -> Response:
+    """Set the password of an invited account, and sign in."""
+
+    def accept(form: Form) -> Response:
+        engine, address, password = resources.engine(), client_address(request), form.get("password", "")
+        browser = request.headers.get("user-agent", "")
+        if password != form.get("again", ""):
+            raise FormError("The two passwords differ.", 400)
+        passwords.check(password)
+        try:
+            sign_in.limit_invitations(engine, address)
+        except sign_in.TooManyAttempts as error:
+            raise FormError(str(error), 429) from None
+        hashed = passwords.hash_password(password)
+
+        def finish(session: database.Session) -> str:
+            account = invitations.accept(session, form.get("token", ""), hashed)
+            return logins.create(session, account.id, address=address, browser=browser)
+
+        return with_session(RedirectResponse("/", 303), request, database.write(engine, finish))
+
+    return await _post(request, accept, lambda form, text: _invitation_page(form.get("token", ""), text))
+
+
+async def post_sign_out(request: Request) -> Response:
+    """End the session."""
+
+    def leave() -> None:
+        identity = account_guard.identify(request)
+        login_id = identity.login_id
+        if login_id is not None:
+            database.write(resources.engine(), lambda session: logins.revoke(session, login_id))
+
+    await run_in_threadpool(leave)
+    response = RedirectResponse("/account/sign-in", 303, headers=HEADERS)
+    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
+async def enter_by_oidc(request: Request) -> Response:
+    """Turn the sign-in at an OIDC provider, which Streamlit has verified, into a session."""
+    following = local_path(request.query_params.get("next", ""))
+    try:
+        cookie = await run_in_threadpool(oidc.sign_in, request, client_address(request))
+    except TiebreakError as error:
+        response: Response = _sign_in_page(following, problem=str(error), status=403)
+    else:
+        # The browser came here from the provider. It sends a strict cookie only if this site asks for the next page.
+        page = _page("Signing in", f'<p><a href="{escape(following)}">Continue</a></p>', refresh=following)
+        response = with_session(page, request, cookie)
+    for name in request.cookies:
+        if name.startswith(account_guard.OIDC_COOKIE):
+            response.delete_cookie(name, path="/")
+    return response
+
+
+def with_session(response: Response, request: Request, cookie: str) -> Response:
+    """Add the cookie of a new session."""
+    response.headers["Cache-Control"] = "no-store"
+    response.set_cookie(
+        SESSION_COOKIE,
+        cookie,
+        max_age=int(logins.LIFETIME.total_seconds()),
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+def client_address(request: Request) -> str:
+    """Return the address of the browser; a proxy on this machine states it in X-Forwarded-For."""
+    return request.client.host if request.client else ""
+
+
+def local_path(path: str) -> str:
+    """Return the path of a page on this server; "/" for anything else, such as another site."""
+    is_path = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
+    return path if is_path and not path.startswith("/account/") else "/"
+
+
+async def _post(
+    request: Request, act: Callable[[Form], Response], draw: Callable[[Form, str], HTMLResponse]
+) -> Response:
+    """Read a form and act on it; an error draws it again."""
+    form = await _read_form(request)
+    try:
+        if form is None:
+            raise FormError("The form is invalid.", 400)
+        return await run_in_threadpool(act, form)
+    except TiebreakError as error:
+        page = draw(form or {}, str(error))
+        unavailable = isinstance(error, DatabaseUnavailable)
+        page.status_code = error.status if isinstance(error, FormError) else 503 if unavailable else 400
+        return page
+
+
+async def _read_form(request: Request) -> Form | None:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_FORM:
+            return None
+    if content_type != "application/x-www-form-urlencoded":
+        return None
+    try:
+        fields = parse_qs(content.decode(), keep_blank_values=True, max_num_fields=20)
+    except ValueError:
+        return None
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _sign_in_page(following: str, name: str = "", problem: str = "", status: int = 200) -> HTMLResponse:
+    content = f"""
+<form method="post" action="/account/sign-in">
+  <input type="hidden" name="next" value="{escape(local_path(following))}">
+  <label>Name <input name="name" value="{escape(name[:200])}" autocomplete="username" required autofocus></label>
+  <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+  <button>Sign in</button>
+</form>
+{"".join(f'<p><a class="other" href="{escape(url)}">{escape(label)}</a></p>' for label, url in oidc.links())}
+<p class="note">For an account, or a new password, ask the operator of this server for an invitation.</p>"""
+    return _page("Sign in", content, problem, status=status)
+
+
+def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
+    content = f"""
+<form method="post" action="/account/invitation">
+  <input type="hidden" name="token" id="token" value="{escape(token[:200])}">
+  <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{passwords.SHORTEST}"
+    required autofocus></label>
+  <label>The same again <input name="again" type="password" autocomplete="new-password" required></label>
+  <button>Set password and sign in</button>
+</form>
+<p class="note">At least {passwords.SHORTEST} characters. The link of an invitation works once.</p>
+<script src="/assets/account/invitation.js"></script>"""
+    return _page("Choose a password", content, problem)
+
+
+def _page(title: str, content: str, problem: str = "", *, refresh: str = "", status: int = 200) -> HTMLResponse:
+    parts = {
+        "TITLE": escape(title),
+        "REFRESH": f'<meta http-equiv="refresh" content="0; url={escape(refresh)}">' if refresh else "",
+        "PROBLEM": f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else "",
+        "CONTENT": content,
+    }
+    text = TEMPLATE
+    for name, value in parts.items():
+        text = text.replace(f"<!--{name}-->", value, 1)
+    return HTMLResponse(text, status, headers=HEADERS)

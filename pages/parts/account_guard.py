@@ -1,0 +1,192 @@
+"""Lets nobody without a session past the public paths, once the server has accounts.
+
+Without accounts a name is enough to sign in, so only this machine is served. This ASGI class is the outer check: it
+covers Streamlit's pages, uploads and downloads, and ends open sockets with their session. What an account may do in a
+study is decided by `storage.access`.
+"""
+
+import ipaddress
+import time
+from urllib.parse import quote, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.errors import TiebreakError
+from pages.parts import resources
+from storage import database, database_errors
+from storage.accounts import api_tokens, logins
+from storage.accounts.identity import Identity
+from storage.database_errors import DBAPIError
+
+SESSION_COOKIE = "tiebreak_session"
+OIDC_COOKIE = "_streamlit_user"
+"""Set by Streamlit after a sign-in at an OIDC provider."""
+PUBLIC = (
+    "/account/",
+    "/static/",
+    "/assets/",
+    "/component/",
+    "/_stcore/bidi-components/",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/favicon",
+    "/ready",
+    "/auth/",
+    "/oauth2callback",
+)
+"""Beginnings of paths without any data of a study."""
+IDENTITY = "tiebreak_identity"
+"""The name of the identity in the scope of a request."""
+CHECK_SECONDS = 2.0
+"""How old the last check of a socket's session may be."""
+POLICY_VIOLATION = 1008
+LOCAL_ONLY = (
+    "This server has no accounts, so it is available on its own machine only. "
+    "Its operator can add accounts: python cli.py accounts add NAME"
+)
+
+
+class AccountGuard:
+    """Middleware that checks the session of every request, and of every message of a socket."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request or a socket; other events and public paths are passed on."""
+        if scope["type"] not in ("http", "websocket") or is_public(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        try:
+            identity = await run_in_threadpool(identify, connection)
+        except (TiebreakError, DBAPIError) as error:
+            sentence = str(error) if isinstance(error, TiebreakError) else database_errors.describe(error)
+            await _refuse(scope, receive, send, _error(503, "unavailable", sentence))
+            return
+        scope[IDENTITY] = identity
+        if not identity.accounts and not is_local(connection):
+            await _refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
+        elif scope["type"] == "websocket":
+            await self._app(scope, _checked(connection, identity, receive, send), send)
+        elif identity.accounts and identity.actor is None and not _is_shell(connection):
+            await _refuse(scope, receive, send, _signed_out(connection))
+        else:
+            await self._app(scope, receive, send)
+
+
+def is_public(path: str) -> bool:
+    """Return whether a path is answered without a session."""
+    return path.startswith(PUBLIC)
+
+
+def is_local(connection: HTTPConnection) -> bool:
+    """Return whether a request comes from this machine, under an address of this machine.
+
+    A proxy names its client in X-Forwarded-For, which uvicorn puts in the place of the proxy's own address.
+    """
+    name = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+    client = connection.client.host if connection.client else ""
+    return (name == "localhost" or _is_loopback(name)) and (_is_loopback(client) or not _is_address(client))
+
+
+def identity_of(connection: HTTPConnection) -> Identity:
+    """Return who sends a request, as this middleware has found it."""
+    found: Identity = connection.scope[IDENTITY]
+    return found
+
+
+def bearer_token(headers: Headers) -> str | None:
+    """Return the token of an Authorization header; None if there is no such header."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def identify(connection: HTTPConnection) -> Identity:
+    """Return who sends a request, by its token or else by its cookie; the time of the use is stored now and then."""
+    token, engine = bearer_token(connection.headers), resources.engine()
+    if token is not None:
+        with database.reading(engine) as session:
+            identity = api_tokens.identify(session, token)
+            due = identity.actor is not None and api_tokens.is_use_due(session, token)
+        if due:
+            database.write(engine, lambda session: api_tokens.record_use(session, token))
+        return identity
+    with database.reading(engine) as session:
+        identity = logins.identify(session, connection.cookies.get(SESSION_COOKIE, ""))
+        login_id = identity.login_id
+        due = login_id is not None and logins.is_use_due(session, login_id)
+    if due and login_id is not None:
+        database.write(engine, lambda session: logins.record_use(session, login_id))
+    return identity
+
+
+def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, send: Send) -> Receive:
+    """Return `receive` for a socket that is closed when its session ends, or when the first account is added."""
+    checked_at = time.monotonic()
+
+    async def receive_checked() -> Message:
+        nonlocal checked_at
+        message = await receive()
+        if message["type"] != "websocket.receive" or time.monotonic() - checked_at < CHECK_SECONDS:
+            return message
+        try:
+            current = await run_in_threadpool(identify, connection)
+        except (TiebreakError, DBAPIError):  # the page itself reports it
+            return message
+        checked_at = time.monotonic()
+        if current == identity:
+            return message
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
+
+    return receive_checked
+
+
+def _is_shell(connection: HTTPConnection) -> bool:
+    """Return whether a link of another site was followed, so the browser sent no cookies.
+
+    Streamlit's page without data is answered; its socket is of this site and has the cookies.
+    """
+    return _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
+
+
+def _is_navigation(connection: HTTPConnection) -> bool:
+    return connection.scope["method"] == "GET" and "text/html" in connection.headers.get("accept", "")
+
+
+def _signed_out(connection: HTTPConnection) -> Response:
+    if not _is_navigation(connection):
+        return _error(401, "signed_out", "You are signed out; sign in to continue.")
+    query = connection.scope.get("query_string", b"").decode("latin-1")
+    path = f"{connection.scope['path']}?{query}" if query else connection.scope["path"]
+    page = "oidc" if OIDC_COOKIE in connection.cookies else "sign-in"
+    return RedirectResponse(f"/account/{page}?next={quote(path, safe='')}", 303)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
+    if scope["type"] == "websocket":
+        await receive()  # ASGI: the connect event comes before any message of the application
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+    else:
+        await response(scope, receive, send)
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return JSONResponse({"error": code, "message": message}, status, headers={"Cache-Control": "no-store"})
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(name: str) -> bool:
+    return _is_address(name) and ipaddress.ip_address(name).is_loopback

@@ -1,0 +1,53 @@
+"""Invitations: links that set the password of an account once. They also replace a forgotten password."""
+
+from datetime import timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from storage import database
+from storage.account_tables import AccountRow, InvitationRow
+from storage.accounts import registry, tokens
+from storage.accounts.registry import Account
+
+LIFETIME = timedelta(days=7)
+INVALID = "This invitation is unknown, expired or used; ask for a new one."
+
+
+def create(session: Session, account: Account, lifetime: timedelta = LIFETIME) -> str:
+    """Return the token of a new invitation; earlier open ones of the account become useless."""
+    if account.disabled_at is not None:
+        raise TiebreakError(f"The account of {account.name!r} is disabled.")
+    token, at = tokens.new_token(), database.clock(session)
+    earlier = (col(InvitationRow.account_id) == account.id, col(InvitationRow.used_at).is_(None))
+    session.execute(update(InvitationRow).where(*earlier).values(used_at=at))
+    row = InvitationRow(account_id=account.id, token=tokens.hash_token(token), created_at=at, expires_at=at + lifetime)
+    session.add(row)
+    return token
+
+
+def link(address: str, token: str) -> str:
+    """Return the link of an invitation. The token is in the fragment, which browsers send to no server."""
+    return f"{address.rstrip('/')}/account/invitation#{token}"
+
+
+def accept(session: Session, token: str, hashed: str) -> Account:
+    """Set the hash of the invited account's password; raises TiebreakError for an invalid invitation."""
+    used = (
+        update(InvitationRow)
+        .where(
+            col(InvitationRow.token) == tokens.hash_token(token),
+            col(InvitationRow.used_at).is_(None),
+            col(InvitationRow.expires_at) > database.clock(session),
+            col(InvitationRow.account_id).in_(select(col(AccountRow.id)).where(col(AccountRow.disabled_at).is_(None))),
+        )
+        .values(used_at=database.clock(session))
+        .returning(col(InvitationRow.account_id))
+    )
+    account_id = session.scalars(used).first()
+    if account_id is None:
+        raise TiebreakError(INVALID)
+    registry.set_password(session, account_id, hashed)
+    return registry.by_id(session, account_id)

@@ -1,0 +1,157 @@
+"""The accounts: who has one, and what an operator or the person changes about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from storage import annotators, database
+from storage.account_tables import AccountRow, ApiTokenRow, InvitationRow, LoginRow
+from storage.accounts import passwords
+from storage.tables import AnnotatorRow
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account, without its password."""
+
+    id: int
+    name: str
+    """The annotator's name."""
+    email: str | None
+    administrator: bool
+    has_password: bool
+    disabled_at: datetime | None
+    created_at: datetime
+
+
+def exist(session: Session) -> bool:
+    """Return whether there is any account, so that a name alone is not enough to sign in."""
+    return session.execute(select(col(AccountRow.id)).limit(1)).first() is not None
+
+
+def add(session: Session, name: str, *, administrator: bool = False, email: str | None = None) -> Account:
+    """Create the account of an annotator, who may have labels already; the first account is an administrator's."""
+    name = annotators.normalize_name(name)
+    if find(session, name) is not None:
+        raise TiebreakError(f"There is an account of {name!r} already.")
+    session.add(
+        AccountRow(
+            annotator_id=annotators.get_or_create_id(session, name),
+            email=_new_email(session, email),
+            administrator=administrator or not exist(session),
+            created_at=database.clock(session),
+        )
+    )
+    session.flush()
+    return get(session, name)
+
+
+def find(session: Session, name: str) -> Account | None:
+    """Return the account of an annotator."""
+    return _first(session, _query().where(col(AnnotatorRow.name) == annotators.normalize_name(name)))
+
+
+def get(session: Session, name: str) -> Account:
+    """Return the account of an annotator; raises TiebreakError if there is none."""
+    account = find(session, name)
+    if account is None:
+        raise TiebreakError(f"There is no account of {name[:80]!r}.")
+    return account
+
+
+def by_id(session: Session, account_id: int) -> Account:
+    """Return the account with an id."""
+    account = _first(session, _query().where(col(AccountRow.id) == account_id))
+    assert account is not None, "accounts are never deleted"
+    return account
+
+
+def everybody(session: Session) -> list[Account]:
+    """Return all accounts, sorted by name."""
+    return [_account(row) for row in session.execute(_query().order_by(col(AnnotatorRow.name)))]
+
+
+def password_hash(session: Session, account_id: int) -> str | None:
+    """Return the stored hash of an account's password."""
+    return session.scalar(select(col(AccountRow.password)).where(col(AccountRow.id) == account_id))
+
+
+def set_password(session: Session, account_id: int, hashed: str) -> None:
+    """Store the hash of a new password, end all sessions of the account, and make its open invitations useless."""
+    change(session, account_id, password=hashed)
+    _end(session, LoginRow, account_id, "revoked_at")
+    _end(session, InvitationRow, account_id, "used_at")
+
+
+def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
+    """Disable an account, with its sessions, tokens and invitations; or allow new sign-ins again."""
+    change(session, account_id, disabled_at=database.clock(session) if disabled else None)
+    if disabled:
+        _end(session, LoginRow, account_id, "revoked_at")
+        _end(session, ApiTokenRow, account_id, "revoked_at")
+        _end(session, InvitationRow, account_id, "used_at")
+
+
+def set_email(session: Session, account_id: int, email: str | None) -> None:
+    """Change the address with which OIDC names the person; the next sign-in by it determines the subject again."""
+    change(session, account_id, email=_new_email(session, email), subject=None)
+
+
+def set_administrator(session: Session, account_id: int, administrator: bool) -> None:
+    """Make the account an administrator's, or an ordinary one."""
+    change(session, account_id, administrator=administrator)
+
+
+def change(session: Session, account_id: int, **values: Any) -> None:
+    """Change columns of an account."""
+    session.execute(update(AccountRow).where(col(AccountRow.id) == account_id).values(**values))
+
+
+def change_password(session: Session, account_id: int, current: str, new: str) -> None:
+    """Change a password by the person who knows the current one; raises TiebreakError for a wrong one."""
+    if not passwords.verify(password_hash(session, account_id), current):
+        raise TiebreakError("The current password is wrong.")
+    set_password(session, account_id, passwords.hash_password(new))
+
+
+def _end(session: Session, table: Any, account_id: int, column: str) -> None:
+    current = (table.account_id == account_id, getattr(table, column).is_(None))
+    session.execute(update(table).where(*current).values({column: database.clock(session)}))
+
+
+def _new_email(session: Session, email: str | None) -> str | None:
+    text = (email or "").strip().lower()
+    if not text:
+        return None
+    if len(text) > 254 or "@" not in text or not text.isprintable():
+        raise TiebreakError(f"{text[:80]!r} is not an address of e-mail.")
+    if session.scalar(select(col(AccountRow.id)).where(col(AccountRow.email) == text)) is not None:
+        raise TiebreakError(f"Another account has the address {text!r}.")
+    return text
+
+
+def _query() -> Select[*tuple[Any, ...]]:
+    return select(
+        col(AccountRow.id),
+        col(AnnotatorRow.name),
+        col(AccountRow.email),
+        col(AccountRow.administrator),
+        col(AccountRow.password).is_not(None),
+        col(AccountRow.disabled_at),
+        col(AccountRow.created_at),
+    ).join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
+
+
+def _first(session: Session, query: Select[*tuple[Any, ...]]) -> Account | None:
+    row = session.execute(query).first()
+    return None if row is None else _account(row)
+
+
+def _account(row: Sequence[Any]) -> Account:
+    return Account(*row)

@@ -1,0 +1,141 @@
+"""Sign-in with a password, with limits for each name and each address.
+
+An attempt is stored before the password is compared, so the limits hold for requests at the same time and over all
+processes. A successful sign-in removes the attempts of its name.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, func, select, text
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from storage import annotators, database
+from storage.account_tables import AccountRow, SignInAttemptRow
+from storage.accounts import logins, passwords, registry
+from storage.accounts.registry import Account
+from storage.database import Engine
+
+WINDOW = timedelta(minutes=15)
+MOST_OF_NAME, MOST_OF_ADDRESS = 10, 100
+"""Failed sign-ins within WINDOW. A lab often has one address, so its limit is higher."""
+WRONG = "The name or the password is wrong."
+ATTEMPT_LOCK = 8_442_326
+"""The key of the PostgreSQL advisory lock under which attempts are counted and stored."""
+
+
+class WrongPassword(TiebreakError):
+    """A wrong name or password; which one is not told."""
+
+
+class TooManyAttempts(TiebreakError):
+    """A sign-in beyond the limits; the password is not compared."""
+
+
+def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: str = "") -> str:
+    """Return the value of a new session's cookie; raises WrongPassword or TooManyAttempts."""
+    name, network = _stored_name(name), _network(address)
+    database.write(engine, lambda session: _store_attempt(session, name, network))
+    with database.reading(engine) as session:
+        account = _find(session, name)
+        stored = registry.password_hash(session, account.id) if account else None
+    matches = passwords.verify(stored, password)
+    if account is None or stored is None or not matches or account.disabled_at is not None:
+        raise WrongPassword(WRONG)
+    hashed = passwords.hash_password(password) if passwords.is_outdated(stored) else None
+    account_id = account.id
+
+    def finish(session: Session) -> str:
+        session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
+        if hashed is not None:
+            registry.change(session, account_id, password=hashed)
+        return logins.create(session, account_id, address=address, browser=browser)
+
+    return database.write(engine, finish)
+
+
+def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str, browser: str = "") -> str:
+    """Return the value of a new session's cookie for verified claims of an OIDC provider.
+
+    The first sign-in finds the account by its address, which the provider must have verified; later ones by issuer and
+    subject, because an address can be given to another person. Raises TiebreakError if there is no such account.
+    """
+    subject, email = f"{claims.get('iss', '')} {claims.get('sub', '')}", str(claims.get("email") or "").lower()
+    if not claims.get("iss") or not claims.get("sub"):
+        raise TiebreakError("The provider named no issuer or no subject.")
+
+    def enter(session: Session) -> str:
+        account_id = _account_of_subject(session, subject)
+        if account_id is None and email and claims.get("email_verified") in (True, "true"):
+            account_id = _account_of_email(session, email)
+            if account_id is not None:
+                registry.change(session, account_id, subject=subject)
+        if account_id is None:
+            raise TiebreakError(f"No account has the address {email[:80]!r}; ask the operator of this server.")
+        return logins.create(session, account_id, address=address, browser=browser)
+
+    return database.write(engine, enter)
+
+
+def _account_of_subject(session: Session, subject: str) -> int | None:
+    row = AccountRow
+    query = select(col(row.id)).where(col(row.subject) == subject, col(row.disabled_at).is_(None))
+    return session.scalar(query)
+
+
+def _account_of_email(session: Session, email: str) -> int | None:
+    row = AccountRow
+    conditions = (col(row.email) == email, col(row.subject).is_(None), col(row.disabled_at).is_(None))
+    return session.scalar(select(col(row.id)).where(*conditions))
+
+
+def limit_invitations(engine: Engine, address: str) -> None:
+    """Count the use of an invitation as an attempt of its address; raises TooManyAttempts."""
+    database.write(engine, lambda session: _store_attempt(session, "", _network(address)))
+
+
+def _store_attempt(session: Session, name: str, network: str) -> None:
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ATTEMPT_LOCK})
+    at = database.clock(session)
+    session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.at) < at - WINDOW))
+    row = SignInAttemptRow
+    if name:
+        _check_limit(session, col(row.name) == name, MOST_OF_NAME, at)
+    _check_limit(session, col(row.address) == network, MOST_OF_ADDRESS, at)
+    session.add(SignInAttemptRow(name=name, address=network, at=at))
+
+
+def _check_limit(session: Session, condition: ColumnElement[bool], most: int, at: datetime) -> None:
+    query = select(func.count(), func.min(col(SignInAttemptRow.at))).where(condition)
+    count, oldest = session.execute(query).one()
+    if count >= most:
+        minutes = int((oldest + WINDOW - at).total_seconds() // 60) + 1
+        raise TooManyAttempts(f"Too many failed sign-ins; try again in {minutes} minutes.")
+
+
+def _find(session: Session, name: str) -> Account | None:
+    return registry.find(session, name) if name else None
+
+
+def _stored_name(name: str) -> str:
+    """Return the name as it is counted; empty for one that no account can have."""
+    try:
+        return annotators.normalize_name(name)
+    except TiebreakError:
+        return ""
+
+
+def _network(address: str) -> str:
+    """Return what is counted of an address: all of IPv4, and of IPv6 the network that one customer has (/64)."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:80]
+    if parsed.version == 4:
+        return str(parsed)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))

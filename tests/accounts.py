@@ -1,0 +1,40 @@
+"""Accounts in tests, with a hash of little work."""
+
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import Engine, text
+
+from storage.accounts import passwords, registry, sign_in
+from storage.accounts.registry import Account
+from storage.database import writing
+from storage.tables import Table
+
+PASSWORD = "correct horse battery"
+FAST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture
+def fast_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords with little work."""
+    monkeypatch.setattr(passwords, "_hasher", lambda: FAST)
+    monkeypatch.setattr(passwords, "_unused_hash", lambda: FAST.hash("unused"))
+
+
+def add_account(engine: Engine, name: str, **fields: bool | str) -> Account:
+    """Create an account with PASSWORD."""
+    with writing(engine) as session:
+        account = registry.add(session, name, **fields)
+        registry.set_password(session, account.id, passwords.hash_password(PASSWORD))
+    return account
+
+
+def enter(engine: Engine, name: str, password: str = PASSWORD, address: str = "192.0.2.7") -> str:
+    """Sign in, and return the cookie."""
+    return sign_in.sign_in(engine, name, password, address=address, browser="a browser")
+
+
+def stored_text(engine: Engine) -> str:
+    """Return every value in the database as one text."""
+    with engine.connect() as connection:
+        rows = [connection.execute(text(f'SELECT * FROM "{name}"')).all() for name in Table.metadata.tables]
+    return repr(rows)

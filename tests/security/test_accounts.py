@@ -1,0 +1,262 @@
+"""Accounts over HTTP: the cookie of a session, who gets past the guard, and what a stolen session is worth."""
+
+import logging
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+import app
+from core.formats.records import ItemRecord
+from pages.account import oidc
+from pages.account.routes import local_path
+from pages.parts import account_guard, resources
+from pages.parts.account_guard import SESSION_COOKIE
+from pages.parts.shell import COOKIE
+from storage.accounts import api_tokens, invitations, logins, registry
+from storage.database import reading, write
+from tests.accounts import PASSWORD, add_account, enter, fast_hashes
+from tests.conftest import make_item
+from tests.pages.visits import prepare_study
+from tests.storage.shared import RUN, a_trace
+
+pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
+HOST = "http://127.0.0.1:8501"
+PRIVATE = ["/api/label/session", "/charts/token.csv", "/media/file", "/_stcore/metrics", "/_stcore/agent/openapi.json"]
+QUEUE = {"study": "s", "kind": "disagreements"}
+
+
+@pytest.fixture
+def engine():
+    """A database with a study and the account of ann, who is an administrator."""
+    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
+    add_account(resources.engine(), "ann")
+    return resources.engine()
+
+
+def browser(cookie="", address=HOST):
+    client = TestClient(app.app, base_url=address, follow_redirects=False, headers={"origin": address})
+    if cookie:
+        client.cookies.set(SESSION_COOKIE, cookie)
+    return client
+
+
+def post_sign_in(client, name="ann", password=PASSWORD, **fields):
+    return client.post("/account/sign-in", data={"name": name, "password": password} | fields)
+
+
+@pytest.mark.parametrize(("address", "secure"), [(HOST, False), ("https://localhost", True)])
+def test_the_cookie_of_a_session_cannot_be_read_by_scripts_nor_sent_by_other_sites(engine, address, secure):
+    reply = post_sign_in(browser(address=address), next="/traces?trace=1")
+    flags = {part.strip().lower() for part in reply.headers["set-cookie"].split(";")[1:]}
+    assert (reply.status_code, reply.headers["location"]) == (303, "/traces?trace=1")
+    assert {"httponly", "samesite=strict", "path=/", f"max-age={30 * 24 * 3600}"} == flags - {"secure"}
+    assert ("secure" in flags) == secure
+    assert reply.headers["cache-control"] == "no-store"
+
+
+def test_a_wrong_password_draws_the_form_again_without_a_cookie_and_with_escaped_fields(engine):
+    reply = post_sign_in(browser(), name='"><script>alert(1)</script>', password="wrong", next='/x"onload=')
+    assert reply.status_code == 401
+    assert "The name or the password is wrong." in reply.text
+    assert "<script>alert" not in reply.text and '/x"onload' not in reply.text
+    assert "set-cookie" not in reply.headers
+
+
+def test_too_many_attempts_are_answered_with_429_even_for_the_right_password(engine):
+    client = browser()
+    assert [post_sign_in(client, password="wrong").status_code for _ in range(10)] == [401] * 10
+    assert post_sign_in(client).status_code == 429
+
+
+@pytest.mark.parametrize("headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": ""}])
+@pytest.mark.parametrize("path", ["/account/sign-in", "/account/invitation", "/account/sign-out"])
+def test_forms_of_other_sites_are_refused(engine, path, headers):
+    cookie = enter(engine, "ann")
+    client = browser(cookie)
+    assert client.post(path, data={"name": "ann", "password": PASSWORD}, headers=headers).status_code == 403
+    with reading(engine) as session:
+        assert logins.identify(session, cookie).actor is not None
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"), [("x" * 10_001, "application/x-www-form-urlencoded"), ("{}", "application/json")]
+)
+def test_an_invalid_form_is_refused(engine, content, kind):
+    reply = browser().post("/account/sign-in", content=content, headers={"content-type": kind})
+    assert reply.status_code == 400
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_without_a_session_data_is_refused_and_with_one_it_is_not(engine, path):
+    assert browser().get(path, params=QUEUE).status_code == 401
+    assert browser("invented.cookie").get(path, params=QUEUE).status_code == 401
+    assert browser(enter(engine, "ann")).get(path, params=QUEUE).status_code != 401
+
+
+def test_uploads_need_a_session(engine):
+    path = "/_stcore/upload_file/session/file"
+    assert browser().put(path, content=b"x").status_code == 401
+    assert browser(enter(engine, "ann")).put(path, content=b"x").status_code != 401
+
+
+@pytest.mark.parametrize("path", ["/ready", "/_stcore/health", "/account/sign-in", "/account/invitation"])
+def test_public_paths_need_no_session(engine, path):
+    assert browser().get(path).status_code in (200, 503)  # 503: no worker runs, or Streamlit's runtime is not started
+
+
+def test_a_page_leads_to_the_sign_in_and_back(engine):
+    client = browser()
+    page = {"accept": "text/html", "sec-fetch-site": "none"}
+    reply = client.get("/traces?trace=1&study=s%20t", headers=page)
+    assert reply.status_code == 303
+    assert reply.headers["location"] == "/account/sign-in?next=%2Ftraces%3Ftrace%3D1%26study%3Ds%2520t"
+    form = client.get(reply.headers["location"])
+    assert 'value="/traces?trace=1&amp;study=s%20t"' in form.text
+    assert client.get("/traces", headers=page | {"sec-fetch-site": "cross-site"}).status_code == 200
+    assert browser(enter(engine, "ann")).get("/account/sign-in?next=/runs").headers["location"] == "/runs"
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "https://evil.example", "/\\evil.example", "/x\n/y", "", "/account/x"]
+)
+def test_the_sign_in_leads_to_no_other_site(path):
+    assert local_path(path) == "/"
+
+
+def test_a_name_is_not_enough_once_there_is_an_account(engine):
+    client = browser()
+    client.cookies.set(COOKIE, "ann")
+    assert client.get("/api/label/session", params=QUEUE).status_code == 401
+
+
+def test_a_stolen_cookie_is_worth_nothing_after_the_sign_out(engine):
+    client = browser()
+    post_sign_in(client)
+    stolen = client.cookies[SESSION_COOKIE]
+    assert browser(stolen).get("/api/label/session", params=QUEUE).status_code == 200
+    reply = client.post("/account/sign-out")
+    assert reply.status_code == 303 and 'tiebreak_session=""' in reply.headers["set-cookie"]
+    assert browser(stolen).get("/api/label/session", params=QUEUE).status_code == 401
+
+
+def test_an_open_socket_is_closed_when_its_session_is_revoked(engine, monkeypatch):
+    monkeypatch.setattr(account_guard, "CHECK_SECONDS", 0.0)
+    cookie = enter(engine, "ann")
+    with reading(engine) as session:
+        login_id = logins.identify(session, cookie).login_id
+
+    async def echo(scope, receive, send):
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            await send({"type": "websocket.send", "text": "answered"})
+
+    client = TestClient(account_guard.AccountGuard(echo), base_url=HOST)
+    with client.websocket_connect("/_stcore/stream", headers={"cookie": f"{SESSION_COOKIE}={cookie}"}) as socket:
+        socket.send_text("first")
+        assert socket.receive_text() == "answered"
+        assert socket.receive_text() == "answered"
+        write(engine, lambda session: logins.revoke(session, login_id))
+        socket.send_text("second")
+        with pytest.raises(WebSocketDisconnect):
+            socket.receive_text()
+
+
+def test_a_server_without_accounts_serves_this_machine_only():
+    prepare_study([ItemRecord(item=make_item("item 0"))])
+    for client, host, status in [
+        (("127.0.0.1", 5), HOST, 200),
+        (("::1", 5), "http://localhost:8501", 200),
+        (("192.0.2.1", 5), HOST, 403),
+        (("127.0.0.1", 5), "http://lab.example", 403),
+    ]:
+        guarded = TestClient(account_guard.AccountGuard(answer), base_url=host, client=client)
+        assert guarded.get("/").status_code == status
+        assert guarded.get("/ready").status_code == 200
+    add_account(resources.engine(), "ann")
+    remote = TestClient(account_guard.AccountGuard(answer), base_url="http://lab.example", client=("192.0.2.1", 5))
+    assert remote.get("/").status_code == 401
+
+
+async def answer(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engine):
+    account = add_account(engine, "bob")
+    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    write(engine, lambda session: registry.set_administrator(session, account.id, True))
+    script = TestClient(app.app, base_url=HOST, headers={"authorization": f"Bearer {token}"})
+    assert script.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
+    reply = script.post("/api/label/tasks", params=QUEUE, json={"have": [], "count": 3})
+    assert len(reply.json()["tasks"]) == 1
+    write(engine, lambda session: api_tokens.revoke(session, account, "script"))
+    assert script.get("/api/label/session", params=QUEUE).status_code == 401
+    invented = {"authorization": "Bearer tiebreak_invented"}
+    assert browser(enter(engine, "ann")).get("/api/label/session", params=QUEUE, headers=invented).status_code == 401
+
+
+def test_an_invitation_signs_in_once(engine):
+    with reading(engine) as session:
+        account = registry.get(session, "ann")
+    token = write(engine, lambda session: invitations.create(session, account))
+    client = browser()
+    fields = {"token": token, "password": "a new password", "again": "a new password"}
+    different = client.post("/account/invitation", data=fields | {"again": "another password"})
+    assert "The two passwords differ." in different.text
+    assert "at least 10" in client.post("/account/invitation", data=fields | {"password": "x", "again": "x"}).text
+    reply = client.post("/account/invitation", data=fields)
+    assert reply.status_code == 303
+    assert client.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "ann"
+    assert client.post("/account/invitation", data=fields).status_code == 400
+    assert post_sign_in(browser()).status_code == 401
+    assert post_sign_in(browser(), password="a new password").status_code == 303
+
+
+def test_nothing_secret_is_logged(engine, caplog):
+    caplog.set_level(logging.DEBUG)
+    with reading(engine) as session:
+        account = registry.get(session, "ann")
+    invitation = write(engine, lambda session: invitations.create(session, account))
+    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    client = browser()
+    post_sign_in(client)
+    client.get("/api/label/session", params=QUEUE, headers={"authorization": f"Bearer {token}"})
+    cookie = client.cookies[SESSION_COOKIE]
+    form = {"token": invitation, "password": "a new password", "again": "a new password"}
+    assert client.post("/account/invitation", data=form).status_code == 303
+    for secret in (cookie, cookie.partition(".")[0], token, invitation, PASSWORD, "a new password"):
+        assert secret not in caplog.text
+
+
+def test_a_claim_that_streamlit_did_not_sign_is_refused(engine, monkeypatch):
+    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
+    monkeypatch.setattr(oidc, "links", list)
+    client = browser()
+    client.cookies.set("_streamlit_user", '{"is_logged_in": true, "iss": "x", "sub": "7", "email": "ann@lab.example"}')
+    reply = client.get("/account/oidc")
+    assert reply.status_code == 403
+    assert SESSION_COOKIE not in reply.headers.get("set-cookie", "")
+
+
+def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
+    from streamlit.web.server.server_util import get_cookie_secret
+    from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
+    add_account(engine, "bob", email="bob@lab.example")
+    claims = (
+        '{"is_logged_in": true, "iss": "https://id", "sub": "7", "email": "bob@lab.example", "email_verified": true}'
+    )
+    client = browser()
+    signed = create_signed_value(get_cookie_secret(), "_streamlit_user", claims).decode()
+    client.cookies.set("_streamlit_user", signed)
+    page = client.get("/traces", headers={"accept": "text/html", "sec-fetch-site": "same-origin"})
+    reply = client.get(page.headers["location"])
+    assert 'http-equiv="refresh" content="0; url=/traces"' in reply.text
+    cookies = reply.headers.get_list("set-cookie")
+    session_cookie = next(cookie for cookie in cookies if cookie.startswith(SESSION_COOKIE)).lower()
+    assert "httponly" in session_cookie and "samesite=strict" in session_cookie
+    assert any(cookie.startswith('_streamlit_user=""') for cookie in cookies)
+    assert client.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"

@@ -1,0 +1,204 @@
+"""Passwords and the limits of sign-ins."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from core.errors import TiebreakError
+from storage import annotators
+from storage.account_tables import SignInAttemptRow
+from storage.accounts import invitations, logins, passwords, registry, sign_in
+from storage.database import clock, reading, write, writing
+from tests.accounts import FAST, PASSWORD, add_account, enter, fast_hashes, stored_text
+
+pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
+
+
+def test_hashes_are_argon2id_of_the_recommended_work(monkeypatch):
+    monkeypatch.undo()
+    stored = passwords.hash_password(PASSWORD)
+    assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert passwords.verify(stored, PASSWORD)
+    assert not passwords.verify(stored, PASSWORD + "x")
+
+
+@pytest.mark.parametrize("password", ["", "short", "aaaaaaaaaaaa", "x" * 1001])
+def test_weak_passwords_are_refused(password):
+    with pytest.raises(TiebreakError):
+        passwords.hash_password(password)
+
+
+def test_an_account_is_an_annotator_and_the_first_one_is_an_administrator(engine):
+    with writing(engine) as session:
+        annotators.get_or_create_id(session, "Jose\u0301")
+        assert not registry.exist(session)
+    assert add_account(engine, "Jos\u00e9").administrator
+    assert not add_account(engine, "bob").administrator
+    with reading(engine) as session:
+        assert annotators.names(session) == ["Jos\u00e9", "bob"]
+    with pytest.raises(TiebreakError, match="already"):
+        add_account(engine, "Jose\u0301")
+
+
+def test_a_sign_in_gives_a_session(engine):
+    account = add_account(engine, "ann")
+    cookie = enter(engine, " ann ")
+    with reading(engine) as session:
+        identity = logins.identify(session, cookie)
+        assert identity.accounts
+        assert (identity.actor.name, identity.actor.account_id, identity.actor.administrator) == (
+            "ann",
+            account.id,
+            True,
+        )
+        (login,) = logins.active(session)
+    assert (login.account, login.address, login.browser) == ("ann", "192.0.2.7", "a browser")
+
+
+def test_no_token_and_no_password_is_stored(engine):
+    account = add_account(engine, "ann")
+    cookie = enter(engine, "ann")
+    invitation = write(engine, lambda session: invitations.create(session, account))
+    stored = stored_text(engine)
+    assert account.name in stored
+    for secret in (cookie, cookie.partition(".")[0], invitation, PASSWORD):
+        assert secret not in stored
+
+
+def test_an_unknown_name_is_refused_after_the_same_work_and_with_the_same_sentence(engine, monkeypatch):
+    add_account(engine, "ann")
+    with writing(engine) as session:
+        registry.add(session, "without a password")
+        registry.set_disabled(session, add_disabled(session).id, True)
+    hashes = []
+
+    class Counting:
+        def verify(self, *words):
+            hashes.append(words)
+            return FAST.verify(*words)
+
+    monkeypatch.setattr(passwords, "_hasher", Counting)
+    sentences = set()
+    for name in ("ann", "nobody", "", "x" * 500, "without a password", "disabled"):
+        with pytest.raises(sign_in.WrongPassword) as error:
+            enter(engine, name, "a wrong password")
+        sentences.add(str(error.value))
+    assert len(hashes) == 6
+    assert sentences == {sign_in.WRONG}
+
+
+def add_disabled(session):
+    account = registry.add(session, "disabled")
+    registry.set_password(session, account.id, passwords.hash_password(PASSWORD))
+    return account
+
+
+def test_a_disabled_account_cannot_sign_in_with_the_right_password(engine):
+    account = add_account(engine, "ann")
+    write(engine, lambda session: registry.set_disabled(session, account.id, True))
+    with pytest.raises(sign_in.WrongPassword):
+        enter(engine, "ann")
+
+
+def test_a_name_is_refused_after_ten_failures_and_another_one_is_not(engine):
+    add_account(engine, "ann")
+    add_account(engine, "bob")
+    for number in range(sign_in.MOST_OF_NAME):
+        with pytest.raises(sign_in.WrongPassword):
+            enter(engine, "ann", "wrong password", address=f"192.0.2.{number}")
+    with pytest.raises(sign_in.TooManyAttempts, match="15 minutes"):
+        enter(engine, "ann", address="192.0.2.99")
+    enter(engine, "bob")
+    make_attempts_older(engine)
+    enter(engine, "ann")
+
+
+def test_a_success_clears_the_failures_of_its_name(engine):
+    add_account(engine, "ann")
+    for _ in range(3):
+        for _ in range(sign_in.MOST_OF_NAME - 1):
+            with pytest.raises(sign_in.WrongPassword):
+                enter(engine, "ann", "wrong password")
+        enter(engine, "ann")
+
+
+def make_attempts_older(engine):
+    with writing(engine) as session:
+        session.execute(update(SignInAttemptRow).values(at=clock(session) - sign_in.WINDOW - timedelta(seconds=1)))
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "2001:db8:1:2::{}"])
+def test_an_address_that_tries_many_names_is_refused(engine, monkeypatch, address):
+    monkeypatch.setattr(sign_in, "MOST_OF_ADDRESS", 3)
+    add_account(engine, "ann")
+    for number in range(3):
+        with pytest.raises(sign_in.WrongPassword):
+            enter(engine, f"name {number}", address=address.format(number))
+    with pytest.raises(sign_in.TooManyAttempts):
+        enter(engine, "ann", address=address.format(9))
+    enter(engine, "ann", address="2001:db8:1:3::1")
+
+
+def test_attempts_at_the_same_time_do_not_exceed_the_limit(engine, monkeypatch):
+    """The limit is in the database, so it also holds over processes."""
+    add_account(engine, "ann")
+    compared, refused = [], []
+    monkeypatch.setattr(passwords, "verify", lambda *_: compared.append(1))
+
+    def attempt():
+        try:
+            enter(engine, "ann", "wrong password")
+        except sign_in.TooManyAttempts:
+            refused.append(1)
+        except sign_in.WrongPassword:
+            pass
+
+    threads = [threading.Thread(target=attempt) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(compared), len(refused)) == (10, 6)
+
+
+def test_a_hash_of_less_work_is_replaced_at_the_sign_in(engine, monkeypatch):
+    account = add_account(engine, "ann")
+    with reading(engine) as session:
+        earlier = registry.password_hash(session, account.id)
+    from argon2 import PasswordHasher
+
+    stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
+    monkeypatch.setattr(passwords, "_hasher", lambda: stronger)
+    enter(engine, "ann")
+    with reading(engine) as session:
+        assert "m=16,t=2" in registry.password_hash(session, account.id) != earlier
+
+
+CLAIMS = {"iss": "https://id.example", "sub": "7", "email": "Ann@Lab.example", "email_verified": True}
+
+
+def by_claims(engine, **claims):
+    cookie = sign_in.sign_in_by_claims(engine, CLAIMS | claims, address="192.0.2.7")
+    with reading(engine) as session:
+        return logins.identify(session, cookie).actor.name
+
+
+def test_claims_of_a_provider_find_the_account_by_its_address_once_and_later_by_subject(engine):
+    add_account(engine, "ann", email="ann@lab.example")
+    for refused in ({"email_verified": False}, {"email": "bob@lab.example"}, {"sub": ""}, {"iss": None}):
+        with pytest.raises(TiebreakError):
+            by_claims(engine, **refused)
+    assert by_claims(engine) == "ann"
+    assert by_claims(engine, email="ann.married@lab.example") == "ann"
+    with pytest.raises(TiebreakError, match="No account"):  # the address was given to another person
+        by_claims(engine, sub="8")
+
+
+def test_claims_of_a_disabled_account_are_refused(engine):
+    account = add_account(engine, "ann", email="ann@lab.example")
+    assert by_claims(engine) == "ann"
+    write(engine, lambda session: registry.set_disabled(session, account.id, True))
+    with pytest.raises(TiebreakError):
+        by_claims(engine)

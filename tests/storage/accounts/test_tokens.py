@@ -1,0 +1,164 @@
+"""Sessions, invitations and API tokens: what is accepted, and what ends them."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from core.errors import TiebreakError
+from storage.account_tables import ApiTokenRow, InvitationRow, LoginRow
+from storage.accounts import api_tokens, invitations, logins, passwords, registry, tokens
+from storage.accounts.identity import Identity
+from storage.database import clock, reading, write, writing
+from tests.accounts import add_account, enter, fast_hashes, stored_text
+
+pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
+SIGNED_OUT = Identity(accounts=True)
+
+
+def identify(engine, cookie):
+    with reading(engine) as session:
+        return logins.identify(session, cookie)
+
+
+def identify_token(engine, token):
+    with reading(engine) as session:
+        return api_tokens.identify(session, token)
+
+
+def shift(engine, table, column, delta):
+    """Move a time of every row."""
+    with writing(engine) as session:
+        session.execute(update(table).values({column: clock(session) + delta}))
+
+
+def test_without_accounts_nobody_is_signed_out(engine):
+    assert identify(engine, "") == Identity(accounts=False)
+    assert identify_token(engine, "x") == Identity(accounts=False)
+
+
+@pytest.mark.parametrize("cookie", ["", ".", "x", "x.y", "x" * 5000, "\u00fc.\u00fc"])
+def test_an_invented_cookie_is_nobody(engine, cookie):
+    add_account(engine, "ann")
+    enter(engine, "ann")
+    assert identify(engine, cookie) == SIGNED_OUT
+
+
+def test_a_token_signed_with_another_secret_is_nobody(engine, monkeypatch):
+    add_account(engine, "ann")
+    cookie = enter(engine, "ann")
+    token = cookie.partition(".")[0]
+    assert identify(engine, tokens.sign(token, "another secret" * 3)) == SIGNED_OUT
+    monkeypatch.setenv("TIEBREAK_SECRET", "a secret of the environment, long enough")
+    assert identify(engine, cookie) == SIGNED_OUT
+    assert identify(engine, enter(engine, "ann")).actor.name == "ann"
+    monkeypatch.setenv("TIEBREAK_SECRET", "short")
+    with pytest.raises(TiebreakError, match="at least 32"):
+        identify(engine, cookie)
+
+
+def test_a_revoked_session_is_nobody_and_others_go_on(engine):
+    account = add_account(engine, "ann")
+    other = add_account(engine, "bob")
+    first, second = enter(engine, "ann"), enter(engine, "ann")
+    login_id = identify(engine, first).login_id
+    with pytest.raises(TiebreakError), writing(engine) as session:
+        logins.revoke(session, login_id, other.id)
+    write(engine, lambda session: logins.revoke(session, login_id, account.id))
+    assert identify(engine, first) == SIGNED_OUT
+    assert identify(engine, second).actor.name == "ann"
+    with pytest.raises(TiebreakError), writing(engine) as session:
+        logins.revoke(session, login_id)
+    write(engine, lambda session: logins.revoke_all(session, account.id))
+    assert identify(engine, second) == SIGNED_OUT
+
+
+@pytest.mark.parametrize(
+    ("column", "delta"), [("expires_at", timedelta(0)), ("used_at", -logins.IDLE), ("revoked_at", timedelta(days=1))]
+)
+def test_an_expired_or_idle_session_is_nobody(engine, column, delta):
+    add_account(engine, "ann")
+    cookie = enter(engine, "ann")
+    assert identify(engine, cookie).actor is not None
+    shift(engine, LoginRow, column, delta)
+    assert identify(engine, cookie) == SIGNED_OUT
+    with reading(engine) as session:
+        assert logins.active(session) == []
+
+
+def test_a_new_password_and_a_disabled_account_end_everything(engine):
+    account = add_account(engine, "ann")
+    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    cookie = enter(engine, "ann")
+    with writing(engine) as session, pytest.raises(TiebreakError, match="wrong"):
+        registry.change_password(session, account.id, "not the password", "another password")
+    with writing(engine) as session:
+        registry.change_password(session, account.id, "correct horse battery", "another password")
+    assert identify(engine, cookie) == SIGNED_OUT
+    assert identify_token(engine, token).actor.name == "ann"
+    cookie = enter(engine, "ann", "another password")
+    invitation = write(engine, lambda session: invitations.create(session, account))
+    write(engine, lambda session: registry.set_disabled(session, account.id, True))
+    assert identify(engine, cookie) == identify_token(engine, token) == SIGNED_OUT
+    write(engine, lambda session: registry.set_disabled(session, account.id, False))
+    assert identify(engine, cookie) == identify_token(engine, token) == SIGNED_OUT
+    with pytest.raises(TiebreakError, match="invitation"):
+        accept(engine, invitation)
+
+
+def accept(engine, token, password="a new password"):
+    hashed = passwords.hash_password(password)
+    return write(engine, lambda session: invitations.accept(session, token, hashed))
+
+
+def test_an_invitation_sets_the_password_once(engine):
+    with writing(engine) as session:
+        account = registry.add(session, "ann")
+        earlier = invitations.create(session, account)
+        token = invitations.create(session, account)
+    assert invitations.link("https://lab.example/", token) == f"https://lab.example/account/invitation#{token}"
+    with pytest.raises(TiebreakError, match="invitation"):
+        accept(engine, earlier)
+    with pytest.raises(TiebreakError, match="invitation"):
+        accept(engine, "invented")
+    assert accept(engine, token).name == "ann"
+    assert identify(engine, enter(engine, "ann", "a new password")).actor.name == "ann"
+    with pytest.raises(TiebreakError, match="invitation"):
+        accept(engine, token)
+
+
+def test_an_invitation_expires(engine):
+    with writing(engine) as session:
+        token = invitations.create(session, registry.add(session, "ann"))
+    shift(engine, InvitationRow, "expires_at", timedelta(0))
+    with pytest.raises(TiebreakError, match="expired"):
+        accept(engine, token)
+
+
+def test_an_api_token_acts_as_its_account_until_it_is_revoked(engine):
+    account = add_account(engine, "ann")
+    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    assert token not in stored_text(engine)
+    assert identify_token(engine, token).actor.name == "ann"
+    assert identify_token(engine, token + "x") == SIGNED_OUT
+    with reading(engine) as session:
+        assert api_tokens.is_use_due(session, token)
+    write(engine, lambda session: api_tokens.record_use(session, token))
+    with reading(engine) as session:
+        (listed,) = api_tokens.active(session, account)
+        assert not api_tokens.is_use_due(session, token)
+    assert listed.name == "script" and listed.used_at is not None
+    with pytest.raises(TiebreakError, match="already"), writing(engine) as session:
+        api_tokens.create(session, account, "script")
+    write(engine, lambda session: api_tokens.revoke(session, account, "script"))
+    assert identify_token(engine, token) == SIGNED_OUT
+    with pytest.raises(TiebreakError), writing(engine) as session:
+        api_tokens.revoke(session, account, "script")
+
+
+def test_an_api_token_expires(engine):
+    account = add_account(engine, "ann")
+    token = write(engine, lambda session: api_tokens.create(session, account, "script", timedelta(days=1)))
+    assert identify_token(engine, token).actor is not None
+    shift(engine, ApiTokenRow, "expires_at", timedelta(0))
+    assert identify_token(engine, token) == SIGNED_OUT
