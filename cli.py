@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 COMMANDS: dict[str, Callable[..., None]] = {
     "import": transfer.import_file,
+    "mapping": transfer.suggest_mapping,
     "run": runs.run,
     "agreement": statistics.agreement,
     "annotators": annotators.annotators,

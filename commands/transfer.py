@@ -37,6 +37,21 @@ def import_file(
     print_result(result, "\n".join([f"{study}: {counts.summary()}", *lines]), as_json)
 
 
+def suggest_mapping(
+    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV, JSON, JSON lines or Parquet.")],
+    explode: Annotated[
+        str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
+    ] = None,
+) -> None:
+    """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`."""
+    from core.formats.mapping.mapping import build_mapping, dump_mapping
+    from core.formats.mapping.suggest import suggest_table
+
+    mapping = build_mapping(suggest_table(path, explode))
+    typer.echo("# Guessed: check every field (docs/mappings) before you import.")
+    typer.echo(dump_mapping(mapping), nl=False)
+
+
 def backup(
     file: Annotated[Path, typer.Argument(help="The new file: a SQLite database, or an archive for pg_restore.")],
     database: DatabaseUrl = None,

@@ -57,6 +57,15 @@ def test_an_import_reports_counts_and_a_second_one_adds_nothing(run):
     assert "nothing new" in again.stdout
 
 
+def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
+    (tmp_path / "t.csv").write_text("id,prompt,response_a,response_b,label\n1,Say hello.,Hello!,Hi.,A\n")
+    refused = run("import", str(tmp_path / "t.csv"), "--study", "s")
+    assert "`python cli.py mapping t.csv` prints a suggested one" in refused.stderr
+    (tmp_path / "m.yaml").write_text(CliRunner().invoke(cli.app, ["mapping", str(tmp_path / "t.csv")]).stdout)
+    done = run("import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--json")
+    assert json.loads(done.stdout)["items"] == 1
+
+
 def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(samples.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')

@@ -117,7 +117,10 @@ def _why_not(path: Path, format: str) -> str:
 
 def _read_table(path: Path, mapping: "Mapping | None") -> "Records":
     if mapping is None:
-        raise TiebreakError(f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings)")
+        raise TiebreakError(
+            f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
+            f"`python cli.py mapping {path.name}` prints a suggested one"
+        )
     records: Records = _module("table").read(path, mapping)
     return records
 

@@ -89,6 +89,16 @@ def _parse_list_or_none(cell: str) -> list[Any] | None:
         return None
 
 
+def parse_cell(cell: str) -> Any:
+    """Return the list or object that a preview's cell shows, otherwise its text."""
+    if cell[:1] not in ("[", "{"):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
 def _format_cell(cell: Any) -> str:
     if isinstance(cell, list | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)

@@ -5,14 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from core.formats.mapping.guess import Draft
 
-JUDGE = re.compile(
-    r"(gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm)[\w.:/ -]*", re.IGNORECASE
-)
+MODEL = re.compile(r"gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm", re.IGNORECASE)
+"""How names of judges begin, or what they contain."""
+JUDGE = re.compile(rf"({MODEL.pattern})[\w.:/ -]*", re.IGNORECASE)
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
 PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
     **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
-    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither"), 0),
+    **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1", "chosen"), 1),
+    **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2", "rejected"), 2),
+    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "tie_(bothbad)", "bothbad"), 0),
 }
 """Usual words for a preference -> the response, or 0 for a tie."""
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
@@ -23,10 +25,11 @@ MAX_CATEGORIES = 11
 def guess_block(cells: Iterable[str]) -> Draft | None:
     """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores.
 
+    0 and 1 alone can be a tie and the first response, the first and the second one, or scores: they are not guessed.
     Fewer than half of the distinct values may be something else, such as ERROR: they are not among the values.
     """
     distinct = sorted({cell.strip() for cell in cells} - {""})
-    if not distinct:
+    if not distinct or distinct == ["0", "1"]:
         return None
     words = {text: PREFERENCES.get(re.sub(r"[\s-]+", "_", text.lower())) for text in distinct}
     known = {text: word for text, word in words.items() if word is not None}

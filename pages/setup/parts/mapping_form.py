@@ -5,9 +5,10 @@ from typing import Any
 import streamlit as st
 
 from core.formats.mapping import mapping as mappings
-from core.formats.mapping.guess import Draft, suggest_mapping
+from core.formats.mapping.guess import Draft
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import Preview, preview_table
+from core.formats.mapping.suggest import suggest_table
 from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
 from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
 from pages.setup.parts.upload import FileSource
@@ -60,7 +61,7 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
-        others |= role_choices.draw_roles(chooser, preview, labels)
+        others |= role_choices.draw_roles(chooser, preview, labels, state.get("roles"))
     loaded = [field for field in (*objects, *others) if field in draft]
     if loaded:
         st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
@@ -104,9 +105,23 @@ def _form_state(source: FileSource) -> dict[str, Any]:
     """Return the initial values of the widgets; another file resets them."""
     state: dict[str, Any] | None = st.session_state.get("mapping")
     if state is None or state["file"] != source.key:
-        preview = _load_preview(source, source.key, None)
-        state = reset_form(source, suggest_mapping(preview.columns))
+        state = _start_suggested(source)
     return state
+
+
+def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
+    """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
+    draft = _suggest(source, source.key, explode)
+    fields, roles = (draft, None) if mapping_yaml.needs_yaml(draft) else role_choices.split_roles(draft)
+    state = reset_form(source, fields)
+    state["roles"] = roles
+    return state
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the file …")
+def _suggest(_source: FileSource, key: str, explode: str | None = None) -> Draft:
+    with _source.on_disk() as path:
+        return suggest_table(path, explode)
 
 
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
@@ -153,8 +168,7 @@ def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft:
         placeholder="none: each row is an item",
     )
     if selected != current:
-        columns = _load_preview(source, source.key, selected).columns
-        reset_form(source, suggest_mapping(columns, selected))
+        _start_suggested(source, selected)
         st.rerun()
     return selected
 

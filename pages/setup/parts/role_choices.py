@@ -16,13 +16,29 @@ TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
 """The fields of a block that identify the judged target."""
 
 
-def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft]) -> Draft:
+Roles = tuple[list[str], str | None]
+"""The columns of judges, and that of gold."""
+
+
+def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
+    """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
+    judges, gold = draft.get("judges", []), draft.get("gold", [])
+    are_columns = all("columns" in block for block in judges) and all(
+        isinstance(block["value"], str) and block["kind"] != "answer" for block in gold
+    )
+    if not are_columns or len(gold) > 1:
+        return draft, None
+    others = {field: value for field, value in draft.items() if field not in ("judges", "gold")}
+    return others, ([column for block in judges for column in block["columns"]], gold[0]["value"] if gold else None)
+
+
+def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], suggested: Roles | None = None) -> Draft:
     """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
 
     If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
     cells.
     """
-    judge_guess, gold_guess = guess_roles(preview.columns, preview.rows)
+    judge_guess, gold_guess = suggested or guess_roles(preview.columns, preview.rows)
     left, right = st.columns(2, gap="medium")
     with left:
         judges = chooser.choose_columns(

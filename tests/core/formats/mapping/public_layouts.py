@@ -129,6 +129,7 @@ FILES: dict[str, dict[str, str]] = {
                 "completions": [
                     {"model": "alpha", "response": "Hello!", "annotations": rated("5"), "overall_score": 8.5},
                     {"model": "beta", "response": "Hi.", "annotations": rated("N/A"), "overall_score": 4.0},
+                    {"model": "gamma", "response": "Yo.", "annotations": rated("2"), "overall_score": 3.0},
                 ],
                 "correct_answers": ["None"],
             }

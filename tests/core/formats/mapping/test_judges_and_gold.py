@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
+from core.formats.mapping.suggest import suggest_table
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
@@ -398,7 +399,12 @@ json_cells = st.recursive(
     cells, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abx"), inner, max_size=3)
 )
 tables = st.lists(st.dictionaries(st.sampled_from("iabgjv"), json_cells, max_size=6), min_size=1, max_size=4)
-fields = st.sampled_from(["i", "a", "b", "g", "j", "v", "a.x", "{row}", "{i}-{element}", {"constant": "k"}])
+fields = st.sampled_from(
+    ["i", "a", "b", "g", "j", "v", "a.x", "{row}", "{i}-{element}", {"constant": "k"}, "a.-1", "a.:1"]
+)
+values = fields | st.sampled_from(
+    [{"compare": ["a", "b"], "margin": 1}, {"compare": ["a", {"constant": "1"}]}, {"field": "a", "after_last": "0"}]
+)
 kinds = st.sampled_from(["preference", "score"])
 scales = st.sampled_from(
     [None, {"level": "ordinal", "categories": [1, 2, 3]}, {"level": "interval", "low": 0, "high": 9}]
@@ -407,8 +413,10 @@ weights = st.fixed_dictionaries({"judge": fields, "aspects": st.just({"x": "a", 
     {"judge": fields, "value": fields}, optional={"aspects_field": fields, "separator": st.just(";")}
 )
 blocks = st.fixed_dictionaries(
-    {"kind": kinds, "value": fields},
+    {"kind": kinds, "value": values},
     optional={
+        "each": st.sampled_from(["a", "v"]), "aggregate": st.sampled_from(["sum", "mean", "first", "last"]),
+        "criterion_field": fields,
         "scale": scales, "judge": fields, "criteria": st.lists(st.text(max_size=2), max_size=2),
         "layout": st.sampled_from(["list", "long", "wide"]), "annotators": st.just("r{n}"), "annotator": fields,
         "order": fields, "swapped": fields, "stage": st.sampled_from(["first", "last", "verdict"]),
@@ -420,7 +428,8 @@ drafts = st.fixed_dictionaries(
         "prompt": fields, "responses": st.lists(st.fixed_dictionaries({"text": fields}), max_size=2),
         "explode": st.sampled_from(["a", "v", "*"]), "labels": st.lists(blocks, max_size=2),
         "judges": st.lists(blocks, max_size=2), "gold": st.lists(blocks, max_size=2),
-        "weights": st.lists(weights, max_size=1),
+        "weights": st.lists(weights, max_size=1), "shuffle": st.booleans(),
+        "where": st.dictionaries(st.sampled_from("iab"), st.lists(st.text(max_size=1), max_size=3), max_size=1),
     },
 )  # fmt: skip
 
@@ -449,6 +458,28 @@ def test_a_table_is_imported_whole_or_refused_in_a_sentence(
     assert {record.item for record in of(records, TraceRecord)} <= items
     runs = [record.name for record in of(records, RunRecord)]
     assert len(runs) == len(set(runs)) and {record.run for record in of(records, TraceRecord)} == set(runs)
+
+
+usual = st.sampled_from(
+    ["id", "prompt", "answer", "response_a", "response_b", "chosen", "rejected", "judge", "label", "score_a", "score_b"]
+)
+usual_cells = json_cells | st.lists(st.fixed_dictionaries({"role": cells, "content": cells}), max_size=3)
+
+
+@settings(max_examples=EXAMPLES // 2, deadline=None)
+@given(rows=st.lists(st.dictionaries(usual, usual_cells, max_size=8), min_size=1, max_size=4))
+def test_a_mapping_is_suggested_for_any_table_or_refused_in_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    path = tmp_path_factory.mktemp("tables") / "table.json"
+    path.write_text(json.dumps(rows))
+    try:
+        records = list(table.read(path, mappings.build_mapping(suggest_table(path))))
+    except TiebreakError as error:
+        sentence = str(error)
+        assert "\n" not in sentence and len(sentence) < 600
+        return
+    assert of(records, ItemRecord)
 
 
 LONG_WITH_JUDGE = f"""{PAIR}

@@ -8,6 +8,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping, dump_mapping, load_mapping
 from core.formats.mapping.shuffled import is_exchanged
+from core.formats.mapping.suggest import suggest_table
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.registry import read_records
 from core.trace import VerdictReached
@@ -24,7 +25,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     "summeval": {"labels": [2, 1, 2, 5, 5, 5, 4, 4, 4, 3, 3, 3, *[2] * 5, *[5] * 5, *[4] * 5, *[5] * 5] * 2},
     "helpsteer2": {"labels": [4, 4, 3, 0, 1]},
     "helpsteer3": {"labels": [1, 0], "gold": [1]},
-    "ultrafeedback": {"judges": [5] * 4 + [None] * 4},
+    "ultrafeedback": {"judges": [5] * 4 + [None] * 4 + [2] * 4},
     "llmbar": {"gold": [2]},
     "judgebench": {"gold": [1, 2]},
     "judgebench_judges": {"gold": [1, 1], "judges": [1, None]},
@@ -77,6 +78,35 @@ def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_on
     chosen = [item.responses[value - 1].text for item, value in zip(items(records), gold, strict=True)]
     assert set(gold) == {1, 2}
     assert all(PREFERRED[name] in text for text in chosen)
+
+
+SUGGESTED: dict[str, dict[str, list[Any]]] = {
+    **{name: VALUES[name] for name in ("chatbot_arena", "alpaca_eval", "summeval", "helpsteer2", "llmbar", "wmt_mqm")},
+    **{name: VALUES[name] for name in ("hanna", "summarize_from_feedback", "webgpt", "judgebench")},
+    "mt_bench": {"labels": [2, 0, 2]},
+    "feedback_bench": {"gold": [3, 5]},
+    "beavertails": {"gold": [False]},
+    "shp": {"labels": [1, 1]},
+    "reward_bench": {"gold": [2, 2, 1, 1, 2, 2, 2, 2]},
+    "hh_rlhf": {"gold": [2, 1, 1, 2, 2, 2, 2, 1]},
+    "helpsteer3": {},
+    "ultrafeedback": {},
+    "alignbench": {},
+}
+"""What the suggested mapping reads; what is not clear from names and values, such as -3 to 3, is left out."""
+
+
+@pytest.mark.parametrize("name", SUGGESTED)
+def test_the_suggested_mapping_of_a_public_layout_is_imported(tmp_path: Path, name: str) -> None:
+    path = write_files(name, tmp_path)
+    records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
+    own = imported(name, tmp_path)
+    by_id = {item.prompt: [response.text for response in item.responses] for item in items(own)}
+    assert {name: sorted(own, key=str) for name, own in values(records).items()} == {
+        name: sorted(own, key=str) for name, own in SUGGESTED[name].items()
+    }
+    if name not in ("alignbench", "mt_bench"):  # answers in a second file; dialogues with the second turn
+        assert {item.prompt: [response.text for response in item.responses] for item in items(records)} == by_id
 
 
 def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:

@@ -1,0 +1,185 @@
+"""Suggests a complete mapping for a table from the names and the values of its columns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
+from core.formats.mapping.messages import CONTENT_KEYS, render_messages
+from core.formats.mapping.preview import Preview, parse_cell, preview_table
+from core.formats.mapping.suggest_blocks import BlockSuggester
+
+ROWS = 200
+"""Rows that are searched for columns and values."""
+ASSISTANT = "\n\nAssistant:"
+"""What precedes the turns of the assistant in dialogues that are one text."""
+MARKS = ("<v>", "</v>")
+"""What marks errors in translations."""
+Cells = Mapping[str, str]
+"""A row of a preview."""
+
+
+def suggest_table(path: Path, explode: str | None = None) -> Draft:
+    """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
+    preview = preview_table(path, ROWS, explode)
+    draft = suggest(preview, explode)
+    if explode is None and "responses" not in draft:
+        for column in preview.lists:
+            inner = suggest(preview_table(path, ROWS, column), column)
+            if "responses" in inner:
+                return inner
+    return draft
+
+
+def suggest(preview: Preview, explode: str | None = None) -> Draft:
+    """Return a suggested mapping of the columns; labels, judges and gold whose values are not clear are left out."""
+    names = names_of(preview.columns)
+    columns = list(preview.columns)
+    if {"orig_instruction", "orig_response"} <= names.keys():  # a judge's prompt and reply, with what was judged
+        columns = [column for column in columns if column.startswith("orig_")]
+    draft = suggest_mapping(columns, explode)
+    draft |= _responses(preview, draft)
+    _refer_to_parts(draft, preview)
+    draft.pop("labels", None)
+    draft |= BlockSuggester(preview, draft).suggest()
+    _name_items(draft, preview)
+    return {field: value for field, value in draft.items() if value}
+
+
+def _responses(preview: Preview, draft: Draft) -> Draft:
+    """Return the responses of a table that names them in another way, with the fields that follow from it."""
+    names = names_of(preview.columns)
+    if {"chosen", "rejected"} <= names.keys():
+        systems = {name: names[f"{name}_model"] for name in ("chosen", "rejected") if f"{name}_model" in names}
+        responses = [{"text": names[name], **_system(systems.get(name))} for name in ("chosen", "rejected")]
+        gold = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
+        return {"responses": responses, "gold": [gold], "shuffle": True}
+    if "decoded" in names and "text" in names:  # summaries of texts
+        return {"prompt": names["text"]}
+    if "responses" not in draft and (target := first_of(names, ("target", "hypothesis"))):
+        return {"responses": [{"text": target, **_system(first_of(names, ("system", "model")))}], "reference": None}
+    return {} if "responses" in draft else _list_of_two(preview)
+
+
+def _list_of_two(preview: Preview) -> Draft:
+    """Return the responses of a table with a list of two in each row."""
+    for column in preview.lists:
+        elements = [parse_cell(row.get(column, "")) for row in preview.rows]
+        keys = [key for key in ("text", *CONTENT_KEYS, "response") if _all_have(elements, key)]
+        if keys and {len(element) for element in elements} == {2}:
+            system = next((key for key in ("policy", "model", "system") if _all_have(elements, key)), None)
+            return {
+                "responses": [
+                    {"text": f"{column}.{n}.{keys[0]}", **_system(f"{column}.{n}.{system}" if system else None)}
+                    for n in (0, 1)
+                ]
+            }
+    return {}
+
+
+def _all_have(elements: Sequence[Any], key: str) -> bool:
+    records = [record for element in elements for record in (element if isinstance(element, list) else [None])]
+    return bool(records) and all(isinstance(record, dict) and isinstance(record.get(key), str) for record in records)
+
+
+def _system(column: str | None) -> Draft:
+    return {"system": column} if column else {}
+
+
+def _refer_to_parts(draft: Draft, preview: Preview) -> None:
+    """Refer to the last message of conversations, the first of several texts, and texts without marks."""
+    for response in draft.get("responses", []):
+        field = response["text"]
+        cells = [row.get(field, "") for row in preview.rows]
+        parsed = [parse_cell(cell) for cell in cells]
+        if all(isinstance(cell, list) and cell and render_messages(cell) for cell in parsed):
+            draft.setdefault("prompt", f"{field}.:-1")
+            response["text"] = f"{field}.-1"
+        elif _are_texts(parsed):
+            response["text"] = f"{field}.0"
+        elif _are_dialogues(cells):
+            draft.setdefault("prompt", {"field": field, "before_last": ASSISTANT})
+            response["text"] = {"field": field, "after_last": ASSISTANT}
+        elif any(mark in cell for cell in cells for mark in MARKS):
+            response["text"] = {"field": field, "remove": list(MARKS)}
+            if isinstance(prompt := draft.get("prompt"), str):
+                draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
+    prompt = draft.get("prompt")
+    if isinstance(prompt, str) and _are_texts([parse_cell(row.get(prompt, "")) for row in preview.rows]):
+        draft["prompt"] = f"{prompt}.0"
+
+
+def _are_dialogues(cells: Iterable[str]) -> bool:
+    texts = list(cells)
+    return bool(texts) and all(ASSISTANT in text and "Human:" in text for text in texts)
+
+
+def _are_texts(cells: Sequence[Any]) -> bool:
+    """Return whether each cell is a list of texts."""
+    return bool(cells) and all(
+        isinstance(cell, list) and cell and all(isinstance(text, str) for text in cell) for cell in cells
+    )
+
+
+def _name_items(draft: Draft, preview: Preview) -> None:
+    """Name items by columns that tell different items apart, otherwise by the row; drop what varies within an item."""
+    if "{" in draft["id"]:
+        return
+    names = names_of(preview.columns)
+    systems = [response["system"] for response in draft.get("responses", []) if response.get("system")]
+    turn = [names["turn"]] if "turn" in names else []
+    long = [block for block in draft.get("labels", []) if block.get("layout") == "long" and not block.get("each")]
+    ids = [names[name] for name in IDS if name in names]
+    more: tuple[list[str], ...] = ([], list(dict.fromkeys(systems)), list(dict.fromkeys([*systems, *turn])))
+    options = [[column, *others] for others in more for column in ids]
+    items = {tuple(option): _rows_by(preview, option) for option in options}
+    possible = [option for option in items if _are_items(items[option], draft, is_long=bool(long))]
+    distinct = [option for option in possible if not any(_repeats(block, items[option].values()) for block in long)]
+    if not possible:
+        draft["id"] = "{row}"
+        return
+    chosen = distinct[0] if distinct else possible[-1]
+    draft["id"] = chosen[0] if len(chosen) == 1 else "-".join(f"{{{column}}}" for column in chosen)
+    if len(chosen) > 1:
+        draft.setdefault("group", chosen[0])
+    rows = list(items[chosen].values())
+    for field in ("context", "reference", "scenario", "group"):
+        column = draft.get(field)
+        if isinstance(column, str) and any(len({row.get(column, "") for row in own}) > 1 for own in rows):
+            del draft[field]
+    for block in long:
+        if _repeats(block, rows):
+            block.setdefault("aggregate", "last")
+
+
+def _are_items(items: Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
+    """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
+    return all(all(key) and (is_long or len(rows) == 1) and _is_one(rows, draft) for key, rows in items.items())
+
+
+def _repeats(block: Draft, items: Iterable[Sequence[Cells]]) -> bool:
+    """Return whether an annotator has two rows of an item."""
+    rater = block["annotator"]
+    names = [[row.get(rater, "") for row in rows] for rows in items] if isinstance(rater, str) else []
+    return any(len(set(raters)) < len(raters) for raters in names)
+
+
+def _rows_by(preview: Preview, columns: Sequence[str]) -> dict[tuple[str, ...], list[Cells]]:
+    """Return values of the columns -> the rows with them."""
+    rows: dict[tuple[str, ...], list[Cells]] = {}
+    for row in preview.rows:
+        rows.setdefault(tuple(row.get(column, "") for column in columns), []).append(row)
+    return rows
+
+
+def _is_one(rows: Sequence[Cells], draft: Draft) -> bool:
+    """Return whether rows have the same responses."""
+    return all(len({_content(row, response["text"]) for row in rows}) == 1 for response in draft.get("responses", []))
+
+
+def _content(row: Cells, source: Any) -> str:
+    field = source["field"] if isinstance(source, dict) else source.removesuffix(".-1").removesuffix(".0")
+    text = row.get(field) or row.get(source if isinstance(source, str) else field, "")
+    for mark in MARKS:
+        text = text.replace(mark, "")
+    return text
