@@ -30,6 +30,14 @@ Kind = Annotated[
 CriterionName = Annotated[str | None, typer.Option("--criterion", help="Default: the one with most targets, or all.")]
 ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this scenario.")]
 
+ItemNames = Annotated[
+    list[str] | None, typer.Option("--item", help="Only the item with this name; the option can be repeated.")
+]
+Sample = Annotated[int | None, typer.Option(min=1, help="Only this many items, drawn at random with the seed.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Make every call anew, also if its reply is stored from an earlier run.")
+]
+
 
 class AbstentionPolicy(StrEnum):
     """How a target without a verdict counts."""

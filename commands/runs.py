@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.options import (
+    DatabaseUrl,
+    Fresh,
+    ItemNames,
+    Json,
+    Sample,
+    ScenarioName,
+    StudyName,
+    find_study,
+    open_database,
+)
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 
@@ -22,6 +32,11 @@ def run(
     protocol: Annotated[str, typer.Option(help="The protocol, such as scaleeval.")] = "scaleeval",
     settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of items: run over the first ones only.")] = None,
+    scenario: ScenarioName = None,
+    item: ItemNames = None,
+    sample: Sample = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Number of the repetition; each has independent replies.")] = 1,
+    fresh: Fresh = False,
     resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
     name: Annotated[str | None, typer.Option(help="The run's name. Default: that of the settings file.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
@@ -32,6 +47,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
+    from storage.item_selection import ItemSelection
     from storage.worker import (
         ceiling_warning,
         create_run,
@@ -45,8 +61,20 @@ def run(
     if resume is not None:
         run_id = resume_run(engine, find_study(engine, study), resume)
     else:
-        options = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "limit": limit}
-        request = request_from_file(engine, find_study(engine, study), protocol, settings, name, **options)
+        selection = ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
+        request = request_from_file(
+            engine,
+            find_study(engine, study),
+            protocol,
+            settings,
+            name,
+            selection=selection,
+            seed=seed,
+            parallel=parallel,
+            ceiling=ceiling,
+            repeat=repeat,
+            fresh=fresh,
+        )
         estimate = estimate_run(engine, request)
         if dry_run:
             return print_result(asdict(estimate), f"{estimate.summary()}\n{receivers_sentence(request)}", as_json)

@@ -28,15 +28,15 @@ def first_request(ask: Ask, format: Format) -> Ask:
 def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask:
     """Return the second attempt: the same prompt with a larger limit, or a conversation about the missing part."""
     if unreadable.max_tokens is not None:
-        return replace(
-            first_request(ask, format), spec=ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
-        )
+        larger = ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
+        return replace(first_request(ask, format), spec=larger, attempt=1)
     if ask.answer is None:
-        return first_request(ask, format)
+        return replace(first_request(ask, format), attempt=1)
     first = unreadable.turn
     system, prompt = ask.messages(first.format)
     history = (prompt, first.reply.strip() or _EMPTY_REPLY)
-    return replace(ask, system=system, prompt=ask.answer.retry(first.problem, format), format=format, history=history)
+    prompt = ask.answer.retry(first.problem, format)
+    return replace(ask, system=system, prompt=prompt, format=format, history=history, attempt=1)
 
 
 def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
@@ -68,6 +68,7 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
         prompt=with_system_lines(sent.system, sent.prompt),
         criterion=sent.criterion,
         format=sent.format,
+        reused=reply.reused,
     )
     if reply.finish != "stop":
         return turn.model_copy(update={"problem": _INCOMPLETE[reply.finish].format(limit=sent.spec.max_tokens)})

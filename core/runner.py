@@ -20,7 +20,8 @@ from core.attempts import (
 )
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure, TiebreakError, UnsupportedSchema
 from core.extraction import can_extract, extraction_ask
-from core.llm.client import Model, Reply, Sampler
+from core.llm.call_keys import DrawCounter
+from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.llm.limits import Limits
 from core.trace import (
     Ask,
@@ -129,6 +130,9 @@ class _TraceRunner:
     known: _StoredTurns
     limits: Limits
     extractor: Spec | None = None
+    counter: DrawCounter = field(default_factory=DrawCounter)
+    draws: dict[int, int] = field(default_factory=dict)
+    """Number of an ask -> its draw."""
 
     async def run(self, flow: Flow) -> Verdict:
         """Return and record the verdict of the flow."""
@@ -148,6 +152,7 @@ class _TraceRunner:
         """
         for number, ask in enumerate(asks, start=first):
             self.known.check(number, ask)
+        self.draws |= dict(enumerate(self.counter.draws(asks), start=first))
         batches = self.group_samples(asks, first)
         # If a later ask was answered, the flow has used the replies of this round as they were read.
         was_used = any(number >= first + len(asks) for number in self.known.completed)
@@ -182,7 +187,7 @@ class _TraceRunner:
         first = None if unreadable is None else unreadable.turn
         if not can_extract(ask, turn, first):
             return turn
-        extraction = extraction_ask(ask, turn, self.extractor, first)
+        extraction = replace(extraction_ask(ask, turn, self.extractor, first), draws=(self.draws[number],))
         reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
         extracted = make_turn(extraction, reply)
         await self.record(ReplyExtracted(ask=number, turn=extracted))
@@ -214,6 +219,7 @@ class _TraceRunner:
 
         async def attempt(format: Format) -> tuple[Ask, Reply]:
             sent = first_request(ask, format) if unreadable is None else second_request(ask, format, unreadable)
+            sent = replace(sent, draws=(self.draws[number],))
             return sent, await self.call(sent)
 
         preferred = await self.preferred_format(ask) if unreadable is None else unreadable.turn.format
@@ -256,12 +262,21 @@ class _TraceRunner:
         raise AssertionError("handle_failure raises after the last attempt")
 
     async def call(self, ask: Ask) -> Reply:
-        """Make one call within the limits; raises RunStopped if the run may start none."""
+        """Return a stored reply, or make one call within the limits; raises RunStopped if the run may start none."""
+        if stored := await self.stored_replies(ask):
+            return stored[0]
         async with self.limits.acquire(ask):
             self.check_schema(ask)
             reply = await self.model.complete(ask)
             self.add_cost([reply])
             return reply
+
+    async def stored_replies(self, ask: Ask) -> list[Reply]:
+        """Return the replies of earlier calls for an ask; raises RunStopped when the run is cancelled."""
+        if not isinstance(self.model, StoredReplies):
+            return []
+        self.limits.raise_if_cancelled()
+        return await self.model.find(ask)
 
     def check_schema(self, ask: Ask) -> None:
         """Raise _SchemaRefusedBefore if the ask has a JSON schema and its model has refused one in this run."""
@@ -273,6 +288,9 @@ class _TraceRunner:
 
         A provider that returns fewer than requested, or rejects `n`, gets single requests for the rest of the run.
         """
+        stored = await self.stored_replies(ask)
+        if len(stored) == ask.samples:
+            return stored
         async with self.limits.acquire(ask):
             self.check_schema(ask)
             try:
@@ -287,9 +305,9 @@ class _TraceRunner:
             return replies
 
     def add_cost(self, replies: Sequence[Reply]) -> None:
-        """Add the cost of replies to the spent budget of the run."""
+        """Add the cost of replies to the spent budget of the run; those of earlier calls cost nothing."""
         if self.limits.budget is not None:
-            for reply in replies:
+            for reply in (reply for reply in replies if not reply.reused):
                 self.limits.budget.add_spent(reply.usage.dollars)
 
     async def handle_failure(
@@ -327,7 +345,8 @@ class _SampleBatch:
         sampler: Sampler = model
 
         async def attempt(format: Format) -> tuple[Ask, list[Reply]]:
-            sent = replace(first_request(ask, format), samples=len(self.numbers))
+            draws = tuple(runner.draws[number] for number in self.numbers)
+            sent = replace(first_request(ask, format), samples=len(draws), draws=draws)
             return sent, await runner.sample(sampler, sent)
 
         return await runner.in_accepted_format(self.numbers[0], ask, await runner.preferred_format(ask), attempt)

@@ -110,6 +110,11 @@ class Ask:
 
     system: str = ""
     """The system message of the template. The runner sets it: before, it is a part of the prompt."""
+    draws: tuple[int, ...] = (0,)
+    """The number of each requested reply among the replies to the same content in a trace. Replies with other numbers
+    are independent samples. The runner sets it."""
+    attempt: int = 0
+    """1 for a second attempt. The runner sets it."""
 
     def request(self, format: Format = "text") -> str:
         """Return the prompt with the instruction for the answer, below the template's system message if it has one."""
@@ -174,6 +179,9 @@ class Turn(Frozen):
     """The characters of the reply that the reading rests on: reply[start:end]."""
     read_by: str = Field(default="", exclude_if=lambda reader: not reader)
     """Who read the reply: empty for the parser, "extractor: MODEL" or "person: NAME"."""
+    reused: str = Field(default="", exclude_if=lambda run: not run)
+    """The run that made and paid the call, if the reply was stored before; `usage` is that of the call. Empty if this
+    run made the call."""
 
     @property
     def is_unreadable(self) -> bool:

@@ -206,7 +206,13 @@ def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any
 
 def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
     """Insert a row, or update the one with the same values in the `unique` columns."""
-    session.execute(_upsert(_dialect(session), table, tuple(unique), tuple(row)), [row])
+    upsert_all(session, table, unique, [row])
+
+
+def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows with the same columns, or update those with the same values in the `unique` columns."""
+    if rows:
+        session.execute(_upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), rows)
 
 
 @cache  # to build these statements takes longer than to execute them

@@ -40,8 +40,9 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
 def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:
     """Return the columns of an event, with the prompt separate from the body; the default time is now."""
     body = sanitize(event.model_dump(mode="json"))
-    text, usage = "", {}
+    text, usage, is_reused = "", {}, False
     if isinstance(event, EventWithTurn):
+        is_reused = bool(event.turn.reused)
         text, body["turn"]["prompt"], usage = body["turn"]["prompt"], "", body["turn"]["usage"]
     return {
         "trace_id": trace_id,
@@ -54,6 +55,7 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime |
         "completion_tokens": usage.get("completion_tokens"),
         "seconds": usage.get("seconds"),
         "dollars": usage.get("dollars"),
+        "reused": is_reused,
         "at": to_utc(at) or now(),
     }
 

@@ -1,6 +1,6 @@
 """Runs: created with a trace for every item, claimed by workers, cancelled and resumed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,8 @@ from core.protocols import registry
 from core.wording import format_count
 from storage import items, studies
 from storage.database import clock, insert_all
-from storage.tables import ItemRow, RunRow, TraceRow, now
+from storage.item_selection import ItemSelection, item_ids
+from storage.tables import RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
 LEASE = timedelta(seconds=15)
@@ -44,6 +45,13 @@ class Run:
     """The settings of the model that is asked about unreadable replies; None for none."""
     pairs: str
     """Which pairs of responses it compares, as `core.pairs.Pairs` has it; empty if it has no such setting."""
+    repeat: int
+    """The number of the repetition: runs with other numbers have independent replies."""
+    fresh: bool
+    """Whether every call is made anew, also if another run has made it."""
+    experiment_id: int | None
+    cell: dict[str, str] | None
+    """The cell of the experiment's design: axis -> level."""
     source: str
     state: str
     problem: str
@@ -73,13 +81,10 @@ class Progress:
         refused = format_count(totals.refused_schemas, "refused JSON schema")
         errors = format_count(totals.errors, "error")
         note = f" (and {refused}, asked for text instead)" if totals.refused_schemas else ""
-        unpriced = f"{totals.unpriced:,} calls of unknown price" if totals.unpriced else ""
-        priced = f"${totals.dollars:,.2f}" if totals.dollars or not unpriced else ""
-        cost = " and ".join(filter(None, (priced, unpriced)))
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
-            f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {format_count(totals.calls, 'call')}, "
-            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {cost}, {errors}{note}"
+            f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.describe_calls()}, "
+            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {totals.describe_cost()}, {errors}{note}"
         )
 
 
@@ -98,10 +103,13 @@ def create(
     extractor: dict[str, Any] | None = None,
     pairs: str = "",
     parts: Callable[[Item], Sequence[str]] | None = None,
-    limit: int | None = None,
-    scenario: str | None = None,
+    selection: ItemSelection | None = None,
+    repeat: int = 1,
+    fresh: bool = False,
+    experiment_id: int | None = None,
+    cell: Mapping[str, str] | None = None,
 ) -> int:
-    """Create a run over the study's items, or the first `limit` of them, and return its id.
+    """Create a run over the study's items, or a selection of them, and return its id.
 
     `parts` returns the part of each trace of an item; without it an item has one trace.
     A worker that looks for requested runs executes it.
@@ -119,6 +127,10 @@ def create(
         parallel=parallel,
         extractor=extractor,
         pairs=pairs,
+        repeat=repeat,
+        fresh=fresh,
+        experiment_id=experiment_id,
+        cell=None if cell is None else dict(cell),
         source="live",
     )
     session.add(row)
@@ -131,11 +143,11 @@ def create(
         "uncertainty": 0.0,
         "contention": None,
     }
-    item_ids = _item_ids(session, study_id, limit, scenario)
-    by_id = items.by_ids(session, item_ids) if parts is not None else {}
+    selected = item_ids(session, study_id, selection or ItemSelection())
+    by_id = items.by_ids(session, selected) if parts is not None else {}
     traces = [
         waiting | {"item_id": item_id, "part": part}
-        for item_id in item_ids
+        for item_id in selected
         for part in (("",) if parts is None else parts(by_id[item_id]))
     ]
     if not traces:
@@ -145,20 +157,12 @@ def create(
 
 
 def sample_items(
-    session: Session, study_id: int, *, limit: int | None = None, scenario: str | None = None, size: int = 50
+    session: Session, study_id: int, selection: ItemSelection, *, size: int = 50
 ) -> tuple[int, list[Item]]:
     """Return how many items such a run would have, and at most `size` of them, evenly from first to last."""
-    ids = _item_ids(session, study_id, limit, scenario)
+    ids = item_ids(session, study_id, selection)
     sample = items.by_ids(session, ids[:: max(1, -(-len(ids) // size))])
     return len(ids), [sample[item_id] for item_id in sorted(sample)]
-
-
-def _item_ids(session: Session, study_id: int, limit: int | None, scenario: str | None) -> list[int]:
-    """Return the ids of the items of a run, in the order of the study."""
-    query = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position))
-    if scenario is not None:
-        query = query.where(col(ItemRow.scenario) == scenario)
-    return list(session.scalars(query.limit(limit)))
 
 
 def unused_name(session: Session, study_id: int, wanted: str) -> str:
@@ -210,7 +214,7 @@ def progress(session: Session, run_id: int) -> Progress:
         done=sum(verdicts.values()),
         failed=counts.get("failed", 0),
         **verdicts,
-        totals=totals(session, run_id=run_id),
+        totals=totals(session, run_ids=[run_id]),
         first_problem=_first_problem(session, run_id) if counts.get("failed") else "",
     )
 

@@ -323,11 +323,26 @@ class TrainingAnswerRow(Table, table=True):
     at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
+class ExperimentRow(Table, table=True):
+    """Runs that differ in named settings."""
+
+    __tablename__ = "experiment"
+    __table_args__ = (UniqueConstraint("study_id", "name"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    name: str
+    definition: str = Field(sa_column=Column(Text, nullable=False))
+    """The experiment's file in YAML, with the settings that it named."""
+    ceiling: float | None = None
+    """Cost limit in dollars of all runs together."""
+    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+
+
 class RunRow(Table, table=True):
     """One protocol with one settings over many items."""
 
     __tablename__ = "run"
-    __table_args__ = (UniqueConstraint("study_id", "name"),)
+    __table_args__ = (UniqueConstraint("study_id", "name"), Index(None, "experiment_id"))
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
@@ -344,6 +359,15 @@ class RunRow(Table, table=True):
     """The model that is asked which value an unreadable reply states; None for none."""
     pairs: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
     """Which pairs of responses are compared, as `core.pairs.Pairs` has it; empty if it has no such setting."""
+    repeat: int = Field(default=1, sa_column=Column(Integer, nullable=False, server_default=text("1")))
+    """The number of the repetition: runs with other numbers have independent replies."""
+    fresh: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether every call is made anew, also if another run has made it."""
+    experiment_id: int | None = Field(
+        default=None, sa_column=Column(Integer, ForeignKey("experiment.id", ondelete="SET NULL"), nullable=True)
+    )
+    cell: Any = Field(default=None, sa_column=_value_column())
+    """The cell of the experiment's design: axis -> level, as text."""
     source: str = "live"
     state: str = "requested"
     """requested, cancelling, cancelled, stopped (at the ceiling, or by an error: see `problem`) or finished."""
@@ -397,6 +421,34 @@ class EventRow(Table, table=True):
     completion_tokens: int | None = None
     seconds: float | None = None
     dollars: float | None = None
+    reused: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether the reply was stored before: tokens, seconds and dollars are those of the call that was made then."""
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+
+
+class CallRow(Table, table=True):
+    """The reply to a call, which any run of the database can reuse; see `storage.calls`."""
+
+    __tablename__ = "call"
+    __table_args__ = (Index(None, "run_id"),)
+    key: str = Field(primary_key=True)
+    """See `core.llm.call_keys`."""
+    run_id: int = Field(sa_column=owner_column("run.id"))
+    """The run that made the call."""
+    reply: Any = Field(sa_column=Column(Json, nullable=False))
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+
+
+class PendingCallRow(Table, table=True):
+    """A call that was sent and whose reply is not stored. If its worker has ended, the call was interrupted."""
+
+    __tablename__ = "pending_call"
+    __table_args__ = (Index(None, "run_id"), Index(None, "worker", "key"))
+    id: int = Field(default=None, primary_key=True)
+    run_id: int = Field(sa_column=owner_column("run.id"))
+    key: str
+    worker: str
+    """The worker's claim of the run."""
     at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 

@@ -16,7 +16,8 @@ from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
-from storage import target_summaries, targets, unread
+from core.wording import format_count
+from storage import calls, target_summaries, targets, unread
 from storage.database import clock, insert_all
 from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -55,9 +56,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over the calls of a trace or a run."""
+    """Sums over the calls of a trace or of runs. Tokens, seconds and dollars are without those of reused replies."""
 
     calls: int = 0
+    """Answered asks, with those whose reply was reused."""
     errors: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -67,6 +69,26 @@ class Totals:
     """Calls whose price is unknown: they are not in `dollars`."""
     refused_schemas: int = 0
     """Requests for JSON that were refused and made as text instead; they are not errors."""
+    reused: int = 0
+    """Calls that were not made, because their replies were stored."""
+    saved_dollars: float = 0.0
+    """The cost of the reused calls when they were made, as far as it is known."""
+    interrupted: int = 0
+    """Calls that were in flight when a worker ended; each may have been paid."""
+
+    def describe_calls(self) -> str:
+        """Return `120 calls (90 reused, 2 interrupted)`."""
+        details = [
+            f"{count:,} {word}" for count, word in ((self.reused, "reused"), (self.interrupted, "interrupted")) if count
+        ]
+        return format_count(self.calls, "call") + (f" ({', '.join(details)})" if details else "")
+
+    def describe_cost(self) -> str:
+        """Return the cost in words. An unknown price is never shown as $0.00."""
+        unpriced = f"{self.unpriced:,} calls of unknown price" if self.unpriced else ""
+        priced = f"${self.dollars:,.2f}" if self.dollars or not unpriced else ""
+        saved = f" (saved ${self.saved_dollars:,.2f})" if self.saved_dollars else ""
+        return " and ".join(filter(None, (priced, unpriced))) + saved
 
 
 @dataclass(frozen=True)
@@ -225,25 +247,28 @@ def prompt(session: Session, trace_id: int, seq: int) -> str:
     return session.scalars(query).first() or ""
 
 
-def totals(session: Session, *, trace_id: int | None = None, run_id: int | None = None) -> Totals:
-    """Return the sums over the calls of a trace or a run."""
-    answered = col(EventRow.type).in_(("turn", "unreadable", "extracted"))
+def totals(session: Session, *, trace_id: int | None = None, run_ids: Sequence[int] | None = None) -> Totals:
+    """Return the sums over the calls of a trace, or of runs."""
+    answered, reused = col(EventRow.type).in_(("turn", "unreadable", "extracted")), col(EventRow.reused)
+    paid = not_(reused)
     query = select(
         func.count().filter(answered),
         func.count().filter(col(EventRow.type) == "call_failed"),
-        func.sum(col(EventRow.prompt_tokens)),
-        func.sum(col(EventRow.completion_tokens)),
-        func.sum(col(EventRow.seconds)),
-        func.sum(col(EventRow.dollars)),
-        func.count().filter(answered, col(EventRow.dollars).is_(None)),
+        func.coalesce(func.sum(col(EventRow.prompt_tokens)).filter(paid), 0),
+        func.coalesce(func.sum(col(EventRow.completion_tokens)).filter(paid), 0),
+        func.coalesce(func.sum(col(EventRow.seconds)).filter(paid), 0.0),
+        func.coalesce(func.sum(col(EventRow.dollars)).filter(paid), 0.0),
+        func.count().filter(answered, paid, col(EventRow.dollars).is_(None)),
         func.count().filter(col(EventRow.type) == "schema_refused"),
+        func.count().filter(reused),
+        func.coalesce(func.sum(col(EventRow.dollars)).filter(reused), 0.0),
     )
     if trace_id is not None:
         query = query.where(col(EventRow.trace_id) == trace_id)
-    if run_id is not None:
-        query = query.where(col(EventRow.run_id) == run_id)
-    calls, errors, prompts, completions, seconds, dollars, unpriced, refused = session.execute(query).one()
-    return Totals(calls, errors, prompts or 0, completions or 0, seconds or 0.0, dollars or 0.0, unpriced, refused)
+    if run_ids is not None:
+        query = query.where(col(EventRow.run_id).in_(run_ids))
+    sums: tuple[Any, ...] = tuple(session.execute(query).one())
+    return Totals(*sums, *(() if run_ids is None else (calls.count_interrupted(session, run_ids),)))
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class Reply(Frozen):
     """The model's reasoning, if the provider returns it separately."""
     notes: tuple[str, ...] = ()
     """How the request differed from the ask, one sentence for each difference."""
+    reused: str = ""
+    """The run that made the call, if the reply was stored before; empty if the call was made now."""
 
 
 class Model(Protocol):
@@ -63,6 +65,14 @@ class Sampler(Protocol):
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Return up to `ask.samples` replies with the call's usage divided evenly; [] if `n` is not supported."""
+
+
+@runtime_checkable
+class StoredReplies(Protocol):
+    """A model that has replies of earlier calls, which need no place among the concurrent calls and cost nothing."""
+
+    async def find(self, ask: Ask) -> list[Reply]:
+        """Return the stored replies to the requested samples of an ask, up to the first that is not stored."""
 
 
 Answer = Reply | str

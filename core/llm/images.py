@@ -20,7 +20,7 @@ from core.answers import Format
 from core.errors import PermanentFailure, TiebreakError
 from core.items import Item
 from core.llm import costs, local_server
-from core.llm.client import Model, Reply, Sampler
+from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.trace import Ask, Spec, model_specs
 
 FOLDER_VARIABLE = "TIEBREAK_MEDIA"
@@ -148,6 +148,15 @@ class ModelWithImages:
     async def sample(self, ask: Ask) -> list[Reply]:
         """Return several replies from one call, if the model supports it."""
         return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
+
+    async def find(self, ask: Ask) -> list[Reply]:
+        """Return the replies that the wrapped model has stored; none for an image that cannot be read."""
+        if not isinstance(self.model, StoredReplies):
+            return []
+        try:
+            return await self.model.find(await self._with_images(ask))
+        except PermanentFailure:
+            return []
 
     async def _with_images(self, ask: Ask) -> Ask:
         if not ask.images:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.answers import Format
-from core.llm.client import Model, Reply, Sampler
+from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.templates import with_system_lines
 from core.trace import Ask, Spec, Turn, Usage
 
@@ -35,11 +35,17 @@ class ReusedReplies:
 
     async def complete(self, ask: Ask) -> Reply:
         """Return the earlier reply without a cost, else the model's."""
-        key = (ask.speaker, ask.step, with_system_lines(ask.system, ask.prompt))
-        earlier = None if ask.history else self.replies.get(key)
+        earlier = self._earlier(ask)
         if earlier is None:
             return await self.model.complete(ask)
-        return Reply(text=earlier.text, usage=NO_CALL, notes=(f"The reply is from the run {earlier.run}.",))
+        return _reply(earlier)
+
+    async def find(self, ask: Ask) -> list[Reply]:
+        """Return the earlier reply, else what the wrapped model has stored."""
+        earlier = self._earlier(ask)
+        if earlier is not None:
+            return [_reply(earlier)]
+        return await self.model.find(ask) if isinstance(self.model, StoredReplies) else []
 
     async def answer_format(self, spec: Spec) -> Format:
         """Return the wrapped model's format."""
@@ -52,3 +58,11 @@ class ReusedReplies:
     async def close(self) -> None:
         """Close the wrapped model."""
         await self.model.close()
+
+    def _earlier(self, ask: Ask) -> EarlierReply | None:
+        key = (ask.speaker, ask.step, with_system_lines(ask.system, ask.prompt))
+        return None if ask.history else self.replies.get(key)
+
+
+def _reply(earlier: EarlierReply) -> Reply:
+    return Reply(text=earlier.text, usage=NO_CALL, reused=earlier.run)

@@ -23,6 +23,7 @@ from core.templates import replace_templates
 from core.trace import Spec, model_specs
 from storage import aius, recorded_calls, runs, studies
 from storage.database import reading, writing
+from storage.item_selection import ItemSelection
 from storage.runs import Progress, Run
 from storage.studies import Study
 from storage.worker.worker import execute_run, worker_name
@@ -42,8 +43,11 @@ class RunRequest:
     seed: int = 0
     parallel: int = 8
     ceiling: float | None = None
-    limit: int | None = None
-    scenario: str | None = None
+    selection: ItemSelection = field(default_factory=ItemSelection)
+    repeat: int = 1
+    """Runs with other numbers have independent replies."""
+    fresh: bool = False
+    """Whether every call is made anew, also if another run has made it."""
     extractor: Spec | None = None
     """The model that is asked which value an unreadable reply states; None for none."""
     pairs: Pairs | None = None
@@ -156,8 +160,9 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             extractor=None if request.extractor is None else request.extractor.model_dump(mode="json"),
             pairs="" if request.pairs is None else str(request.pairs),
             parts=request.parts,
-            limit=request.limit,
-            scenario=request.scenario,
+            selection=request.selection,
+            repeat=request.repeat,
+            fresh=request.fresh,
         )
 
 
@@ -171,9 +176,7 @@ def resume_run(engine: Engine, study: Study, name: str) -> int:
 
 def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, list[Item]]:
     with reading(engine) as session:
-        count, sample = runs.sample_items(
-            session, request.study.id, limit=request.limit, scenario=request.scenario, size=size
-        )
+        count, sample = runs.sample_items(session, request.study.id, request.selection, size=size)
         if getattr(_with_standing_aius(request.settings), aius.EDITED, False):
             sample = aius.standing_items(session, request.study.id, sample)
     return count, sample

@@ -39,6 +39,7 @@ from storage.runs import Run
 from storage.traces import NewEvent
 from storage.worker.earlier_replies import earlier_replies
 from storage.worker.event_writer import EventWriter, through_outage
+from storage.worker.stored_calls import StoredCalls
 
 log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
@@ -196,13 +197,14 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
     with reading(engine) as session:
-        run, spent = runs.get(session, run_id), traces.totals(session, run_id=run_id).dollars
+        run, spent = runs.get(session, run_id), traces.totals(session, run_ids=[run_id]).dollars
         folder = images.media_folder(studies.by_id(session, run.study_id).name)
     budget = Budget(run.ceiling, costs.maximum_cost, spent) if run.ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
     writer = EventWriter(engine, run_id, worker)
-    execution = _RunExecution(engine, run, ModelWithImages(model, folder), worker, limits, writer)
+    stored = ModelWithImages(StoredCalls(model, engine, run, worker), folder)
+    execution = _RunExecution(engine, run, stored, worker, limits, writer)
     async with _run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, cancelled)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))

@@ -22,24 +22,29 @@ from storage.worker.launch import progress as run_progress
 from tests.bench.bench_runner import items, server, settings
 
 CALLS_PER_MODEL = 21
+REUSED_CALLS = 10_000
 
 
-def seconds(count: int, address: str, folder: Path) -> float:
-    """Return the seconds of a run over `count` items, from its claim to its end, without the import of litellm."""
+def seconds(count: int, address: str, folder: Path, *, reused: bool = False) -> float:
+    """Return the seconds of a run over `count` items, from its claim to its end, without the import of litellm.
+
+    With `reused`, of the same run again, whose calls are all stored.
+    """
     engine = connect(f"sqlite:///{folder}/{count}-{time.monotonic_ns()}.db")
     upgrade(engine)
     imports.import_records(engine, "bench", [ItemRecord(item=item) for item in items(count)])
     with reading(engine) as session:
         study = studies.get(session, "bench")
     request = RunRequest(study, PROTOCOLS["scaleeval"], settings(address), "bench", parallel=CALLS_PER_MODEL)
-    run_id = create_run(engine, request)
-    worker = worker_name()
-    with writing(engine) as session:
-        runs.claim_run(session, run_id, worker)
-    elapsed = asyncio.run(_timed(engine, run_id, worker))
-    _, progress = run_progress(engine, run_id)
-    if progress.totals.calls != count * 9:
-        raise RuntimeError(f"{progress.totals.calls} calls instead of {count * 9}")
+    for again in range(1 + reused):
+        run_id = create_run(engine, request)
+        worker = worker_name()
+        with writing(engine) as session:
+            runs.claim_run(session, run_id, worker)
+        elapsed = asyncio.run(_timed(engine, run_id, worker))
+        totals = run_progress(engine, run_id)[1].totals
+        if (totals.calls, totals.reused) != (count * 9, again * count * 9):
+            raise RuntimeError(f"{totals.calls} calls and {totals.reused} reused instead of {count * 9}")
     engine.dispose()
     return elapsed
 
@@ -68,6 +73,11 @@ def main() -> None:
                 f"{count} debates stored in SQLite, {3 * CALLS_PER_MODEL} at once, {latency:g} s a call: ideal / real"
             )
             print(f"{measurement:<78} {ideal / elapsed:>6.3f}   {calls / elapsed:>5.0f} calls/s")
+        count = -(-REUSED_CALLS // 9)
+        with server(0.0) as address:
+            elapsed = seconds(count, address, Path(folder), reused=True)
+        measurement = f"{count * 9:,} stored calls, all reused: seconds"
+        print(f"{measurement:<78} {elapsed:>6.3f}   {count * 9 / elapsed:>5.0f} calls/s")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def bench_trace(engine: Engine, events: int) -> None:
     with timed("traces.events: the last 10 of them", "every 2 s"), reading(engine) as session:
         assert len(traces.events(session, trace, after=events - 11)) == 10
     with timed("traces.totals of the run"), reading(engine) as session:
-        traces.totals(session, run_id=run)
+        traces.totals(session, run_ids=[run])
 
 
 def bench_labelling(engine: Engine, targets: int, times: int) -> None:

@@ -11,6 +11,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from storage import aspects, database, labels, studies, traces
 from storage.aspects import quality_target
+from storage.item_selection import ItemSelection
 from storage.traces import Filter
 from storage.worker import launch
 from tests.browser.conftest import start
@@ -111,7 +112,9 @@ def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
     with run_server() as model:
         judge = Judge(name="judge", spec=Spec(model="judge-1", address=model.address))
         settings = Settings(judges=(judge,), aspects=("accuracy", "charm"), aggregation="chain of aspects")
-        launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", limit=1))
+        launch.create_run(
+            engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", selection=ItemSelection(limit=1))
+        )
         with database.reading(engine) as session:
             (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
         page = visit(f"{served.address}/traces?trace={trace.id}")

@@ -8,6 +8,7 @@ from core.formats.records import ItemRecord
 from core.trace import TraceFailed
 from storage import events, runs, studies, traces
 from storage.database import reading, writing
+from storage.item_selection import ItemSelection
 from storage.runs import Progress
 from storage.tables import RunRow
 from storage.traces import NewEvent, Totals
@@ -46,11 +47,11 @@ def expire_claims(engine):
 
 def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study, a_run):
     with writing(engine) as session:
-        few = create(session, a_study, limit=2)
+        few = create(session, a_study, selection=ItemSelection(limit=2))
         assert [run.name for run in runs.of_study(session, a_study.id)] == ["r 2", "r"]
         assert (runs.progress(session, a_run).traces, runs.progress(session, few).traces) == (3, 2)
         with pytest.raises(TiebreakError, match="no items to run over"):
-            create(session, a_study, scenario="cooking")
+            create(session, a_study, selection=ItemSelection(scenario="cooking"))
 
 
 def test_a_run_is_read_back_as_created(engine, a_study):

@@ -147,7 +147,7 @@ def test_totals_include_unreadable_replies_and_exclude_unknown_prices(engine, a_
     expected = Totals(calls=5, errors=1, **sums, unpriced=1, refused_schemas=1)
     with reading(engine) as session:
         assert traces.totals(session, trace_id=a_live_trace) == expected
-        assert traces.totals(session, run_id=traces.get(session, a_live_trace).run_id) == expected
+        assert traces.totals(session, run_ids=[traces.get(session, a_live_trace).run_id]) == expected
         assert traces.totals(session, trace_id=0) == Totals()
 
 

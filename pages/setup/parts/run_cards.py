@@ -199,12 +199,14 @@ def _usage_parts(progress: Progress) -> list[str]:
     if not totals.calls and not totals.errors:
         return ["no calls yet" if progress.done < progress.traces else "no calls recorded"]
     tokens = totals.prompt_tokens + totals.completion_tokens
-    parts = [numbers.format_count(totals.calls, "call")]
+    parts = [totals.describe_calls()]
     if tokens:
         parts += [
             numbers.format_count(tokens, "token"),
             numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"),
         ]
+    if totals.saved_dollars:
+        parts.append(f"saved {numbers.format_dollars(totals.saved_dollars)}".replace("$", r"\$"))
     if totals.errors:
         parts.append(numbers.format_count(totals.errors, "failed attempt"))
     if totals.refused_schemas:

@@ -19,6 +19,7 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage import database, items, studies
+from storage.item_selection import ItemSelection
 from storage.studies import Study
 from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
 
@@ -29,8 +30,7 @@ ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 class RunExtent:
     """The items of a run, its parallel calls, cost limit and random seed."""
 
-    limit: int | None
-    scenario: str | None
+    selection: ItemSelection
     parallel: int
     ceiling: float | None
     seed: int
@@ -206,7 +206,7 @@ def _draw_save(request: RunRequest) -> None:
 def _draw_extent(scenarios: list[str]) -> RunExtent:
     first, second, third, fourth = st.columns([5, 2, 2, 2], gap="medium", vertical_alignment="bottom")
     with first:
-        limit, scenario = _draw_items(scenarios)
+        selection = _draw_items(scenarios)
     parallel = second.number_input(
         "Parallel calls", 1, 1000, 8, key="parallel", help="For each model. Providers limit the rate of calls."
     )
@@ -222,19 +222,19 @@ def _draw_extent(scenarios: list[str]) -> RunExtent:
     seed = fourth.number_input(
         "Random seed", 0, value=0, key="seed", help="Determines all random choices, together with the item."
     )
-    return RunExtent(limit, scenario, parallel, ceiling, seed)
+    return RunExtent(selection, parallel, ceiling, seed)
 
 
-def _draw_items(scenarios: list[str]) -> tuple[int | None, str | None]:
-    """Draw the choice of items; returns the limit and the scenario, None for all."""
+def _draw_items(scenarios: list[str]) -> ItemSelection:
+    """Draw the choice of items."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = [ALL_ITEMS, FIRST_ITEMS, *([ONE_SCENARIO] if scenarios else [])]
         selected = st.segmented_control("Items", options, default=ALL_ITEMS, required=True, key="run_items")
         if selected == FIRST_ITEMS:
-            return st.number_input("Number of items", 1, value=10, key="run_limit", width=140), None
+            return ItemSelection(limit=st.number_input("Number of items", 1, value=10, key="run_limit", width=140))
         if selected == ONE_SCENARIO:
-            return None, st.selectbox("Scenario", scenarios, key="run_scenario", width=240)
-    return None, None
+            return ItemSelection(scenario=st.selectbox("Scenario", scenarios, key="run_scenario", width=240))
+    return ItemSelection()
 
 
 def _build_request(
@@ -259,8 +259,7 @@ def _build_request(
         seed=extent.seed,
         parallel=extent.parallel,
         ceiling=extent.ceiling,
-        limit=extent.limit,
-        scenario=extent.scenario,
+        selection=extent.selection,
     )
 
 

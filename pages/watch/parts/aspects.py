@@ -234,7 +234,7 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
                 step = describe_ask(turn, aspects_by_judge.get(turn.speaker, ()))
                 step += f" · order {', '.join(map(str, turn.shown))}" if has_orders and turn.shown else ""
                 st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
-                st.caption(turns.format_usage(turn.usage), width="content")
+                st.caption(turns.format_usage(turn), width="content")
             long_texts.draw_code(turn.reply or "(empty reply)", f"{trace_id}-{seq}")
             draw_reading(turn, with_passage=True)
             turns.draw_prompt(trace_id, seq)

@@ -76,7 +76,7 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
                 long_texts.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
             else:
                 st.markdown(f"*{escape_markdown(turn.problem)}*")
-            st.caption(turns.format_usage(turn.usage))
+            st.caption(turns.format_usage(turn))
             turns.draw_prompt(trace.id, seq_by_job[job])
 
 

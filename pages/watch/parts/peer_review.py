@@ -65,7 +65,7 @@ def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
             long_texts.draw_shortened(_comment(turn) or "*(no comment)*")
         long_texts.draw_whole(_comment(turn), f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
-        st.caption(turns.format_usage(turn.usage))
+        st.caption(turns.format_usage(turn))
         turns.draw_prompt(trace_id, seq)
 
 
@@ -200,7 +200,7 @@ def draw_comment(
             st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
         long_texts.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
-        st.caption(turns.format_usage(turn.usage))
+        st.caption(turns.format_usage(turn))
         turns.draw_prompt(trace_id, seq)
 
 

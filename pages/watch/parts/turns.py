@@ -13,7 +13,6 @@ from core.trace import (
     TraceFailed,
     TraceRestarted,
     Turn,
-    Usage,
 )
 from pages.parts import numbers, resources
 from pages.parts.text import escape_markdown
@@ -27,9 +26,10 @@ NOT_BLIND = (
 )
 
 
-def format_usage(usage: Usage) -> str:
-    """Return `214 tokens · 1.9 s · $0.003`, without unknown values."""
-    parts = []
+def format_usage(turn: Turn) -> str:
+    """Return `214 tokens · 1.9 s · $0.003`, without unknown values; first the run that paid it if it was reused."""
+    usage = turn.usage
+    parts = [f"reused from {escape_markdown(turn.reused)}"] if turn.reused else []
     if usage.completion_tokens is not None:
         parts.append(numbers.format_count((usage.prompt_tokens or 0) + usage.completion_tokens, "token"))
     if usage.seconds is not None:
@@ -44,7 +44,7 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
     with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(heading)
-            st.caption(format_usage(turn.usage), width="content")
+            st.caption(format_usage(turn), width="content")
         if note:
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
@@ -83,7 +83,7 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
                 long_texts.draw_markdown(turn.reply, f"problem-{seq}")
-                st.caption(format_usage(turn.usage))
+                st.caption(format_usage(turn))
         case ReadingReplaced(read_by=read_by, reading=value):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"
             result = "no value" if value is None else escape_markdown(format_value(value))

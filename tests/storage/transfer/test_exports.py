@@ -153,7 +153,7 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
     with reading(engine) as session:
         study = studies.get(session, "s")
         (run,) = runs.of_study(session, study.id)
-        totals = traces.totals(session, run_id=run.id)
+        totals = traces.totals(session, run_ids=[run.id])
     rows = list(turn_rows(engine, study))
     assert [(row.ask, row.attempt, row.superseded, row.reading) for row in rows] == [
         (0, "first", True, 1),

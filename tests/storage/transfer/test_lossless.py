@@ -40,6 +40,13 @@ NOT_EXPORTED = {
     "run.claimed_by": "workers are those of one database",
     "run.claimed_until": "workers are those of one database",
     "trace.claimed_by": "workers are those of one database",
+    "call": "stored replies are those of one database: the turns of the runs contain them",
+    "pending_call": "workers are those of one database",
+    "experiment": "an imported run is not part of an experiment, which could be resumed",
+    "run.experiment_id": "an imported run is not part of an experiment, which could be resumed",
+    "run.cell": "an imported run is not part of an experiment, which could be resumed",
+    "run.repeat": "an imported run is not resumed, and makes no call",
+    "run.fresh": "an imported run is not resumed, and makes no call",
 }
 """Tables and columns that an export leaves out, with the reason; fingerprints contain ids, and are computed again."""
 COMPUTED = ("id", "fingerprint")
@@ -105,7 +112,7 @@ def run_trace(session, study_id):
     )  # fmt: skip
     runs.claim_run(session, run, "worker")
     first, second, third = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
-    unreadable = a_turn(1, reading=None, problem="no choice")
+    unreadable = a_turn(1, reading=None, problem="no choice", reused="earlier")
     read = ReadingReplaced(ask=1, reading=2, reading_rule="stated", read_by="person: reader")
     verdict = a_verdict("disputed", (1, 2, None))
     without_value = verdict.verdict.opinions[5].model_copy(update={"problem": "refused"})

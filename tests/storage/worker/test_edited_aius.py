@@ -28,10 +28,10 @@ def study(engine: Engine) -> Study:
     return import_study(engine, ItemRecord(item=make_complete_item()))
 
 
-def run(engine: Engine, study: Study, name: str = "run", **settings: Any) -> tuple[int, list[Ask]]:
+def run(engine: Engine, study: Study, name: str = "run", repeat: int = 1, **settings: Any) -> tuple[int, list[Ask]]:
     """Execute a new run; return its id, and what its model was asked."""
     model = ScriptedModel(lambda ask: REPLY)
-    request = RunRequest(study, registry.get("metacritique"), make_settings(**settings), name)
+    request = RunRequest(study, registry.get("metacritique"), make_settings(**settings), name, repeat=repeat)
     run_id = create_run(engine, request)
     ended, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
     assert ended.state == "finished"
@@ -56,8 +56,7 @@ def test_a_new_run_judges_the_edited_aius_and_asks_only_about_them(engine: Engin
     with reading(engine) as session:
         (trace,) = traces.find(session, traces.Filter(study.id, second))
         turns = [e.turn for _, e in traces.events(session, trace.id) if isinstance(e, TurnCompleted)]
-    notes = [turn.notes for turn in turns]
-    assert sorted(notes) == [(), ("The reply is from the run run.",), ("The reply is from the run run.",)]
+    assert sorted(turn.reused for turn in turns) == ["", "run", "run"]
     assert sum(turn.usage.dollars == 0 for turn in turns) == 2
 
 
@@ -68,10 +67,10 @@ def test_other_settings_reuse_no_reply(engine: Engine, study: Study) -> None:
     assert len(asked) == 3
 
 
-def test_items_without_edits_are_judged_again(engine: Engine, study: Study) -> None:
-    """A second run over the same items is a repetition, whose replies may differ."""
+def test_a_repetition_judges_items_without_edits_again(engine: Engine, study: Study) -> None:
     run(engine, study)
-    assert len(run(engine, study, "again")[1]) == 3
+    assert len(run(engine, study, "again")[1]) == 0
+    assert len(run(engine, study, "repetition", repeat=2)[1]) == 3
 
 
 def test_a_run_can_evaluate_the_imported_aius(engine: Engine, study: Study) -> None:

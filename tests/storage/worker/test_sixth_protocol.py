@@ -11,15 +11,16 @@ from importlib import metadata
 import pytest
 
 from core.errors import TiebreakError
-from core.items import Criterion
+from core.formats.records import ItemRecord
+from core.items import Criterion, Response
 from core.llm.client import ScriptedModel
 from core.protocols import Protocol, registry
 from core.protocols.conformance import check_protocol
 from core.protocols.settings_file import load_settings
 from core.trace import Ask, completed_turns
-from storage import traces
+from storage import studies, traces
 from storage.database import reading
-from storage.transfer import GoldOptions, gold_rows
+from storage.transfer import GoldOptions, gold_rows, imports
 from storage.worker import launch
 from tests.conftest import make_item
 
@@ -64,7 +65,11 @@ def test_criteria_in_a_settings_file_are_those_of_the_study(protocol: Protocol) 
     assert protocol.criteria(settings) == (brevity, Criterion(name="kindness"))
 
 
-def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, a_study, protocol) -> None:
+def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, protocol) -> None:
+    different = [make_item(f"item {n}", responses=(Response(text=f"this {n}"), Response(text="that"))) for n in "abc"]
+    imports.import_records(engine, "s", [ItemRecord(item=item) for item in different])
+    with reading(engine) as session:
+        a_study = studies.get(session, "s")
     request = launch.request_from_file(engine, a_study, NAME, protocol.example_path(NAME), "two criteria")
     assert launch.estimate_run(engine, request).calls_at_most == 6
     kindness_replies = iter(["2", "2", "perhaps", "who knows"])

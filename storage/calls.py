@@ -1,0 +1,72 @@
+"""Replies of models by the key of their call (`core.llm.call_keys`), and the calls that wait for a reply.
+
+The replies are shared by all runs of a database, so a call is paid once. A call that is sent is pending until its reply
+is stored; a pending call whose worker has ended was interrupted, and may have been paid.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Text, and_, cast, delete, func, or_, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.llm.client import Reply
+from storage.database import clock, insert_all, upsert_all
+from storage.json_columns import sanitize
+from storage.tables import CallRow, PendingCallRow, RunRow, now
+
+
+def find(session: Session, keys: Sequence[str], *, run_id: int | None = None) -> dict[str, Reply]:
+    """Return key -> stored reply, with the name of the run that made the call; `run_id` only finds those of one run."""
+    query = (
+        select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name))
+        .join(RunRow, col(RunRow.id) == col(CallRow.run_id))
+        .where(col(CallRow.key).in_(keys))
+    )
+    if run_id is not None:
+        query = query.where(col(CallRow.run_id) == run_id)
+    return {
+        key: Reply.model_validate_json(body).model_copy(update={"reused": name})
+        for key, body, name in session.execute(query)
+    }
+
+
+def begin(session: Session, run_id: int, worker: str, keys: Sequence[str]) -> None:
+    """Record that calls are about to be sent."""
+    at = now()
+    rows = [{"run_id": run_id, "key": key, "worker": worker, "at": at} for key in keys]
+    insert_all(session, PendingCallRow, rows)
+
+
+def save(session: Session, run_id: int, worker: str, replies: Mapping[str, Reply]) -> None:
+    """Store the replies to calls, which are then no longer pending; each replaces an earlier one of the same key."""
+    at = now()
+    rows = [
+        {"key": key, "run_id": run_id, "reply": sanitize(reply.model_dump(mode="json", exclude={"reused"})), "at": at}
+        for key, reply in sorted(replies.items())  # all transactions take locks in the same order
+    ]
+    upsert_all(session, CallRow, ["key"], rows)
+    abandon(session, worker, list(replies))
+
+
+def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:
+    """Remove the records of calls that have ended, with or without a reply."""
+    session.execute(
+        delete(PendingCallRow).where(col(PendingCallRow.worker) == worker, col(PendingCallRow.key).in_(keys))
+    )
+
+
+def count_interrupted(session: Session, run_ids: Sequence[int]) -> int:
+    """Return the number of calls of runs that were sent and whose replies were lost when a worker ended."""
+    is_ended = or_(
+        col(RunRow.claimed_by).is_distinct_from(col(PendingCallRow.worker)),
+        col(RunRow.claimed_until).is_(None),
+        col(RunRow.claimed_until) <= clock(session),
+    )
+    query = (
+        select(func.count())
+        .select_from(PendingCallRow)
+        .join(RunRow, and_(col(RunRow.id) == col(PendingCallRow.run_id), is_ended))
+        .where(col(PendingCallRow.run_id).in_(run_ids))
+    )
+    return session.scalars(query).one()

@@ -1,0 +1,203 @@
+import asyncio
+from itertools import count
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, select
+
+from core.errors import PermanentFailure
+from core.formats.records import ItemRecord
+from core.items import Criterion, Response
+from core.labels import Scale
+from core.llm.client import Reply, ScriptedModel
+from core.protocols import Judge, registry
+from core.protocols.single_judge.settings import ScoreSettings
+from core.trace import Ask, Spec, TurnCompleted, Usage
+from storage import calls, runs, studies, traces
+from storage.database import reading, writing
+from storage.item_selection import ItemSelection
+from storage.studies import Study
+from storage.tables import PendingCallRow
+from storage.transfer import imports
+from storage.worker import RunRequest, create_run, execute_here, resume_run
+from storage.worker.stored_calls import StoredCalls
+from tests.conftest import make_item
+
+CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
+PAID = Usage(prompt_tokens=100, completion_tokens=10, seconds=1.0, dollars=0.5)
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    records = [ItemRecord(item=make_item(name, responses=(Response(text=f"Response {name}."),))) for name in ("a", "b")]
+    imports.import_records(engine, "s", records)
+    with reading(engine) as session:
+        return studies.get(session, "s")
+
+
+def make_settings(samples: int = 3, **spec: Any) -> ScoreSettings:
+    judge = Judge(name="j", spec=Spec(**{"model": "m", "temperature": 1.0, **spec}))
+    return ScoreSettings(judge=judge, criterion=CRITERION, samples=samples)
+
+
+NUMBERS = count()
+
+
+def rating_model() -> ScriptedModel:
+    """Return a model whose replies are numbered, so no two are the same."""
+    return ScriptedModel(
+        lambda ask: Reply(text=f"Reply {next(NUMBERS)}.\nRating of Engaging: 2", usage=PAID), format="text"
+    )
+
+
+def execute(engine: Engine, run_id: int, model: ScriptedModel) -> list[Ask]:
+    asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
+    return model.asked
+
+
+def run(engine: Engine, study: Study, name: str, settings: ScoreSettings, **options: Any) -> tuple[int, int]:
+    """Execute a new run; return its id and the number of calls that were made."""
+    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), settings, name, **options))
+    return run_id, len(execute(engine, run_id, rating_model()))
+
+
+def replies_of(engine: Engine, run_id: int) -> list[tuple[str, str]]:
+    """Return (reply, the run that paid it) of the turns of a run."""
+    with reading(engine) as session:
+        study_id = runs.get(session, run_id).study_id
+        found = traces.find(session, traces.Filter(study_id, run_id))
+        events = [event for trace in found for _, event in traces.events(session, trace.id)]
+    return sorted((e.turn.reply, e.turn.reused) for e in events if isinstance(e, TurnCompleted))
+
+
+def test_a_second_run_makes_no_call_and_has_the_same_replies(engine: Engine, study: Study) -> None:
+    first, made = run(engine, study, "first", make_settings())
+    assert made == 6
+    second, made = run(engine, study, "second", make_settings())
+    assert made == 0
+    assert [reply for reply, _ in replies_of(engine, first)] == [reply for reply, _ in replies_of(engine, second)]
+    assert {source for _, source in replies_of(engine, second)} == {"first"}
+
+
+def test_samples_of_one_prompt_are_independent_also_if_more_are_drawn_later(engine: Engine, study: Study) -> None:
+    first, _ = run(engine, study, "three", make_settings(3))
+    assert len({reply for reply, _ in replies_of(engine, first)}) == 6
+    second, made = run(engine, study, "five", make_settings(5))
+    assert made == 4
+    assert len({reply for reply, _ in replies_of(engine, second)}) == 10
+
+
+def test_repetitions_are_independent_and_fresh_runs_ask_anew(engine: Engine, study: Study) -> None:
+    run(engine, study, "first", make_settings())
+    assert run(engine, study, "repetition", make_settings(), repeat=2)[1] == 6
+    assert run(engine, study, "fresh", make_settings(), fresh=True)[1] == 6
+    after, made = run(engine, study, "after", make_settings())
+    assert made == 0 and {source for _, source in replies_of(engine, after)} == {"fresh"}
+
+
+@pytest.mark.parametrize("changed", [{"temperature": 0.5}, {"model": "other"}, {"seed": 1}, {"system": "Be brief."}])
+def test_other_content_is_another_call(engine: Engine, study: Study, changed: dict[str, Any]) -> None:
+    run(engine, study, "first", make_settings())
+    assert run(engine, study, "second", make_settings(**changed))[1] == 6
+
+
+def test_names_prices_and_time_outs_are_not_part_of_a_call(engine: Engine, study: Study) -> None:
+    run(engine, study, "first", make_settings())
+    assert run(engine, study, "second", make_settings(timeout=5.0, prompt_price=1.0, completion_price=1.0))[1] == 0
+
+
+def test_reused_calls_cost_nothing_and_state_what_they_saved(engine: Engine, study: Study) -> None:
+    run(engine, study, "first", make_settings())
+    second, _ = run(engine, study, "second", make_settings(4))
+    with reading(engine) as session:
+        totals = runs.progress(session, second).totals
+    assert (totals.calls, totals.reused, totals.dollars, totals.saved_dollars) == (8, 6, 1.0, 3.0)
+    assert totals.describe_calls() == "8 calls (6 reused)"
+    assert totals.describe_cost() == "$1.00 (saved $3.00)"
+
+
+def test_a_ceiling_that_is_reached_stops_no_reused_call(engine: Engine, study: Study) -> None:
+    run(engine, study, "first", make_settings())
+    second, made = run(engine, study, "second", make_settings(), ceiling=0.0)
+    with reading(engine) as session:
+        assert (made, runs.get(session, second).state) == (0, "finished")
+
+
+def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engine: Engine, study: Study) -> None:
+    settings, selection = make_settings(1), ItemSelection(items=("a",))
+    request = RunRequest(study, registry.get("single-score"), settings, "unreadable", selection=selection)
+    assert len(execute(engine, create_run(engine, request), ScriptedModel(lambda ask: "No idea."))) == 2
+    again = RunRequest(study, registry.get("single-score"), settings, "again", selection=selection)
+    assert len(execute(engine, create_run(engine, again), rating_model())) == 0
+
+    other = RunRequest(study, registry.get("single-score"), make_settings(1, model="o"), "o", selection=selection)
+    run_id = create_run(engine, other)
+    execute(engine, run_id, ScriptedModel([PermanentFailure("The key is wrong.")]))
+    resume_run(engine, study, "o")
+    assert len(execute(engine, run_id, rating_model())) == 1
+    with reading(engine) as session:
+        assert calls.count_interrupted(session, [run_id]) == 0
+
+
+def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) -> None:
+    records = [
+        ItemRecord(item=make_item(name, prompt="What?", responses=(Response(text="The same."),))) for name in "abcdef"
+    ]
+    imports.import_records(engine, "same", records)
+    with reading(engine) as session:
+        study = studies.get(session, "same")
+    assert run(engine, study, "run", make_settings(2))[1] == 2
+
+
+def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(engine: Engine, study: Study) -> None:
+    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "killed"))
+    asks = count()
+
+    async def reply(ask: Ask) -> Reply:
+        if next(asks) >= 4:
+            await asyncio.sleep(60)
+        return Reply(text="Rating of Engaging: 2", usage=PAID)
+
+    async def interrupted() -> None:
+        task = asyncio.create_task(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(reply)))
+        while next(asks) < 30:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(interrupted())
+    with writing(engine) as session:
+        stored = len(session.scalars(select(PendingCallRow)).all())
+        runs.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
+    with reading(engine) as session:
+        totals = runs.progress(session, run_id).totals
+    assert totals.interrupted == stored > 0
+    assert len(execute(engine, run_id, rating_model())) == stored
+    with reading(engine) as session:
+        assert runs.progress(session, run_id).totals.interrupted == stored
+
+
+class Sampling(ScriptedModel):
+    """A model that returns `limit` replies from one call."""
+
+    limit = 20
+
+    async def sample(self, ask: Ask) -> list[Reply]:
+        return [await self.complete(ask) for _ in range(min(ask.samples, self.limit))]
+
+
+def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(engine: Engine, study: Study) -> None:
+    run_id, _ = run(engine, study, "run", make_settings())
+    with reading(engine) as session:
+        run_row = runs.get(session, run_id)
+    model = Sampling(lambda ask: f"{ask.draws} {ask.samples}")
+    ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
+
+    async def ask_twice() -> list[list[str]]:
+        stored = StoredCalls(model, engine, run_row, "w")
+        one = await stored.complete(Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,)))
+        model.limit = 2
+        some = await stored.sample(Ask(**{**vars(ask), "samples": 4, "draws": (0, 1, 2, 3)}))
+        return [[one.text], [reply.text for reply in some]]
+
+    assert asyncio.run(ask_twice()) == [["(1,) 1"], ["(0, 2, 3) 3", "(1,) 1", "(0, 2, 3) 3"]]
