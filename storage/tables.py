@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Index, Integer, Text, UniqueConstraint, false, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Text, UniqueConstraint, false, text
 from sqlmodel import Field
 from sqlmodel.sql.sqltypes import AutoString
 
@@ -366,7 +366,7 @@ class RunRow(Table, table=True):
     experiment_id: int | None = Field(
         default=None, sa_column=Column(Integer, ForeignKey("experiment.id", ondelete="SET NULL"), nullable=True)
     )
-    cell: Any = Field(default=None, sa_column=_value_column())
+    cell: Any = Field(default=None, sa_column=value_column())
     """The cell of the experiment's design: axis -> level, as text."""
     source: str = "live"
     state: str = "requested"
