@@ -11,6 +11,7 @@ from storage import database
 from storage.labelling import home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.queue_view import Tab
+from storage.labelling.work import Refused
 from storage.reports import annotators as statistics
 from storage.studies import Study
 
@@ -161,8 +162,12 @@ def draw_undo(queue: work.Work) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{done} {numbers.format_count(count, 'item')}.")
         if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
-            with database.writing(resources.engine()) as session:
-                skips.undo_latest(session, queue, entry)
+            try:
+                with database.writing(resources.engine()) as session:
+                    skips.undo_latest(session, queue, entry)
+            except Refused as refused:
+                st.toast(str(refused))
+                return
             st.rerun()
 
 

@@ -252,6 +252,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     if not tasks:
         raise Refused("stale", "This item is not in the queue any more.")
     task, content = tasks[0], row.before if undoing else row.after
+    entered.check_training(session, work, task)
     match row.type:
         case "skip":
             _mark(transaction, task.target, "skip", on=bool(content["on"]))

@@ -10,7 +10,7 @@ from core.formats.records import MarkRecord
 from storage.database import insert_missing
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import training, undo
-from storage.labelling.entered import newest_marks, task_standings
+from storage.labelling.entered import check_training, newest_marks, task_standings
 from storage.labelling.work import Task, Work, find_tasks
 from storage.tables import LeaseRow, MarkRow, UndoEntryRow, now
 
@@ -36,8 +36,14 @@ def latest(session: Session, work: Work) -> tuple[str, int, bool] | None:
 
 
 def undo_latest(session: Session, work: Work, entry: str) -> None:
-    """Undo the top entry of the undo stack; raises Refused if it is not the one called `entry`."""
-    restore(session, work, undo.take(session, work, entry, undo=True), undoing=True)
+    """Undo the top entry of the undo stack.
+
+    Raises Refused if it is not the one called `entry`, or while a required training is not passed.
+    """
+    row = undo.take(session, work, entry, undo=True)
+    for task in find_tasks(session, work, [row.task_id]):
+        check_training(session, work, task)
+    restore(session, work, row, undoing=True)
 
 
 def restore(session: Session, work: Work, row: UndoEntryRow, *, undoing: bool) -> None:

@@ -7,7 +7,8 @@ from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
 from storage import labels, studies, targets
 from storage.database import reading, writing
-from storage.labelling import home, training_items
+from storage.labelling import home, skips, training_items
+from storage.labelling.work import Refused
 from storage.transfer import imports
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
 from tests.storage.shared import debates
@@ -197,3 +198,23 @@ def test_other_items_are_not_marked_before_the_training_is_passed(ann, engine, a
     assert (result["status"], result["message"]) == ("rejected", "The training comes first.")
     assert ann.do(task=ann.tasks()[0], **action)["status"] == "accepted"
     assert trained.do(task=other, **action)["status"] == "accepted"
+
+
+def test_a_skip_is_not_undone_before_the_training_is_passed(engine):
+    queue = debates(engine, 8)
+    ann = Client(engine)
+    first, second, third = ann.tasks()[:3]
+    entry = ann.do("skip", first, on=True)["entry"]
+    work = ann.work()
+    with writing(engine) as session:
+        assert skips.skip_all(session, work, [work.ids.decode("t", second["id"])]) == 1
+        known = targets.get(session, work.ids.decode("t", third["id"]))
+        training_items.add(session, queue.study_id, known, 2)
+    entry_of_both = ann.history()["undo"][-1]["id"]
+    assert ann.do("undo", entry=entry_of_both)["message"] == "The training comes first."
+    with pytest.raises(Refused, match="training"), writing(engine) as session:
+        skips.undo_latest(session, work, entry_of_both)
+    answer_all(ann, 2)
+    assert ann.do("undo", entry=entry_of_both)["status"] == "accepted"
+    assert ann.do("undo", entry=entry)["status"] == "accepted"
+    assert ann.do("redo", entry=entry)["status"] == "accepted"
