@@ -177,11 +177,18 @@ def judges_gold(target: Target, verdicts: Mapping[str, Value]) -> Gold:
 
 
 def is_match(value: Value, known: Value, tolerance: float = 0) -> bool:
-    """Return whether a value equals a known one; two numbers may differ by `tolerance`. True does not equal 1."""
+    """Return whether a value equals a known one; two numbers, and each of several weights, may differ by `tolerance`.
+
+    True does not equal 1.
+    """
     if isinstance(value, bool) or isinstance(known, bool):
         return value is known
     if isinstance(value, int | float) and isinstance(known, int | float):
         return abs(value - known) <= tolerance
+    if isinstance(value, Mapping) and isinstance(known, Mapping):
+        return value.keys() == known.keys() and all(
+            abs(value[name] - known[name]) <= tolerance + 1e-9 for name in known
+        )
     return value == known
 
 

@@ -5,7 +5,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 (item id, run name, annotator name), never by database ids.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 from core.aius import Edit
 from core.frozen import Frozen
 from core.items import Criterion, Item
-from core.labels import Adjudication, Kind, Label, Scale, Target, Value
+from core.labels import Adjudication, Kind, Label, Scale, Target, Value, is_match
 from core.trace import Event
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
@@ -59,8 +59,14 @@ class StudyRules(Frozen):
     """The share of answers that have to be right in the training."""
     tolerance: float = Field(default=0, ge=0, exclude_if=lambda tolerance: not tolerance)
     """How far a number may be from the known answer and count as right, in the training and in hidden checks."""
+    weight_tolerance: float = Field(default=5, ge=0, le=100, exclude_if=lambda tolerance: tolerance == 5)
+    """How many percentage points each aspect's weight may be from the known one."""
     check_share: float = Field(default=0, ge=0, le=0.5, exclude_if=lambda share: not share)
     """The share of a queue that are hidden checks: targets with an adjudicated value."""
+
+    def is_correct(self, value: Value, known: Value) -> bool:
+        """Return whether a value equals a known one within the tolerance of its type."""
+        return is_match(value, known, self.weight_tolerance if isinstance(known, Mapping) else self.tolerance)
 
 
 class StudyRecord(Frozen):

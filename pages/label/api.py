@@ -34,7 +34,7 @@ from pages.parts import assets, resources
 from storage import annotators, database, guidelines, items
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, blocks, claims, entered, tasks, undo
-from storage.labelling.queue_view import TABS
+from storage.labelling.tabs import TABS
 from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open_work
 
 MOST_KNOWN = 5_000

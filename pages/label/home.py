@@ -10,7 +10,7 @@ from pages.parts.values import format_value
 from storage import database
 from storage.labelling import home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
-from storage.labelling.queue_view import Tab
+from storage.labelling.tabs import Tab
 from storage.labelling.work import Refused
 from storage.reports import annotators as statistics
 from storage.studies import Study

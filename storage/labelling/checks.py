@@ -8,24 +8,19 @@ offered as checks only.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Integer, bindparam, exists, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.labelling.queue import TargetState
-from storage.labelling.training import QUEUES
+from storage.labelling.work import AIU_KINDS, Work
 from storage.tables import AdjudicationRow, KnownAnswerRow, TargetRow
 
-if TYPE_CHECKING:
-    from storage.labelling.work import Work
 
-
-def ignores_overlap(session: Session, work: "Work", target_id: int) -> bool:
+def ignores_overlap(session: Session, work: Work, target_id: int) -> bool:
     """Return whether a target is a training item, or a check for the annotator, so the overlap does not matter."""
-    if work.name not in QUEUES:
-        return False
     parameters = {"target": target_id, "annotator": work.annotator_id}
     return bool(session.scalar(_ignores_query(with_checks=has_checks(work)), parameters))
 
@@ -41,7 +36,7 @@ def _ignores_query(*, with_checks: bool) -> Any:
     return select(training | (decided & ~own))
 
 
-def select_checks(work: "Work", available: int, states: Sequence[TargetState]) -> list[TargetState]:
+def select_checks(work: Work, available: int, states: Sequence[TargetState]) -> list[TargetState]:
     """Return the checks that the annotator gets of those that are possible, in a random order of the annotator.
 
     With n ordinary targets that the annotator has labelled or can label, and a share s of checks, n s / (1 - s) checks
@@ -51,10 +46,10 @@ def select_checks(work: "Work", available: int, states: Sequence[TargetState]) -
     count = -int(-available * share / (1 - share) // 1)
     possible = sorted(states, key=lambda state: work.ids.digest("check", work.annotator_id, state.id))
     checks = [state for place, state in enumerate(possible) if place < count or state.labelled]
-    return [replace(state, full=False, available=1) for state in checks]
+    return [replace(state, full=False, available=len(state.parts) or 1) for state in checks]
 
 
-def mix(work: "Work", target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
+def mix(work: Work, target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
     """Return targets in their order with the checks at random positions, one in each block of equal length."""
     if not check_ids:
         return target_ids
@@ -64,25 +59,33 @@ def mix(work: "Work", target_ids: Sequence[int], check_ids: Sequence[int]) -> Se
     return [target_id for _, target_id in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _uniform(work: "Work", target_id: int) -> float:
+def _uniform(work: Work, target_id: int) -> float:
     """Return a reproducible random number from 0 to 1 for a target and an annotator."""
     return int.from_bytes(work.ids.digest("place", work.annotator_id, target_id)[:6]) / (1 << 48)
 
 
-def has_checks(work: "Work") -> bool:
+def is_check(session: Session, work: Work, target_ids: Sequence[int]) -> bool:
+    """Return whether each of a critique's AIUs is a check for the annotator."""
+    if not target_ids or not has_checks(work):
+        return False
+    decided = decided_targets(session, work)
+    return all(decided.get(target_id) is False for target_id in target_ids)
+
+
+def has_checks(work: Work) -> bool:
     """Return whether hidden checks are mixed into a queue with adjudicated targets."""
-    return work.study.rules.check_share > 0 and work.name in QUEUES
+    return work.study.rules.check_share > 0
 
 
-def decided_targets(session: Session, work: "Work") -> dict[int, bool]:
-    """Return the adjudicated targets of a kind -> whether the annotator adjudicated them."""
+def decided_targets(session: Session, work: Work) -> dict[int, bool]:
+    """Return the adjudicated targets of a queue's kind, or AIUs -> whether the annotator adjudicated them."""
     study = (
         col(TargetRow.study_id) + 0 == work.study.id
     )  # without the index: there are fewer adjudications than targets
     query = (
         select(col(AdjudicationRow.target_id), col(AdjudicationRow.annotator_id) == work.annotator_id)
         .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
-        .where(study, col(TargetRow.kind) == work.queue.kind)
+        .where(study, col(TargetRow.kind).in_(AIU_KINDS if work.name == "aius" else (work.queue.kind,)))
     )
     decided: dict[int, bool] = {}
     for target_id, own in session.execute(query):

@@ -59,7 +59,7 @@ def _is_task_full(session: Session, work: Work, task: Task, at: datetime) -> boo
     if work.name != "aius":
         return is_complete(session, work, task, task.id, at)
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
-    return state is not None and state.full
+    return state is not None and state.full and not checks.is_check(session, work, state.parts)
 
 
 def release(session: Session, work: Work, task: Task) -> None:

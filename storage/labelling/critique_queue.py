@@ -5,7 +5,7 @@ and those of the reference critique; both change when AIUs are edited.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, func, select
@@ -64,21 +64,32 @@ def critique_state(session: Session, queue: Queue, annotator_id: int, overlap: i
     """Return one critique, regardless of the scenario of the queue; None if it is no longer in the study."""
     everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
     item = {task.target.item: aius.current_state(session, queue.study_id, task.target.item)}
-    states = _evaluate(session, _Scope(everything, task.item_id), annotator_id, overlap, item)
+    states = _evaluate(session, _Scope(everything, (task.item_id,)), annotator_id, overlap, item)
     return next((state for state in states if state.id == task.id), None)
+
+
+def aius_of_tasks(session: Session, study_id: int, item_ids: Collection[int]) -> dict[int, list[int]]:
+    """Return task -> the targets of its AIUs, for the critiques of some items."""
+    queue = Queue(study_id, "likert", critique_ratings.AIU_EXTRACTION.name, every=True)
+    ids, states = _ids(session, _Scope(queue, tuple(item_ids))), current_states(session, study_id)
+    return {
+        ids.tasks[target.item, target.part]: [aiu_id for aiu_id in aiu_ids if aiu_id is not None]
+        for target, aiu_ids in _critiques(queue, ids, {item: states[item] for item in ids.items})
+        if (target.item, target.part) in ids.tasks
+    }
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The critiques of a queue, or those of one of its items."""
+    """The critiques of a queue, or those of some of its items."""
 
     queue: Queue
-    item_id: int | None = None
+    item_ids: tuple[int, ...] | None = None
 
     def conditions(self, *kinds: str) -> list[ColumnElement[bool]]:
         """Return the conditions on targets of some kinds."""
         conditions = [col(TargetRow.study_id) == self.queue.study_id, col(TargetRow.kind).in_(kinds)]
-        return conditions if self.item_id is None else [*conditions, col(TargetRow.item_id) == self.item_id]
+        return conditions if self.item_ids is None else [*conditions, col(TargetRow.item_id).in_(self.item_ids)]
 
 
 def _evaluate(
@@ -143,6 +154,7 @@ def _state(
         labels=len(labelled),
         available=len(labelled) + len(free),
         newest=max((own.labels[aiu_id] for aiu_id in labelled if aiu_id is not None), default=0),
+        parts=() if None in aiu_ids else tuple(aiu_id for aiu_id in aiu_ids if aiu_id is not None),
     )
 
 

@@ -252,7 +252,8 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     if not tasks:
         raise Refused("stale", "This item is not in the queue any more.")
     task, content = tasks[0], row.before if undoing else row.after
-    entered.check_training(session, work, task)
+    if row.type != "label":
+        entered.check_training(session, work, task)
     match row.type:
         case "skip":
             _mark(transaction, task.target, "skip", on=bool(content["on"]))
@@ -283,6 +284,10 @@ def _edit(transaction: Transaction) -> Json:
     task = transaction.task
     if not assignment.may_label(work, task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)
+    entered.check_training(session, work, task)
+    plan = training.load(session, work)
+    if plan is not None and task.id in plan.tasks:
+        raise Refused("rejected", training.NO_EDITS)
     target_id = _place(transaction).target_id if action.target else task.id
     number, created = aiu_panel.save_edit(session, work, task, action.change)
     claim(session, work, task)
@@ -345,8 +350,11 @@ def _check_base(transaction: Transaction, standing: Standing) -> None:
 
 def _check_assignment(transaction: Transaction, place: Place) -> None:
     """Raise Refused if the target is assigned to others, or comes after the training; a label can be changed."""
-    if place.training is not None and place.training.locks(place.target_id, place.standing.version):
+    plan = place.training
+    if plan is not None and plan.locks(place.task.id, place.standing.version):
         raise Refused("rejected", training.COMES_FIRST)
+    if plan is not None and place.task.id in plan.tasks and not place.is_training:
+        raise Refused("rejected", training.NOT_ASKED)
     is_new = place.standing.version == 0 and not place.is_training
     if is_new and not assignment.may_label(transaction.work, place.task):
         raise Refused("rejected", assignment.NOT_ASSIGNED)

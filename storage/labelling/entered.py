@@ -81,10 +81,17 @@ class Entered:
 
     def is_training(self, task_id: int) -> bool:
         """Return whether a task is a training item."""
-        return self.training is not None and task_id in self.training.items
+        return self.training is not None and task_id in self.training.tasks
+
+    def is_asked(self, task_id: int, target: Target) -> bool:
+        """Return whether a target is part of a task: of a training item, only targets with known answers are."""
+        if self.training is None or task_id not in self.training.tasks:
+            return True
+        return self.target_ids.get(target) in self.training.items
 
     def _feedback(self, target_id: int) -> Json:
-        feedback = self.training.again().feedback(target_id) if self.training and self.is_training(target_id) else None
+        known = self.training is not None and target_id in self.training.items
+        feedback = self.training.again().feedback(target_id) if self.training and known else None
         return {"feedback": feedback} if feedback else {}
 
     def marks(self, task: Task) -> Json:

@@ -15,7 +15,8 @@ from storage import annotators
 from storage.database import Engine, reading, write
 from storage.labelling import critique_targets, queue_view, training
 from storage.labelling.entered import task_standings
-from storage.labelling.queue_view import TABS, Tab, open_view
+from storage.labelling.queue_view import open_view
+from storage.labelling.tabs import TABS, Tab
 from storage.labelling.work import (
     QUEUES,
     TARGET_KINDS,

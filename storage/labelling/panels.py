@@ -72,7 +72,7 @@ def checked_value(session: Session, work: Work, target: Target, value: Any) -> V
     if value is None:
         raise Refused("rejected", "Choose an answer first.")
     if target.kind == "aspect_weights":
-        return _checked_weights(aspects.of_target(session, work.study.id, target), value)
+        return checked_weights(aspects.of_target(session, work.study.id, target), value)
     if isinstance(value, dict | list):
         raise Refused("rejected", "This value is not on the scale.")
     own_scale = OWN_SCALES.get(target.kind)
@@ -86,7 +86,8 @@ def checked_value(session: Session, work: Work, target: Target, value: Any) -> V
     return next((category for category in categories if is_match(value, category)), cast(Value, value))  # 1.0 is 1
 
 
-def _checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
+def checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
+    """Return weights as they are stored; raises TiebreakError if they are not percentages that sum to 100."""
     wrong = TiebreakError("Weights are percentages of all aspects that sum to 100.")
     if not isinstance(value, Mapping) or set(value) != set(names):
         raise wrong

@@ -75,6 +75,8 @@ class TargetState:
     """How many of its required targets the annotator has labelled or can label."""
     newest: int = 0
     """The id of the annotator's newest label in it, for tasks with several required targets."""
+    parts: tuple[int, ...] = ()
+    """The required targets of a critique, if all of its AIUs have one."""
 
 
 def save_draft(session: Session, target_id: int, annotator_id: int, body: Mapping[str, Any]) -> None:

@@ -7,54 +7,25 @@ only as far as they are read. Nothing here claims a target.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from storage.database import clock
-from storage.labelling import assignment, checks, critique_queue, orders, training
+from storage.labelling import assignment, checks, orders, training
+from storage.labelling.critique_view import CritiqueView
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
-from storage.labelling.training import Training
+from storage.labelling.tabs import Tab, View, is_in_tab
 from storage.labelling.work import Json, Work
 from storage.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
 from storage.target_summaries import is_current
 
-Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
-TABS: tuple[Tab, ...] = get_args(Tab)
 FIRST_STEP, LARGEST_STEP = 256, 4096
 """Targets in one query for open tasks: the number grows, because labelled targets come first."""
 Scope = Literal["all", "assigned", "visible"]
 """Visible are targets that are assigned to the annotator, and those that the annotator has labelled."""
-
-
-class View(Protocol):
-    """A queue as one annotator sees it."""
-
-    @property
-    def training(self) -> Training | None:
-        """The training of the queue, if it has one."""
-
-    @property
-    def order(self) -> Sequence[int]:
-        """The tasks that the annotator gets or has labelled, in the annotator's order."""
-
-    @property
-    def drafts(self) -> Collection[int]:
-        """The tasks that were begun and not finished, the oldest first."""
-
-    def tab(self, tab: Tab) -> Iterator[int]:
-        """Yield the tasks of a list in the annotator's order."""
-
-    def count(self, tab: Tab) -> int:
-        """Return the number of tasks in a list."""
-
-    def labels(self) -> tuple[int, int]:
-        """Return how many required targets the annotator has labelled, and has labelled or can label."""
-
-    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
-        """Return the states of tasks of the queue."""
 
 
 def open_view(session: Session, work: Work, *, again: bool = True) -> View:
@@ -62,7 +33,7 @@ def open_view(session: Session, work: Work, *, again: bool = True) -> View:
 
     `again`: after a training that was not passed, another attempt is offered.
     """
-    return CritiqueView(session, work) if work.name == "aius" else TargetView(session, work, again=again)
+    return CritiqueView(session, work, again=again) if work.name == "aius" else TargetView(session, work, again=again)
 
 
 def progress(view: View) -> Json:
@@ -77,20 +48,6 @@ def progress(view: View) -> Json:
         "drafts": len(view.drafts),
         **({"training": summary} if summary else {}),
     }
-
-
-def is_in_tab(state: TargetState, tab: Tab, drafts: Collection[int]) -> bool:
-    """Return whether a task is in a list of its queue; `drafts` are the tasks that were begun."""
-    match tab:
-        case "drafts":
-            return state.id in drafts
-        case "done":
-            return state.labelled
-        case "skipped":
-            return state.skipped and not state.labelled
-        case "flagged":
-            return state.flagged
-    return not (state.labelled or state.skipped or state.full)
 
 
 def numbers(view: View, task_ids: Collection[int]) -> dict[int, int]:
@@ -363,42 +320,3 @@ def _state(
         labels=int(labelled),
         available=int(labelled or not full),
     )
-
-
-class CritiqueView:
-    """The queue of critiques, whose AIUs change when they are edited: it is evaluated whole, from the edits."""
-
-    training: Training | None = None
-    """There is no training for critiques."""
-
-    def __init__(self, session: Session, work: Work) -> None:
-        rules = work.study.rules
-        found = critique_queue.critique_states(session, work.queue, work.annotator_id, rules.overlap)
-        visible = [
-            state for state in found if state.labelled or assignment.is_assigned(rules, work.annotator, state.scenario)
-        ]
-        self._states = {state.id: state for state in visible}
-        self.order: Sequence[int] = assignment.order_ids(session, work, {state.id: state.position for state in visible})
-
-    @cached_property
-    def drafts(self) -> Collection[int]:
-        """See `View`."""
-        begun = [state for state in self._states.values() if state.labels and not state.labelled]
-        return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
-
-    def tab(self, tab: Tab) -> Iterator[int]:
-        """See `View`."""
-        return (task_id for task_id in self.order if is_in_tab(self._states[task_id], tab, self.drafts))
-
-    def count(self, tab: Tab) -> int:
-        """See `View`."""
-        return sum(is_in_tab(state, tab, self.drafts) for state in self._states.values())
-
-    def labels(self) -> tuple[int, int]:
-        """See `View`."""
-        states = self._states.values()
-        return sum(state.labels for state in states), sum(state.available for state in states)
-
-    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
-        """See `View`."""
-        return {task_id: self._states[task_id] for task_id in task_ids if task_id in self._states}

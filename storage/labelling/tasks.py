@@ -12,8 +12,9 @@ from storage import items, labels, studies, targets
 from storage.database import Engine, write
 from storage.labelling import panels, queue_view
 from storage.labelling.entered import Entered, target_ids
-from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
+from storage.labelling.queue_view import open_view
 from storage.labelling.reveal import reveals
+from storage.labelling.tabs import Tab, View, is_in_tab
 from storage.labelling.work import Json, Task, Work, find_tasks, target_name, task_name
 
 MOST = 60
@@ -104,7 +105,11 @@ def task_jsons(
             **entered.marks(task),
             "claim": entered.claim(task, states.get(task.id)),
             **content,
-            "targets": [entered.add(*pair) for pair in zip(by_task[task], content["targets"], strict=True)],
+            "targets": [
+                entered.add(*pair)
+                for pair in zip(by_task[task], content["targets"], strict=True)
+                if entered.is_asked(task.id, pair[0])
+            ],
         }
         for task, content in zip(tasks, contents, strict=True)
     ]

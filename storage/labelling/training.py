@@ -1,8 +1,7 @@
 """The training of annotators: a set of targets with known answers that every annotator labels first.
 
-An answer to a training item is stored separately from labels, so agreement, gold and alignment never contain it.
-Training and hidden checks exist in the queues whose tasks have one value: a critique's AIUs and aspect weights have
-several.
+An answer to a training item is stored separately from labels, so agreement, gold and alignment never contain it. A
+critique with AIUs that have known answers is one training task: only these AIUs are asked, without ratings.
 """
 
 from collections import Counter
@@ -15,26 +14,19 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Value, is_match
-from storage.labelling import assignment
+from core.labels import Value
+from storage.labelling import assignment, critique_queue
 from storage.labelling.queue import TargetState
-from storage.labelling.work import Json, QueueName, Refused, queue_of
+from storage.labelling.work import Json, Refused, queue_of
 from storage.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow, TrainingAnswerRow
 
 if TYPE_CHECKING:
     from storage.labelling.work import Work
 
-QUEUES: tuple[QueueName, ...] = (
-    "disagreements",
-    "scores",
-    "answers",
-    "critiques",
-    "critique_ratings",
-    "refined_answers",
-)
-"""The queues that can have training items and hidden checks."""
 COMES_FIRST = "The training comes first."
 ANSWERED = "The first answer to a training item counts."
+NOT_ASKED = "Only the AIUs with known answers are part of the training."
+NO_EDITS = "The AIUs of a training item cannot be edited."
 
 
 @dataclass(frozen=True)
@@ -55,6 +47,8 @@ class Training:
 
     items: Mapping[int, TrainingItem]
     """Target -> its known answer."""
+    tasks: Mapping[int, Sequence[int]]
+    """Task -> its targets with known answers: for a critique its AIUs, otherwise the task itself."""
     answers: Mapping[int, TrainingAnswerRow]
     """Target -> the answer of the newest attempt."""
     versions: Counter[int]
@@ -72,9 +66,9 @@ class Training:
         """Whether the annotator gets no more training items."""
         return self.ever_passed or (self.passed is False and not self.required)
 
-    def locks(self, target_id: int, version: int) -> bool:
-        """Return whether a target comes after the training; `version` is the number of the annotator's labels of it."""
-        return version == 0 and self.required and not self.is_over and target_id not in self.items
+    def locks(self, task_id: int, version: int) -> bool:
+        """Return whether a task comes after the training; `version` is the number of the annotator's labels of it."""
+        return version == 0 and self.required and not self.is_over and task_id not in self.tasks
 
     @property
     def right(self) -> int:
@@ -83,8 +77,8 @@ class Training:
 
     @property
     def left(self) -> int:
-        """The number of items that are offered and not answered."""
-        return 0 if self.is_over else len(self.items.keys() - self.answers.keys())
+        """The number of tasks that are offered and not answered."""
+        return 0 if self.is_over else sum(not self.answers.keys() >= set(targets) for targets in self.tasks.values())
 
     @property
     def needed(self) -> int:
@@ -127,9 +121,11 @@ class Training:
 def load(session: Session, work: "Work") -> Training | None:
     """Return the training of a queue; None if it has no training items for the annotator."""
     rules = work.study.rules
-    if work.name not in QUEUES or (rules.annotators and not assignment.is_named(rules, work.annotator)):
+    if rules.annotators and not assignment.is_named(rules, work.annotator):
         return None
     items = _items(session, work)
+    tasks = _tasks(session, work, items)
+    items = {target_id: items[target_id] for targets in tasks.values() for target_id in targets}
     if not items:
         return None
     query = (
@@ -143,6 +139,7 @@ def load(session: Session, work: "Work") -> Training | None:
     newest = [row for row in rows if row.attempt == attempt]
     training = Training(
         items=items,
+        tasks=tasks,
         answers={row.target_id: row for row in newest},
         versions=Counter(row.target_id for row in rows),
         attempt=attempt,
@@ -164,6 +161,15 @@ def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
     }
 
 
+def _tasks(session: Session, work: "Work", items: Mapping[int, TrainingItem]) -> dict[int, Sequence[int]]:
+    """Return `Training.tasks`; without critiques from which the AIUs were removed."""
+    if work.name != "aius" or not items:
+        return {target_id: (target_id,) for target_id in items}
+    found = critique_queue.aius_of_tasks(session, work.study.id, {item.item_id for item in items.values()})
+    known = {task_id: [target_id for target_id in targets if target_id in items] for task_id, targets in found.items()}
+    return {task_id: targets for task_id, targets in known.items() if targets}
+
+
 @cache  # to build the query takes longer than to execute it, and every action needs it
 def _items_query() -> Any:
     return (
@@ -178,25 +184,30 @@ def item_states(session: Session, work: "Work", training: Training) -> list[Targ
     """Return the training items in a random order of the annotator and the attempt; none if the training is over."""
     if training.is_over:
         return []
-    marked = _marks(session, work, list(training.items))
+    marked = _marks(session, work, [*training.tasks, *training.items])
     ordered = sorted(
-        training.items, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
+        training.tasks, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
     )
-    return [
-        TargetState(
-            id=target_id,
-            item="",
-            labelled=target_id in training.answers,
-            skipped="skip" in marked.get(target_id, ()),
-            flagged="flag" in marked.get(target_id, ()),
-            full=False,
-            scenario=training.items[target_id].scenario,
-            position=training.items[target_id].position,
-            labels=int(target_id in training.answers),
-            available=1,
-        )
-        for target_id in ordered
-    ]
+    return [_state(training, task_id, marked) for task_id in ordered]
+
+
+def _state(training: Training, task_id: int, marked: Mapping[int, set[str]]) -> TargetState:
+    targets = training.tasks[task_id]
+    answered = [target_id for target_id in targets if target_id in training.answers]
+    item = training.items[targets[0]]
+    return TargetState(
+        id=task_id,
+        item="",
+        labelled=len(answered) == len(targets),
+        skipped="skip" in marked.get(task_id, ()),
+        flagged=any("flag" in marked.get(id, ()) for id in (task_id, *targets)),
+        full=False,
+        scenario=item.scenario,
+        position=item.position,
+        labels=len(answered),
+        available=len(targets),
+        newest=max((training.answers[target_id].id for target_id in answered), default=0),
+    )
 
 
 def _marks(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[int, set[str]]:
@@ -232,7 +243,7 @@ def save_answer(
         attempt=max(training.attempt, 1),
         value=value,
         reason=content["reason"],
-        correct=is_match(value, known.value, work.study.rules.tolerance),
+        correct=work.study.rules.is_correct(value, known.value),
         seconds=seconds,
     )
     was_open = not training.is_over

@@ -9,13 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Value, is_match
+from core.labels import Value
 from storage.labelling.work import queue_of
 from storage.reports.annotators import LabelEvent, Share
 from storage.studies import Study
 from storage.tables import AdjudicationRow, AnnotatorRow, TargetRow, TrainingAnswerRow
 
-CHECKED_KINDS = ("preference", "score", "answer", "likert")
+CHECKED_KINDS = ("preference", "score", "answer", "likert", "aspect_weights", "aiu_precision", "aiu_recall")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _checks(session: Session, study: Study, events: Sequence[LabelEvent]) -> dic
     matches_by_annotator: dict[str, list[bool]] = defaultdict(list)
     for (target, name), event in blind.items():
         if event.value is not None and _is_check(gold[target], event):
-            matches_by_annotator[name].append(is_match(event.value, gold[target].value, study.rules.tolerance))
+            matches_by_annotator[name].append(study.rules.is_correct(event.value, gold[target].value))
     return matches_by_annotator
 
 

@@ -59,7 +59,7 @@ export class Reveal {
     const stances = this.reveal?.stances ?? [];
     this.node.replaceChildren(
       ...[
-        feedback(task, shown.feedback),
+        feedback(task.targets[0], shown.feedback),
         ...stances.map((grid, place) => this.#grid(grid, place, task)),
         this.reveal?.weights?.length ? weightTable(this.reveal.weights) : null,
         this.reveal?.opinions?.length
@@ -227,10 +227,10 @@ function valueClass({ value, colour }) {
   return colour ?? { 0: "tie", 1: "response-1", 2: "response-2" }[value] ?? "level";
 }
 
-function feedback(task, found) {
+/** The feedback after an answer to a training item: whether it is correct, the known answer and its reason. */
+export function feedback(target, found) {
   if (!found) return null;
-  const expected =
-    task.targets[0].options?.find((option) => option.value === found.expected)?.label ?? String(found.expected);
+  const expected = expectedName(target, found.expected);
   const head = found.correct ? `✓ Correct: ${expected}` : `✗ Not correct. Expected: ${expected}`;
   const passed =
     found.passed === true
@@ -245,6 +245,14 @@ function feedback(task, found) {
     h("p", { dir: "auto" }, found.text ?? ""),
     passed ? h("p", {}, passed) : null,
   );
+}
+
+function expectedName(target, value) {
+  if (value !== null && typeof value === "object")
+    return Object.entries(value)
+      .map(([name, weight]) => `${name} ${Math.round(weight * 10) / 10} %`)
+      .join(", ");
+  return target.options?.find((option) => option.value === value)?.label ?? String(value);
 }
 
 function weightTable(weights) {

@@ -1,5 +1,7 @@
 """The training of a study's annotators: its items, its pass mark, and the share of hidden checks."""
 
+from collections.abc import Mapping, Sequence
+
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -7,12 +9,20 @@ from core.formats.records import StudyRules
 from core.labels import Kind, Scale, Target, Value
 from pages.parts import numbers, resources
 from pages.parts.values import VERDICT_NAMES, format_value
-from storage import database, studies
+from storage import aspects, database, studies
 from storage.labelling import training_items
 from storage.labelling.training_items import ListedItem
 from storage.studies import DEFAULT_SCALES, Study
 
-KIND_NAMES: dict[Kind, str] = {"preference": "Preference", "score": "Score", "answer": "Answer", "likert": "Rating"}
+KIND_NAMES: dict[Kind, str] = {
+    "preference": "Preference",
+    "score": "Score",
+    "answer": "Answer",
+    "likert": "Rating",
+    "aspect_weights": "Aspect weights",
+    "aiu_precision": "AIU: factual",
+    "aiu_recall": "AIU: covered",
+}
 
 
 def draw_training(study: Study) -> None:
@@ -67,6 +77,14 @@ def _draw_rules(study: Study) -> None:
             step=0.5,
             help="The maximum distance of a correct score from the known answer.",
         )
+        weight_tolerance = right.number_input(
+            "Tolerance of weights, percentage points",
+            0.0,
+            100.0,
+            float(rules.weight_tolerance),
+            step=1.0,
+            help="The maximum distance of each aspect's weight from the known one.",
+        )
         if not st.form_submit_button("Save", type="primary"):
             return
     changed = {
@@ -74,6 +92,7 @@ def _draw_rules(study: Study) -> None:
         "training_required": required,
         "check_share": share / 100,
         "tolerance": tolerance,
+        "weight_tolerance": weight_tolerance,
     }
     with database.writing(resources.engine()) as session:
         rules = StudyRules.model_validate(rules.model_dump() | changed)
@@ -136,14 +155,20 @@ def _draw_new_item(study: Study) -> None:
     with database.reading(resources.engine()) as session:
         possible = training_items.possible_targets(session, study.id)
         scales = studies.scales(session, study.id)
+        texts = training_items.aiu_texts(session, study.id)
     if not possible:
         st.caption("This study has no targets yet: run or import judges first.")
         return
     pairs = sorted({(target.kind, target.criterion) for target in possible})
     kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")
     listed = [target for target in possible if (target.kind, target.criterion) == (kind, criterion)]
-    target = st.selectbox("Item", listed, format_func=_target_name, key="training_target")
-    value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
+    target = st.selectbox("Item", listed, format_func=lambda one: _target_name(one, texts), key="training_target")
+    value: Value | None
+    if kind == "aspect_weights":
+        with database.reading(resources.engine()) as session:
+            value = _draw_weights(aspects.of_target(session, study.id, target))
+    else:
+        value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
     reason = st.text_area(
         "Reason",
         key="training_reason",
@@ -165,8 +190,21 @@ def _pair_name(pair: tuple[Kind, str]) -> str:
     return " · ".join(filter(None, (KIND_NAMES.get(kind, kind), criterion)))
 
 
-def _target_name(target: Target) -> str:
-    return f"{target.item} · {target.part}" if target.part else target.item
+def _target_name(target: Target, texts: Mapping[tuple[str, Kind, str], str]) -> str:
+    part = texts.get((target.item, target.kind, target.part), target.part)
+    return f"{target.item} · {part}" if part else target.item
+
+
+def _draw_weights(names: Sequence[str]) -> dict[str, float]:
+    """Draw a field for the weight of each aspect."""
+    columns = st.columns(min(len(names), 4))
+    equal = round(100 / len(names), 1)
+    return {
+        name: columns[place % len(columns)].number_input(
+            f"{name}, percent", 0.0, 100.0, equal, step=1.0, key=f"training_weight_{name}"
+        )
+        for place, name in enumerate(names)
+    }
 
 
 def _draw_value(kind: Kind, scale: Scale | None) -> Value | None:

@@ -184,9 +184,9 @@ def test_an_answer_that_is_not_on_the_scale_is_no_training_item(engine):
     queue = debates(engine, 1)
     with writing(engine) as session, pytest.raises(TiebreakError, match="not on the scale"):
         training_items.add(session, queue.study_id, debate(0), 7)
-    weights = Target(item="item 0", kind="aspect_weights", criterion="")
+    quality = Target(item="item 0", kind="aspect_quality", criterion="clarity")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no training"):
-        training_items.add(session, queue.study_id, weights, {"a": 100.0})
+        training_items.add(session, queue.study_id, quality, 3)
 
 
 @pytest.mark.parametrize("action", [{"type": "skip"}, {"type": "flag"}, {"type": "note", "text": "odd"}])

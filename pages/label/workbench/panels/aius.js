@@ -4,7 +4,7 @@
 import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, focused, marksOf } from "../model.js";
 import { endedGroup } from "../moving.js";
-import { opinionList } from "../reveal.js";
+import { feedback, opinionList } from "../reveal.js";
 import { selectedSpan, source, toPoints } from "../text.js";
 import { optionGroup } from "./options.js";
 
@@ -222,17 +222,17 @@ export function aiusPanel(bench, task) {
   function drawLast(state) {
     const here = focused(state);
     const shown = here && answerOf(state, here.id).standing ? here : task.targets.find((one) => one.id === answered);
-    const { standing, reveal } = shown ? answerOf(state, shown.id) : {};
-    if (!standing || !reveal?.opinions?.length) return last.replaceChildren();
+    const { standing, reveal, feedback: known } = shown ? answerOf(state, shown.id) : {};
+    if (!standing || !(known || reveal?.opinions?.length)) return last.replaceChildren();
     const name = shown.claim ? `AIU ${shown.claim.number}` : shown.question;
-    last.replaceChildren(
-      h("h3", {}, `${name} · you: ${valueName(shown, standing.value)}`),
-      opinionList(
-        reveal.opinions,
-        (value) => valueName(shown, value),
-        (value) => valueClass(value),
-      ),
-    );
+    const content = known
+      ? feedback(shown, known)
+      : opinionList(
+          reveal.opinions,
+          (value) => valueName(shown, value),
+          (value) => valueClass(value),
+        );
+    last.replaceChildren(h("h3", {}, `${name} · you: ${valueName(shown, standing.value)}`), content);
   }
 
   function drawList(state) {
@@ -279,7 +279,7 @@ export function aiusPanel(bench, task) {
       const open = task.targets.filter((one) => one.required && answerOf(state, one.id).standing === null).length;
       attribute(onward, "data-open", open > 0);
       text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
-      edits.hidden = menu.hidden = focused(state)?.group === "rating";
+      edits.hidden = menu.hidden = task.training || focused(state)?.group === "rating";
       edits.lastChild.hidden = !task.adopts;
       const claims = task.targets.some((one) => one.claim);
       for (const node of edits.querySelectorAll("[data-claim]")) node.hidden = !claims;
@@ -291,7 +291,8 @@ export function aiusPanel(bench, task) {
       if (name === "ArrowUp" || name === "ArrowDown")
         return (bench.dispatch({ type: "step", by: name === "ArrowUp" ? -1 : 1 }), true);
       const command = COMMANDS.find(([key]) => key === name);
-      if (command) return (command[2](), true);
+      if (command)
+        return (task.training ? bench.say("The AIUs of a training item cannot be edited.") : command[2](), true);
       if (!/^[0-9]$/.test(name)) return false;
       const target = focused(bench.state);
       const option = target && group?.optionOf(name);
