@@ -1,6 +1,7 @@
 """Is the judge wrong, or the people: the causes of each judge's disagreements, and the targets to label again."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,10 +17,13 @@ from pages.results.parts.choices import choose
 from storage import database
 from storage.reports import disagreements, discordance, judge_errors, judge_ranking
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import Pair
-from storage.reports.judge_errors import INFORMATIVE, JudgeErrors
+from storage.reports.disagreements import Drilldown
+from storage.reports.judge_errors import Disagreement, JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.studies import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL_SCENARIOS = "all scenarios"
 
@@ -32,14 +36,17 @@ def load_errors(
     return judge_errors.report(_data, query)
 
 
-@st.cache_data(max_entries=32, show_spinner="Comparing slices …")
-def load_slices(
-    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
-) -> tuple[list[SliceRow], dict[int, float]]:
-    """Return the slices of all judges, and the contention of each trace, at a version."""
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_contentions(url: str, study_id: int, version: Version) -> "pd.Series[float]":
+    """Return the contention of each trace at a version; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
-        by_trace = discordance.contentions(session, study_id)
-    return discordance.report(_data, query, by_trace), by_trace
+        return discordance.contentions(session, study_id)
+
+
+@st.cache_data(max_entries=32, show_spinner="Comparing slices …")
+def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData) -> list[SliceRow]:
+    """Return the slices of all judges at a version."""
+    return discordance.report(_data, query, load_contentions(url, study_id, version))
 
 
 def draw_page(study: Study) -> None:
@@ -62,16 +69,18 @@ def draw_page(study: Study) -> None:
     query = choose_query(data, keys)
     found = load_errors(url, study.id, drawn_version, query, data)
     draw_causes(found)
-    names = [errors.judge for errors in found if errors.disagreements]
+    names = [errors.judge for errors in found if errors.uncertain]
     if names:
         judge = choose("Disagreements of", names, "judge")
-        rows, by_trace = load_slices(url, study.id, drawn_version, query, data)
-        slice_section.draw_section(rows, judge)
+        slice_section.draw_section(load_slices(url, study.id, drawn_version, query, data), judge)
         chosen = slice_section.chosen_slice()
         if chosen is not None:
-            draw_slice(study, judge, chosen, discordance.differing_pairs(data, query, by_trace, judge, chosen))
+            contentions, viewer = load_contentions(url, study.id, drawn_version), shell.current_annotator()
+            found_targets = discordance.differing_targets(data, query, contentions, judge, chosen, viewer)
+            draw_slice(study, judge, chosen, found_targets)
         else:
-            draw_disagreements(study, next(errors for errors in found if errors.judge == judge))
+            errors = next(errors for errors in found if errors.judge == judge)
+            draw_disagreements(study, judge, judge_errors.informative(data, query, errors))
 
 
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
@@ -117,13 +126,12 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
     }
 
 
-def draw_disagreements(study: Study, errors: JudgeErrors) -> None:
+def draw_disagreements(study: Study, judge: str, chosen: Sequence[Disagreement]) -> None:
     """Draw the most uncertain disagreements of a judge, and the button that asks for more labels of them."""
-    chosen = errors.disagreements[:INFORMATIVE]
     count = numbers.format_count(len(chosen), "target")
     st.subheader(f"The most informative: {count}", anchor=False)
     st.caption("One more label of these tells most about the causes: the chances of the three are closest to even.")
-    requested_key = f"requested_{study.id}_{errors.judge}"
+    requested_key = f"requested_{study.id}_{judge}"
     if st.button(
         f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
     ):
@@ -133,29 +141,28 @@ def draw_disagreements(study: Study, errors: JudgeErrors) -> None:
         text = numbers.format_count(requested, "target")
         st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "
                    "estimated again with every new label.")  # fmt: skip
-    draw_pairs(study, errors.judge, [one.pair for one in chosen])
+    viewer = shell.current_annotator()
+    draw_targets(study, disagreements.drill_down([one.pair for one in chosen], judge, viewer))
 
 
-def draw_slice(study: Study, judge: str, chosen: Slice, differing: Sequence[Pair]) -> None:
+def draw_slice(study: Study, judge: str, chosen: Slice, differing: Drilldown) -> None:
     """Draw the targets of a slice on which the judge differs from people."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {len(differing):,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {differing.total + differing.hidden:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_slice",
                   on_click=lambda: slice_section.select(None))  # fmt: skip
     st.caption(f"{escape_markdown(judge)} differs from people on {escape_markdown(': '.join(chosen))}")
-    draw_pairs(study, judge, differing)
+    draw_targets(study, differing)
 
 
-def draw_pairs(study: Study, judge: str, pairs: Sequence[Pair]) -> None:
+def draw_targets(study: Study, drilldown: Drilldown) -> None:
     """Draw the targets with their values, except those that the viewer has not labelled, and the opened one."""
-    viewer = shell.current_annotator()
-    drilldown = disagreements.drill_down(pairs, judge, viewer)
     if drilldown.hidden:
         hidden = numbers.format_count(drilldown.hidden, "target")
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return
-    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
+    item_drilldown.draw_list(drilldown)
     item = item_drilldown.opened(drilldown.items)
     if item is not None:
         item_drilldown.draw_detail(study, item)

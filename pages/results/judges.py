@@ -297,7 +297,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
     """Draw the targets on which two judges differ, with people's labels."""
     drilldown = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {len(drilldown.items):,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {drilldown.total:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
     if drilldown.hidden:
@@ -305,7 +305,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return
-    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
+    item_drilldown.draw_list(drilldown)
     item = item_drilldown.opened(drilldown.items)
     if item is not None:
         item_drilldown.draw_detail(study, item)

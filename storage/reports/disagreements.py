@@ -134,6 +134,13 @@ class Drilldown:
 
     items: tuple[TargetValues, ...]
     hidden: int
+    more: int = 0
+    """Further targets that are not listed."""
+
+    @property
+    def total(self) -> int:
+        """The targets that the viewer may see."""
+        return len(self.items) + self.more
 
 
 def version(session: Session, study_id: int) -> tuple[int, ...]:

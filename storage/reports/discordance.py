@@ -1,107 +1,163 @@
 """Where each judge differs from people more often: by scenario, length, order, human split and contention."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.arrays import Bools
+from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.dataset import Dataset, Strings
+from core.statistics.data.patterns import category_counts, majority_category
+from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
 from storage import database
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import JudgeQuery, Pair, pairs
-from storage.reports.judge_errors import groups_of
-from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
+from storage.reports.disagreements import Drilldown, drill_down
+from storage.reports.judge_ranking import (
+    MAX_PAIRS,
+    RankingQuery,
+    Selection,
+    find_dataset,
+    labelled_by,
+    listed,
+    pairs_at,
+)
 from storage.studies import Study
-from storage.tables import RunRow, TraceRow
+from storage.tables import TraceRow
 
-Contentions = Mapping[int, float]
-"""Trace -> its contention, if it has one."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def contentions(session: Session, study_id: int) -> dict[int, float]:
-    """Return the contention of every trace of a study that has one."""
-    query = (
-        select(col(TraceRow.id), col(TraceRow.contention))
-        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(TraceRow.contention).is_not(None))
+Slices = Mapping[Slice, tuple[Bools, Bools]]
+"""Slice -> the targets in it, and those on which its feature is known; masks of the judge's compared targets."""
+
+
+def contentions(session: Session, study_id: int) -> "pd.Series[float]":
+    """Return the contention of every trace of a study that has one, by the trace's id."""
+    import pandas as pd
+
+    query = select(col(TraceRow.id), col(TraceRow.contention)).where(
+        col(TraceRow.study_id) == study_id, col(TraceRow.contention).is_not(None)
     )
-    return {trace: contention for trace, contention in session.execute(query) if contention is not None}
+    rows = np.array(session.execute(query).all(), float).reshape(-1, 2)
+    return pd.Series(rows[:, 1], index=rows[:, 0])
 
 
-def report(data: AlignmentData, query: RankingQuery, by_trace: Contentions) -> list[SliceRow]:
+def report(data: AlignmentData, query: RankingQuery, by_trace: "pd.Series[float]") -> list[SliceRow]:
     """Compare the slices of every judge of a query; p-values are corrected over all of them together."""
     dataset = find_dataset(data, query)
+    if dataset is None:
+        return []
     rows: list[SliceRow] = []
-    for judge in () if dataset is None else query.judges or comparable_judges(dataset):
-        compared = compared_pairs(data, query, judge)
-        differs = np.array([pair.differs for pair in compared], bool)
-        rows += slice_rows(judge, differs, slices_of(compared, by_trace), groups_of(data, compared))
+    for judge in query.judges or comparable_judges(dataset):
+        compared = compare_with_people(dataset, judge, by_trace)
+        rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
     return correct_rows(rows)
 
 
-def compared_pairs(data: AlignmentData, query: RankingQuery, judge: str) -> list[Pair]:
-    """Return the judge's targets with a verdict and a majority of people."""
-    every = pairs(data, JudgeQuery(judge, query.kind, query.criterion, query.scenario))
-    return [pair for pair in every if pair.judge is not None and pair.majority is not None]
+@dataclass(frozen=True)
+class Compared:
+    """A judge's n targets with a verdict and a majority of people."""
+
+    places: Ints
+    """(n,): their places in the dataset."""
+    differs: Bools
+    scenario: Strings
+    majority: Floats
+    """(n,): the majority's preference; nan for other kinds."""
+    several: Bools
+    """Whether there are two labels or more."""
+    unanimous: Bools
+    numbers: Mapping[str, Floats]
+    """By feature: shown_first and longer (response 1 or 2), length_gap and contention; nan if unknown."""
+    groups: list[str] | None
 
 
-def slices_of(compared: Sequence[Pair], by_trace: Contentions) -> dict[Slice, tuple[Bools, Bools]]:
-    """Return the targets in each slice, and those on which its feature is known."""
-    known = np.ones(len(compared), bool)
+def compare_with_people(dataset: Dataset, judge: str, by_trace: "pd.Series[float]") -> Compared:
+    """Return a judge's verdicts with the majority of people, from a dataset with categories."""
+    ratings, opinions = dataset.ratings, dataset.judges[judge]
+    if not isinstance(ratings, Ratings):
+        raise TypeError("a scale without categories has no verdicts that are right or wrong")
+    counts = category_counts(ratings.codes, len(ratings.categories))
+    majority = majority_category(counts)
+    used = opinions.asked & ~np.isnan(opinions.values) & (majority >= 0)
+    numbers = {
+        name: opinions.sides[name][used] for name in ("shown_first", "longer", "length_gap") if name in opinions.sides
+    }
+    if "trace" in opinions.sides:
+        numbers["contention"] = np.asarray(by_trace.reindex(opinions.sides["trace"][used]), np.float64)
+    is_preference = dataset.kind == "preference"
+    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
+    return Compared(
+        np.flatnonzero(used),
+        (opinions.values != majority)[used],
+        dataset.scenario[used],
+        dataset.to_numbers(majority.astype(float))[used] if is_preference else np.full(int(used.sum()), np.nan),
+        (counts.sum(axis=1) > 1)[used],
+        (counts.max(axis=1, initial=0) == counts.sum(axis=1))[used],
+        numbers,
+        groups,
+    )
+
+
+def slices_of(compared: Compared) -> Slices:
+    """Return the slices by scenario, people's labels, length and contention."""
+    known = np.ones(compared.differs.size, bool)
     found: dict[Slice, tuple[Bools, Bools]] = {}
     for scenario in _tested_scenarios(compared):
-        found["scenario", scenario] = _mask([pair.scenario == scenario for pair in compared]), known
-    several = _mask([len(pair.labels) > 1 for pair in compared])
-    found["people", "not unanimous"] = (
-        _mask([len({*map(repr, pair.labels.values())}) > 1 for pair in compared]),
-        several,
-    )
+        found["scenario", scenario] = compared.scenario == scenario, known
+    found["people", "not unanimous"] = ~compared.unanimous, compared.several
+    decided = np.isin(compared.majority, (1, 2))
     for name, value in (("longer", "prefer the shorter response"), ("shown_first", "prefer the response shown last")):
-        sides = [pair.sides.get(name) if pair.majority in (1, 2) else None for pair in compared]  # type: ignore[call-overload]
-        against = [pair.majority != side for pair, side in zip(compared, sides, strict=True)]
-        found["people", value] = _mask(against), _mask([side is not None for side in sides])
-    for feature, values in (
-        ("length gap", [pair.length_gap for pair in compared]),
-        ("contention", [by_trace.get(pair.trace) for pair in compared]),
-    ):
-        present = [value for value in values if value is not None]
-        if present:
-            middle = median(present)
-            above = _mask([value is not None and value > middle for value in values])
-            found[feature, f"above {middle:.2g}"] = above, _mask([value is not None for value in values])
+        side = compared.numbers.get(name, np.full(known.size, np.nan))
+        found["people", value] = compared.majority != side, decided & np.isin(side, (1, 2))
+    for feature, column in (("length gap", "length_gap"), ("contention", "contention")):
+        values = compared.numbers.get(column, np.full(known.size, np.nan))
+        present = ~np.isnan(values)
+        if present.any():
+            middle = float(np.median(values[present]))
+            found[feature, f"above {middle:.2g}"] = values > middle, present
     return found
 
 
-def _tested_scenarios(compared: Sequence[Pair]) -> list[str]:
+def _tested_scenarios(compared: Compared) -> list[str]:
     """Return the scenarios; of two only the one with more disagreement, because their tests are the same."""
-    by_scenario: dict[str, list[bool]] = defaultdict(list)
-    for pair in compared:
-        by_scenario[pair.scenario].append(pair.differs)
-    names = sorted(name for name in by_scenario if name)
-    return [max(names, key=lambda name: fmean(by_scenario[name]))] if len(by_scenario) == 2 and names else names
+    scenarios = np.unique(compared.scenario.astype(str)).tolist()
+    names = [name for name in scenarios if name]
+    if len(scenarios) != 2 or not names:
+        return names
+    return [max(names, key=lambda name: float(compared.differs[compared.scenario == name].mean()))]
 
 
-def _mask(values: Sequence[bool]) -> Bools:
-    return np.array(values, bool)
+def differing_targets(
+    data: AlignmentData,
+    query: RankingQuery,
+    by_trace: "pd.Series[float]",
+    judge: str,
+    chosen: Slice,
+    viewer: str | None = None,
+) -> Drilldown:
+    """Return the first targets of a slice on which a judge differs from people; none for an unknown slice or judge.
 
-
-def differing_pairs(
-    data: AlignmentData, query: RankingQuery, by_trace: Contentions, judge: str, chosen: Slice
-) -> list[Pair]:
-    """Return the targets of a slice on which a judge differs from people; none for an unknown slice."""
-    compared = compared_pairs(data, query, judge)
-    found = slices_of(compared, by_trace).get(chosen)
-    if found is None:
-        return []
-    inside, known = found
-    return [pair for pair, within in zip(compared, (inside & known).tolist(), strict=True) if within and pair.differs]
+    Targets that the viewer, if any, has not labelled are counted and not returned.
+    """
+    dataset = find_dataset(data, query)
+    if dataset is None or judge not in dataset.judges:
+        return Drilldown((), 0)
+    compared = compare_with_people(dataset, judge, by_trace)
+    inside, known = slices_of(compared).get(chosen, (np.zeros(compared.differs.size, bool),) * 2)
+    selected = np.zeros(dataset.gold.size, bool)
+    selected[compared.places[inside & known & compared.differs]] = True
+    labelled = labelled_by(dataset, viewer)
+    places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
+    return listed(drill_down(pairs_at(data, query, judge, places), judge, viewer), selected, labelled)
 
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRow]:

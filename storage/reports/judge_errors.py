@@ -1,17 +1,15 @@
 """The disagreements of each judge with people, with their probable causes, and the targets to label again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
-from core.labels import Value
-from core.statistics.data.arrays import Codes
-from core.statistics.data.frames import Scale
-from core.statistics.data.ratings import Ratings, encode_categories
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, find_causes
 from core.statistics.measures.effort import entropy
 from core.statistics.reports.recommendations import comparable_judges
@@ -19,8 +17,8 @@ from storage import targets
 from storage.labelling import assignment
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import JudgeQuery, Pair, pairs
-from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
+from storage.reports.disagreements import Pair
+from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
 from storage.studies import Study
 
 INFORMATIVE = 20
@@ -47,8 +45,10 @@ class JudgeErrors:
 
     judge: str
     causes: Causes
-    disagreements: tuple[Disagreement, ...]
-    """The most uncertain first; empty without a decomposition."""
+    """Without the arrays by target."""
+    uncertain: tuple[tuple[int, tuple[float, ...]], ...]
+    """The most uncertain disagreements first, at most `INFORMATIVE`: the place of the target in the dataset of the
+    query, and the probabilities of its causes. Empty without a decomposition."""
 
     @property
     def sentence(self) -> str:
@@ -66,45 +66,29 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) ->
     if dataset is None:
         return []
     names = query.judges or comparable_judges(dataset)
-    found = [_judge_errors(data, query, name, dataset.scale, resamples) for name in names]
+    found = [_judge_errors(dataset, name, resamples) for name in names]
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 
 
-def _judge_errors(data: AlignmentData, query: RankingQuery, judge: str, scale: Scale, resamples: int) -> JudgeErrors:
-    judged = [
-        pair for pair in pairs(data, JudgeQuery(judge, query.kind, query.criterion, query.scenario)) if pair.labels
-    ]
-    verdicts = encode_categories(np.array([pair.judge for pair in judged], object), scale.categories)
-    causes = find_causes(_ratings(data, judged, scale), verdicts, resamples=resamples)
-    rows = [
-        Disagreement(pair, tuple(chances))
-        for pair, chances in zip(judged, causes.probabilities.tolist(), strict=True)
-        if not np.isnan(chances[0])
-    ]
-    return JudgeErrors(judge, causes, tuple(sorted(rows, key=lambda row: -row.uncertainty)))
+def _judge_errors(dataset: Dataset, judge: str, resamples: int) -> JudgeErrors:
+    ratings, values = dataset.ratings, dataset.judges[judge].values
+    if not isinstance(ratings, Ratings):
+        raise TypeError("a scale without categories has no verdicts that are right or wrong")
+    judged = dataset.judges[judge].asked & (ratings.codes >= 0).any(axis=1)
+    verdicts = np.where(np.isnan(values), -1, values).astype(np.int16)[judged]
+    causes = find_causes(ratings.select(items=judged), verdicts, resamples=resamples)
+    places, known = np.flatnonzero(judged), ~np.isnan(causes.probabilities[:, 0])
+    places, chances = places[known], causes.probabilities[known]
+    order: list[int] = np.argsort(-entropy(chances), kind="stable")[:INFORMATIVE].tolist() if len(chances) else []
+    uncertain = tuple((int(places[row]), tuple(map(float, chances[row]))) for row in order)
+    nothing = np.empty(0)
+    return JudgeErrors(judge, replace(causes, disagreeing=nothing.astype(bool), probabilities=nothing), uncertain)
 
 
-def _ratings(data: AlignmentData, judged: Sequence[Pair], scale: Scale) -> Ratings:
-    """Return people's labels of the pairs' targets; targets of one document or item are a group."""
-    annotators = sorted({name for pair in judged for name in pair.labels})
-    values: list[Value | None] = [pair.labels.get(name) for pair in judged for name in annotators]
-    codes: Codes = encode_categories(np.array(values, object), scale.categories)
-    return Ratings(
-        tuple(map(str, range(len(judged)))),
-        tuple(annotators),
-        codes.reshape(len(judged), len(annotators)),
-        scale.categories,
-        tuple(groups_of(data, judged)),
-    )
-
-
-def groups_of(data: AlignmentData, judged: Sequence[Pair]) -> list[str]:
-    """Return the document or dialogue of each pair, otherwise its item: targets of one are not independent."""
-    documents = {}
-    if "group" in data.opinions:
-        known = data.opinions[data.opinions["group"].notna()]
-        documents = dict(zip(known["item"], known["group"], strict=True))
-    return [str(documents.get(pair.target.item) or pair.target.item) for pair in judged]
+def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors) -> list[Disagreement]:
+    """Return the most uncertain disagreements of a judge, the most uncertain first."""
+    found = pairs_at(data, query, errors.judge, [place for place, _ in errors.uncertain])
+    return [Disagreement(pair, chances) for pair, (_, chances) in zip(found, errors.uncertain, strict=True)]
 
 
 def request_labels(session: Session, study_id: int, disagreements: Sequence[Disagreement]) -> int:

@@ -1,6 +1,6 @@
 """Every judge of a study on the same targets against a reference, and every two judges compared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.labels import Value
+from core.statistics.data.arrays import Bools
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures.comparison import Comparison
@@ -24,6 +25,9 @@ from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
+
+MAX_PAIRS = 500
+"""Targets that are listed."""
 
 
 @dataclass(frozen=True)
@@ -180,23 +184,25 @@ def _cost_columns(cost: tuple[JudgeCost, bool, bool] | None, wanted: bool) -> di
 def differing_targets(
     data: AlignmentData, query: RankingQuery, judge: str, other_judge: str, viewer: str | None
 ) -> Drilldown:
-    """Return the targets on which two judges have different values, with the labels.
+    """Return the first `MAX_PAIRS` targets on which two judges have different values, with the labels.
 
     Targets that the viewer, if any, has not labelled are counted and not returned.
     """
-    criteria = {criterion for kind, criterion in data.scales if kind == query.kind}
-    rows: list[tuple[Pair, dict[str, Value | None]]] = []
-    for criterion in sorted(criteria if query.criterion == ALL else {query.criterion}):
-        first, second = (
-            {pair.target: pair for pair in pairs(data, JudgeQuery(name, query.kind, criterion, query.scenario))}
-            for name in (judge, other_judge)
+    dataset = find_dataset(data, query)
+    if dataset is None or not {judge, other_judge} <= dataset.judges.keys():
+        return Drilldown((), 0)
+    first, second = dataset.judges[judge], dataset.judges[other_judge]
+    both_missing = np.isnan(first.values) & np.isnan(second.values)
+    differ = first.asked & second.asked & (first.values != second.values) & ~both_missing
+    labelled = labelled_by(dataset, viewer)
+    places = np.flatnonzero(differ & labelled)[:MAX_PAIRS].tolist()
+    rows: list[tuple[Pair, dict[str, Value | None]]] = [
+        (pair, {judge: pair.judge, other_judge: other.judge})
+        for pair, other in zip(
+            pairs_at(data, query, judge, places), pairs_at(data, query, other_judge, places), strict=True
         )
-        rows += [
-            (pair, {judge: pair.judge, other_judge: second[target].judge})
-            for target, pair in first.items()
-            if target in second and pair.judge != second[target].judge
-        ]
-    return drill_down_judges(rows, viewer)
+    ]
+    return listed(drill_down_judges(rows, viewer), differ, labelled)
 
 
 def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
@@ -214,3 +220,40 @@ def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ..
         opinions = opinions[opinions["criterion"] == query.criterion]
     opinions = opinions[opinions["stage"] != "first"]
     return tuple(sorted(set(opinions["judge"].unique()) - data.categorical_judges))
+
+
+def pairs_at(data: AlignmentData, query: RankingQuery, judge: str, places: Sequence[int]) -> list[Pair]:
+    """Return the judge's opinions of targets by their places in the dataset of the query, with people's labels."""
+    dataset = find_dataset(data, query)
+    if dataset is None or not len(places):
+        return []
+    items = set(dataset.item[list(places)].tolist())
+    opinions = data.opinions[data.opinions["judge"] == judge]
+    few = replace(
+        data,
+        opinions=opinions[opinions["item"].isin(items)],
+        labels=data.labels[data.labels["item"].isin(items)],
+    )
+    found = pairs(few, JudgeQuery(judge, query.kind, query.criterion, query.scenario))
+    by_key = {(pair.target.item, _part(pair, query)): pair for pair in found}
+    return [by_key[dataset.item[place], dataset.part[place]] for place in places]
+
+
+def _part(pair: Pair, query: RankingQuery) -> str:
+    """Return the part of a pair's target as `Dataset.part` has it."""
+    return f"{pair.target.criterion}\n{pair.target.part}" if query.criterion == ALL else pair.target.part
+
+
+def listed(drilldown: Drilldown, selected: Bools, labelled: Bools) -> Drilldown:
+    """Return a list of the first selected targets (N,) with the number of all, and of those that are not labelled."""
+    visible = int((selected & labelled).sum())
+    return replace(drilldown, hidden=int(selected.sum()) - visible, more=visible - len(drilldown.items))
+
+
+def labelled_by(dataset: Dataset, viewer: str | None) -> Bools:
+    """Return whether the viewer has labelled each target, (N,); all of them without a viewer."""
+    if viewer is None:
+        return np.ones(dataset.gold.size, bool)
+    if viewer not in dataset.ratings.raters:
+        return np.zeros(dataset.gold.size, bool)
+    return ~np.isnan(dataset.labels[:, dataset.ratings.raters.index(viewer)])

@@ -26,6 +26,8 @@ from core.statistics.data.ratings import Ratings, Scores, category_numbers, enco
 Strings = npt.NDArray[np.object_]
 SIDE_COLUMNS = ("shown_first", "longer", "own")
 """Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
+NUMBER_COLUMNS = (*SIDE_COLUMNS, "length_gap", "trace")
+"""Columns of opinions with a number for each verdict; see `JudgeOpinions.sides`."""
 STAGES = ("verdict", "last", "first")
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
 """Sources of the values of a reference; others name their origin."""
@@ -40,7 +42,7 @@ class JudgeOpinions:
     values: Floats
     """(N,): codes of the scale, or numbers if it has no categories; nan for no verdict."""
     sides: Mapping[str, Floats] = field(default_factory=dict)
-    """For preferences, by the available `SIDE_COLUMNS`: 1 or 2, (N,), otherwise 0 or nan."""
+    """By the available `NUMBER_COLUMNS`, (N,), nan if unknown; a side of a preference is 1 or 2, or 0 for neither."""
     origins: frozenset[str] = frozenset()
     """The runs and the raters of the opinions, if known: judges with a common origin are not independent."""
     stage: int = 0
@@ -70,6 +72,8 @@ class Dataset:
     """Whether a reference was passed; otherwise it is the annotators' majority or mean."""
     scenario: Strings
     item: Strings
+    part: Strings
+    """The part of the item, after its criterion and a line break if criteria are pooled."""
     system: Strings | None
     critique: Strings
 
@@ -107,6 +111,7 @@ class Dataset:
             disputed=self.disputed[mask],
             scenario=self.scenario[mask],
             item=self.item[mask],
+            part=self.part[mask],
             system=None if self.system is None else self.system[mask],
             critique=self.critique[mask],
         )
@@ -203,6 +208,7 @@ def build_dataset(
         *reference,
         names_or_empty(attributes.column("scenario"), n_targets),
         names_or_empty(item, n_targets),
+        names_or_empty(attributes.column("part"), n_targets),
         attributes.column("system"),
         names_or_empty(item if critique is None else critique, n_targets),
     )
@@ -305,7 +311,7 @@ def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_target
     judges, names = pd.factorize(opinions[name_column].to_numpy(object), sort=True)
     columns = {"value": encode_on_scale(opinions["value"], scale)}
     columns |= {
-        side: pd.to_numeric(opinions[side]).to_numpy(float) for side in SIDE_COLUMNS if side in opinions.columns
+        name: pd.to_numeric(opinions[name]).to_numpy(float) for name in NUMBER_COLUMNS if name in opinions.columns
     }
     grids = {column: np.full((n_targets, len(names)), np.nan) for column in columns}
     for column, values in columns.items():

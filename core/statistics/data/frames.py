@@ -7,7 +7,7 @@ documents or dialogues, group.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -123,10 +123,17 @@ def select_rows(
         return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
     mask = frame["kind"] == kind
     if criterion is not None:
-        mask &= frame["criterion"].map(as_text) == criterion
+        mask &= _has_name(frame["criterion"], criterion)
     if scenario is not None:
-        mask &= frame["scenario"].map(as_text) == scenario
+        mask &= _has_name(frame["scenario"], scenario)
     return frame[mask]
+
+
+def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
+    """Return whether each name is this one as text; a missing one is empty."""
+    if not pd.api.types.is_string_dtype(names.dtype):
+        names = names.map(as_text)
+    return names.fillna("") == name
 
 
 def is_same_scale(scale: Scale, other: Scale) -> bool:

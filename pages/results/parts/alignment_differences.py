@@ -291,9 +291,7 @@ def draw_selected_items(
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return
-    item_drilldown.draw_table(list(drilldown.items[: item_drilldown.MAX_ITEMS]))
-    if len(drilldown.items) > item_drilldown.MAX_ITEMS:
-        st.caption(f"The first {item_drilldown.MAX_ITEMS} of {numbers.format_count(len(drilldown.items), 'item')}.")
+    item_drilldown.draw_list(drilldown)
     item = item_drilldown.opened(drilldown.items)
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:

@@ -15,6 +15,7 @@ from storage import database
 from storage import items as stored_items
 from storage.reports import agreement_items
 from storage.reports.agreement_items import ItemQuery, TargetValues
+from storage.reports.disagreements import Drilldown
 from storage.studies import Study
 
 MAX_ITEMS = 500
@@ -89,6 +90,13 @@ def draw_selected_items(study: Study, query: ItemQuery) -> None:
     judged_item = opened(judged_items)
     if judged_item is not None:
         draw_detail(study, judged_item)
+
+
+def draw_list(drilldown: Drilldown) -> None:
+    """Draw the items that are listed, and how many are not."""
+    draw_table(list(drilldown.items[:MAX_ITEMS]))
+    if drilldown.total > MAX_ITEMS:
+        st.caption(f"The first {MAX_ITEMS} of {numbers.format_count(drilldown.total, 'item')}.")
 
 
 def draw_table(judged_items: list[TargetValues]) -> None:

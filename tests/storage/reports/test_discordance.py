@@ -1,35 +1,47 @@
 """The slices of a study's judges, and the targets behind them."""
 
+import numpy as np
+import pandas as pd
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord
-from storage.reports import alignment, discordance
+from storage.reports import alignment, disagreements, discordance, judge_ranking
+from storage.reports.disagreements import JudgeQuery
 from storage.reports.judge_ranking import RankingQuery, Selection
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 
-QUERY = RankingQuery("preference", "helpfulness")
+NONE = pd.Series(dtype=float)
+JUDGED = ("preference", "helpfulness")
+QUERY = RankingQuery(*JUDGED)
 SHORTER = ("people", "prefer the shorter response")
 
 
 def test_a_judge_of_length_differs_if_people_prefer_the_shorter_response(engine: Engine) -> None:
     data = alignment.load_data(engine, import_study(engine, planted_records()))
-    rows = discordance.report(data, QUERY, {})
+    rows = discordance.report(data, QUERY, NONE)
     assert (rows[0].judge, rows[0].slice, rows[0].found) == ("long", SHORTER, True)
     assert not [row for row in rows if row.found and row.judge == "fair"]
     (row,) = [row for row in rows if row.judge == "long" and row.slice == SHORTER]
-    pairs = discordance.differing_pairs(data, QUERY, {}, "long", SHORTER)
-    assert len(pairs) == row.differing and row.targets + row.targets_outside == 80
+    listed = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER)
+    assert len(listed.items) == row.differing and row.targets + row.targets_outside == 80
+    of_judge = {pair.target.item: pair for pair in disagreements.pairs(data, JudgeQuery("long", *JUDGED))}
+    pairs = [of_judge[item.target.item] for item in listed.items]
     assert all(pair.majority != pair.sides["longer"] and pair.judge == pair.sides["longer"] for pair in pairs)
-    assert discordance.differing_pairs(data, QUERY, {}, "long", ("no such", "slice")) == []
+    assert discordance.differing_targets(data, QUERY, NONE, "long", ("no such", "slice")).items == ()
+    stranger = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER, "stranger")
+    assert (stranger.items, stranger.hidden) == ((), row.differing)
 
 
 def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> None:
     data = alignment.load_data(engine, import_study(engine, planted_records(40)))
-    compared = discordance.compared_pairs(data, QUERY, "fair")
-    by_trace = {pair.trace: number / 40 for number, pair in enumerate(compared[:30])}
-    inside, known = discordance.slices_of(compared, by_trace)["contention", "above 0.36"]
+    dataset = judge_ranking.find_dataset(data, QUERY)
+    assert dataset is not None
+    traces = dataset.judges["fair"].sides["trace"][:30]
+    by_trace = pd.Series(np.arange(30) / 40, index=traces)
+    compared = discordance.compare_with_people(dataset, "fair", by_trace)
+    inside, known = discordance.slices_of(compared)["contention", "above 0.36"]
     assert (int(inside.sum()), int(known.sum())) == (15, 30)
 
 

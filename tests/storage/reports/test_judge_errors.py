@@ -9,6 +9,7 @@ from storage import labels
 from storage.database import reading, writing
 from storage.labelling import home
 from storage.reports import alignment, judge_errors
+from storage.reports.judge_errors import INFORMATIVE
 from storage.reports.judge_ranking import RankingQuery, Selection
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
@@ -22,9 +23,9 @@ def test_disagreements_are_counted_and_explained(engine: Engine) -> None:
     found = {errors.judge: errors for errors in judge_errors.report(data, QUERY, resamples=50)}
     assert set(found) == {"fair", "own", "long"}
     for errors in found.values():
-        pairs = [one.pair for one in errors.disagreements]
-        assert len(pairs) == errors.causes.disagreements and all(pair.differs for pair in pairs)
-        uncertainties = [one.uncertainty for one in errors.disagreements]
+        chosen = judge_errors.informative(data, QUERY, errors)
+        assert len(chosen) == min(errors.causes.disagreements, INFORMATIVE) and all(one.pair.differs for one in chosen)
+        uncertainties = [one.uncertainty for one in chosen]
         assert uncertainties == sorted(uncertainties, reverse=True)
     # "long" and "own" ignore people on many pairs; "fair" errs as rarely as one annotator.
     rates = {name: errors.causes.error_rate or 0 for name, errors in found.items()}
@@ -36,15 +37,16 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
     study = import_study(engine, planted_records())
     data = alignment.load_data(engine, study)
     errors = judge_errors.report(data, QUERY, resamples=10)[0]
+    chosen = judge_errors.informative(data, QUERY, errors)
     home.prepare(engine, study.id, "dan")
     with writing(engine) as session:
         assert home.summaries(session, study, "dan") == []
-        assert judge_errors.request_labels(session, study.id, errors.disagreements[:3]) == 3
+        assert judge_errors.request_labels(session, study.id, chosen[:3]) == 3
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "dan")
     assert (queue.name, queue.todo) == ("disagreements", 3)
     with writing(engine) as session:
-        labels.save(session, study.id, errors.disagreements[0].pair.target, "dan", 1)
+        labels.save(session, study.id, chosen[0].pair.target, "dan", 1)
     home.prepare(engine, study.id, "eve")
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "eve")
