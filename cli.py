@@ -34,7 +34,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "mapping": transfer.suggest_mapping,
     "run": runs.run,
     "agreement": statistics.agreement,
-    "annotators": annotators.annotators,
     "alignment": statistics.alignment,
     "judges": judges.judges,
     "compare": judges.compare,
@@ -61,6 +60,10 @@ account_commands = typer.Typer(help="Manage accounts, their sessions and their A
 for name, command in accounts.COMMANDS.items():
     account_commands.command(name)(command)
 app.add_typer(account_commands, name="accounts")
+annotator_commands = typer.Typer(invoke_without_command=True, rich_markup_mode=None, callback=annotators.annotators)
+for name, command in annotators.COMMANDS.items():
+    annotator_commands.command(name)(command)
+app.add_typer(annotator_commands, name="annotators")
 
 if __name__ == "__main__":
     app()

@@ -1,19 +1,33 @@
 """Annotators, their training and their hidden checks."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+import typer
+
+from commands.options import DatabaseUrl, Json, find_study, open_database
 from commands.output import format_table, print_result
 
 
-def annotators(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def annotators(
+    context: typer.Context,
+    study: Annotated[str | None, typer.Option(help="The study's name.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
     """Print each annotator's labels, agreement, training and hidden checks. Shares have 95 % intervals."""
+    if context.invoked_subcommand is not None:
+        return
     from datetime import UTC
 
+    from core.errors import TiebreakError
     from storage.database import reading
     from storage.reports import annotators as report
     from storage.reports import training
 
+    if study is None:
+        raise TiebreakError("Name a study: --study NAME.")
     engine = open_database(database)
     stored_study = find_study(engine, study)
     with reading(engine) as session:
@@ -43,3 +57,47 @@ def annotators(study: StudyName, database: DatabaseUrl = None, as_json: Json = F
 def _share(name: str, share: Any) -> dict[str, float | int | None]:
     value, low, high = share.interval
     return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_n": share.n}
+
+
+def similar(database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print annotators whose names look alike, such as two spellings of one name. They may be one person."""
+    from storage import annotator_merges
+    from storage.database import reading
+
+    with reading(open_database(database)) as session:
+        groups = annotator_merges.similar_groups(session)
+    rows = [
+        {"group": number, "id": f"#{one.id}", "name": one.name, "labels": one.labels}
+        for number, group in enumerate(groups, 1)
+        for one in group
+    ]
+    print_result(rows, format_table(rows, "No names look alike."), as_json)
+
+
+def merge(
+    merged: Annotated[str, typer.Argument(help="The annotator who is merged: a name, or # and an id.")],
+    into: Annotated[str, typer.Argument(help="The annotator who gets the labels.")],
+    prefer: Annotated[str | None, typer.Option(help="Whose labels count on targets that both labelled.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Store the merge. It cannot be undone.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Merge two annotators who are one person, in all studies; without --apply nothing is stored."""
+    from storage import annotator_merges
+    from storage.database import reading, write
+
+    engine = open_database(database)
+    if apply:
+        found = write(engine, lambda session: annotator_merges.merge(session, merged, into, prefer))
+    else:
+        with reading(engine) as session:
+            found = annotator_merges.plan(session, merged, into)
+    rows = [{"table": name, "rows": count} for name, count in found.rows.items()]
+    both = f"Both have labelled {len(found.both):,} of the same targets."
+    lines = [format_table(rows, f"{found.merged!r} has no labels."), *([both] if found.both else [])]
+    lines.append(f"{'Merged' if apply else 'Would merge'} {found.merged!r} into {found.into!r}.")
+    lines += [] if apply else ["Nothing is stored without --apply; make a backup first."]
+    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"similar": similar, "merge": merge}

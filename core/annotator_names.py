@@ -5,6 +5,11 @@ import unicodedata
 from core.errors import TiebreakError
 
 MAX_NAME_LENGTH = 80
+LATIN = str.maketrans(
+    "авекмнорстухіјѕԁһԛԝαβεικνορτυχ",
+    "abekmhopctyxijsdhqwabeikvoptux",
+)
+"""Cyrillic and Greek letters that look like Latin ones."""
 
 
 def normalize_name(text: str) -> str:
@@ -20,3 +25,13 @@ def normalize_name(text: str) -> str:
     if not name.isprintable():
         raise TiebreakError("A name has printable characters only.")
     return name
+
+
+def similarity_key(name: str) -> str:
+    """Return a key that names which look alike share: without case, accents, spaces and punctuation.
+
+    Full-width, Cyrillic and Greek letters count as the Latin ones that they resemble.
+    """
+    folded = unicodedata.normalize("NFKD", name).casefold().translate(LATIN)
+    key = "".join(c for c in unicodedata.normalize("NFKD", folded) if unicodedata.category(c)[0] in "LN")
+    return key or name

@@ -48,6 +48,11 @@ def _count_statement() -> Any:
     return update(TargetRow).where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
 
 
+def count_labels_of(session: Session, target_ids: Collection[int]) -> None:
+    """Count the labels of several targets again; they must be locked."""
+    _set(session, col(TargetRow.id).in_(target_ids), counted=_counted())
+
+
 def count_labels_of_study(session: Session, study_id: int) -> None:
     """Count the labels of every target of a study."""
     _set(session, col(TargetRow.study_id) == study_id, counted=_counted())

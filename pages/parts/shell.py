@@ -14,7 +14,7 @@ from pages.parts import assets, resources
 from pages.parts.account_guard import SESSION_COOKIE
 from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
 from pages.parts.text import escape_markdown
-from storage import annotators, database, studies, views
+from storage import annotator_merges, annotators, database, studies, views
 from storage.accounts import logins
 from storage.accounts.identity import Identity
 from storage.studies import Study
@@ -93,7 +93,26 @@ def require_annotator() -> str:
     with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
         if st.form_submit_button("Continue", type="primary"):
-            _sign_in(annotators.normalize_name(entered_name))
+            st.session_state["entered_name"] = annotators.normalize_name(entered_name)
+    if entered := st.session_state.get("entered_name"):
+        _check_similar(entered)
+        _sign_in(entered)
+    st.stop()
+
+
+def _check_similar(name: str) -> None:
+    """Ask before a new name that looks like another annotator's: one person could become two annotators."""
+    with database.reading(resources.engine()) as session:
+        similar = annotator_merges.similar_names(session, name)
+    if not similar:
+        return
+    st.warning(f"“{escape_markdown(name)}” is new, and looks like the name of an annotator. Who are you?")
+    with st.container(horizontal=True):
+        for place, other in enumerate(similar):
+            if st.button(f"I am “{escape_markdown(other)}”", key=f"similar_{place}", type="primary"):
+                _sign_in(other)
+        if st.button(f"I am new: “{escape_markdown(name)}”", key="not_similar"):
+            return
     st.stop()
 
 
@@ -126,6 +145,7 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
 
 
 def _sign_in(name: str) -> None:
+    st.session_state.pop("entered_name", None)
     st.session_state["annotator"], st.session_state["annotator_new"] = name, True
     with database.writing(resources.engine()) as session:
         annotators.get_or_create_id(session, name)

@@ -1,0 +1,134 @@
+"""Merging two annotators who are one person, and names that look alike."""
+
+import unicodedata
+
+import pytest
+from sqlalchemy import select, update
+
+from core.annotator_names import similarity_key
+from core.errors import TiebreakError
+from storage import annotator_merges, annotators, guidelines, labels, studies, views
+from storage.database import reading, writing
+from storage.labelling import queue
+from storage.tables import AnnotatorRow, LabelRow, Table, TargetRow
+from tests.conftest import make_target
+from tests.storage.labelling.workbench import Client, set_rules
+from tests.storage.shared import debates
+
+MOVED = {
+    *(table.__tablename__ for table in annotator_merges.FINGERPRINTED),
+    *(table.__tablename__ for table in annotator_merges.UNIQUE),
+    *(table.__tablename__ for table in annotator_merges.OTHERS),
+    "reply",
+}
+
+
+@pytest.fixture
+def study_id(engine):
+    """Four debates; Ann labelled the first two, "Anne" the last two, both as one person."""
+    found = debates(engine, 4).study_id
+    with writing(engine) as session:
+        for number, name in enumerate(("Ann", "Ann", "Anne", "Anne")):
+            labels.save(session, found, make_target(f"item {number}"), name, 1 + number % 2)
+    return found
+
+
+def current(engine, study_id) -> dict[tuple[str, str], object]:
+    """Return (annotator, item) -> the current value."""
+    with reading(engine) as session:
+        rows = labels.of_study(session, study_id)
+        return {(label.annotator, label.target.item): label.value for label in rows if label.value is not None}
+
+
+def test_every_table_with_an_annotator_is_part_of_a_merge():
+    tables = Table.metadata.tables.values()
+    named = {
+        table.name
+        for table in tables
+        for column in table.columns
+        for key in column.foreign_keys
+        if key.target_fullname.startswith("annotator.")
+    }
+    assert named - {"account"} == MOVED
+
+
+def test_a_merge_moves_everything_and_removes_the_former_name(engine, study_id):
+    set_rules(engine, annotators=("Anne", "bob"), groups={"math": ("Ann", "Anne")})
+    with writing(engine) as session:
+        queue.set_mark(session, study_id, make_target("item 0"), "Anne", "flag")
+        for name in ("Ann", "Anne"):
+            views.record(session, study_id, [make_target("item 3")], name)
+            guidelines.mark_read(session, study_id, annotators.get_or_create_id(session, name), 1)
+    before = {item: value for (_, item), value in current(engine, study_id).items()}
+    with reading(engine) as session:
+        planned = annotator_merges.plan(session, "Anne", "Ann")
+    assert (planned.rows["label"], planned.rows["mark"], planned.both) == (2, 1, ())
+    assert len({name for name, _ in current(engine, study_id)}) == 2, "a plan changes nothing"
+    with writing(engine) as session:
+        annotator_merges.merge(session, "Anne", "Ann")
+    assert current(engine, study_id) == {("Ann", item): value for item, value in before.items()}
+    with reading(engine) as session:
+        assert annotators.names(session) == ["Ann"]
+        rules = studies.get(session, "s").rules
+        prints = session.scalars(select(LabelRow.fingerprint)).all()
+    assert (rules.annotators, rules.groups) == (("Ann", "bob"), {"math": ("Ann",)})
+    assert len(set(prints)) == 4
+    assert len(Client(engine, "Ann").tasks(tab="done")) == 4
+
+
+@pytest.mark.parametrize(("prefer", "value"), [("Ann", 1), ("Anne", 2)])
+def test_a_target_that_both_labelled_needs_a_preference(engine, study_id, prefer, value):
+    with writing(engine) as session:
+        labels.save(session, study_id, make_target("item 0"), "Anne", 2)
+    with writing(engine) as session, pytest.raises(TiebreakError, match="Both have labelled 1 of the same"):
+        annotator_merges.merge(session, "Anne", "Ann")
+    with writing(engine) as session, pytest.raises(TiebreakError, match="no annotator called 'bob'"):
+        annotator_merges.merge(session, "Anne", "Ann", "bob")
+    with writing(engine) as session:
+        annotator_merges.merge(session, "Anne", "Ann", prefer)
+    with reading(engine) as session:
+        newest = {}
+        for label in labels.of_study(session, study_id):
+            newest[label.annotator, label.target.item] = label.value
+        counted = session.scalars(select(TargetRow.counted).order_by(TargetRow.id)).all()
+    assert newest["Ann", "item 0"] == value
+    assert newest["Anne", "item 0"] is None, "withdrawn, and stored under the former name"
+    assert list(counted) == [1, 1, 1, 1]
+
+
+def test_two_unicode_forms_of_one_name_are_found_and_merged_by_id(engine, study_id):
+    decomposed = unicodedata.normalize("NFD", "José")
+    with writing(engine) as session:  # as an older version stored it
+        former = annotators.get_or_create_id(session, "x")
+        labels.save(session, study_id, make_target("item 0"), "x", 1)
+        labels.save(session, study_id, make_target("item 1"), "José", 2)
+        session.execute(update(AnnotatorRow).where(AnnotatorRow.id == former).values(name=decomposed))
+    with reading(engine) as session:
+        [group] = annotator_merges.similar_groups(session)
+        assert {one.id for one in group} == {former, annotators.find_id(session, decomposed)}
+        assert annotator_merges.similar_names(session, "jose ") == [decomposed, "José"]
+        assert annotator_merges.similar_names(session, "José") == []
+    with writing(engine) as session:
+        annotator_merges.merge(session, f"#{former}", "José")
+    assert {("José", "item 0"), ("José", "item 1")} <= current(engine, study_id).keys()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Anna", "Аnnа"),
+        ("ann", "ANN"),
+        ("ann 1", "ann1"),
+        ("ann", "ａｎｎ"),
+        ("José", "Jose"),
+        ("a.b", "a b"),
+        ("Ω", "ω"),
+    ],
+)
+def test_names_that_look_alike_share_a_key(one, other):
+    assert similarity_key(one) == similarity_key(other)
+
+
+def test_different_names_do_not():
+    names = ["annotator 1", "annotator 2", "annotator 11", "Ann", "Anne", "李", "王", "!!", "??"]
+    assert len({similarity_key(name) for name in names}) == len(names)
