@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, case, func, not_, or_, select, update
+from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
@@ -186,8 +186,13 @@ def get(session: Session, run_id: int) -> Run:
 def of_study(session: Session, study_id: int) -> list[Run]:
     """Return a study's runs, newest first."""
     query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
+    return from_rows(session, session.scalars(query).all())
+
+
+def from_rows(session: Session, rows: Sequence[RunRow]) -> list[Run]:
+    """Return runs as values."""
     at = clock(session)
-    return [_run(row, at) for row in session.scalars(query)]
+    return [_run(row, at) for row in rows]
 
 
 def uninstalled_protocol_notes(session: Session, study_id: int) -> list[str]:
@@ -225,14 +230,23 @@ def _first_problem(session: Session, run_id: int) -> str:
     return session.scalars(query.order_by(col(TraceRow.id)).limit(1)).first() or ""
 
 
-def unclaimed(session: Session) -> list[int]:
-    """Return the ids of the requested runs that no worker executes."""
-    query = (
-        select(col(RunRow.id))
-        .where(col(RunRow.state) == "requested", _expired(clock(session)))
-        .order_by(col(RunRow.id))
+def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int]:
+    """Return the ids of the requested runs that a worker can execute now, of all runs or of one experiment.
+
+    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids; if one is
+    stopped, by the limit or by an error, the others wait until it is resumed.
+    """
+    at, other = clock(session), aliased(RunRow)
+    comes_first = or_(
+        and_(col(other.state) == "requested", col(other.id) < col(RunRow.id)),
+        and_(col(other.id) != col(RunRow.id), col(other.claimed_until) > at),
+        col(other.state) == "stopped",
     )
-    return list(session.scalars(query))
+    has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
+    query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", _expired(at), not_(has_to_wait.exists()))
+    if experiment_id is not None:
+        query = query.where(col(RunRow.experiment_id) == experiment_id)
+    return list(session.scalars(query.order_by(col(RunRow.id))))
 
 
 def claim_run(session: Session, run_id: int, worker: str) -> bool:

@@ -18,7 +18,7 @@ from core.protocols import Protocol
 from core.protocols.flows import start_flow, trace_parts
 from core.templates import Templates
 from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn
-from core.wording import format_count
+from core.wording import format_count, format_minutes
 
 SAMPLED_ITEMS = 50
 """How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them."""
@@ -105,7 +105,7 @@ class CostEstimate:
             return ""
         tokens = self.expected.prompt_tokens + self.expected.completion_tokens
         cost = "" if self.expected.dollars is None else f", ${self.expected.dollars:,.2f}"
-        time = "" if self.seconds is None else f", {_format_minutes(self.seconds)}"
+        time = "" if self.seconds is None else f", {format_minutes(self.seconds)}"
         calls = format_count(self.expected.calls, "call")
         return f"expected about {calls}, {format_count(tokens, 'token')}{cost}{time}"
 
@@ -114,10 +114,6 @@ class CostEstimate:
         bound = self.upper_bound
         cost = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
         return f"at most {format_count(bound.calls, 'call')}{cost} if every reply has to be requested twice"
-
-
-def _format_minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
 
 
 def model_price(spec: Spec) -> Price | None:

@@ -77,6 +77,11 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
         raise FileFormatError("this is not YAML.", line=mark.line + 1 if mark else None) from None
     if not isinstance(fields, Mapping):
         raise FileFormatError("the settings should be a list of names and values, such as `rounds: 3`.")
+    return parse_run_fields(fields, protocol, criteria)
+
+
+def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
+    """Return the run file with these fields; see `parse_run_file`."""
     of_run = _RunFields.model_fields.keys() - protocol.settings.model_fields.keys()
     own = _validate({name: value for name, value in fields.items() if name in of_run}, _RunFields)
     others = {name: value for name, value in fields.items() if name not in of_run}

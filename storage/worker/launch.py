@@ -134,7 +134,9 @@ def receivers_sentence(request: RunRequest) -> str:
     return f"Study texts will be sent to: {', '.join(named)}."
 
 
-def create_run(engine: Engine, request: RunRequest) -> int:
+def create_run(
+    engine: Engine, request: RunRequest, *, experiment_id: int | None = None, cell: Mapping[str, str] | None = None
+) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
     Raises TiebreakError for prompts that cannot be filled or lack the judged text, for images that cannot be read, for
@@ -152,7 +154,7 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             request.name,
             protocol=request.protocol.name,
             criterion=request.criterion,
-            settings=_with_standing_aius(request.settings).model_dump(mode="json"),
+            settings=settings_of_run(request),
             prompts=request.prompts,
             seed=request.seed,
             ceiling=request.ceiling,
@@ -163,6 +165,8 @@ def create_run(engine: Engine, request: RunRequest) -> int:
             selection=request.selection,
             repeat=request.repeat,
             fresh=request.fresh,
+            experiment_id=experiment_id,
+            cell=cell,
         )
 
 
@@ -180,6 +184,11 @@ def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, 
         if getattr(_with_standing_aius(request.settings), aius.EDITED, False):
             sample = aius.standing_items(session, request.study.id, sample)
     return count, sample
+
+
+def settings_of_run(request: RunRequest) -> dict[str, Any]:
+    """Return the settings as they are stored with a run."""
+    return _with_standing_aius(request.settings).model_dump(mode="json")
 
 
 def _with_standing_aius(settings: Frozen) -> Frozen:

@@ -32,7 +32,7 @@ from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed
-from storage import aius, events, items, runs, studies, traces
+from storage import aius, events, experiments, items, runs, studies, traces
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
@@ -197,9 +197,10 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
     with reading(engine) as session:
-        run, spent = runs.get(session, run_id), traces.totals(session, run_ids=[run_id]).dollars
+        run = runs.get(session, run_id)
+        ceiling, spent = experiments.budget(session, run)
         folder = images.media_folder(studies.by_id(session, run.study_id).name)
-    budget = Budget(run.ceiling, costs.maximum_cost, spent) if run.ceiling is not None else None
+    budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
     writer = EventWriter(engine, run_id, worker)

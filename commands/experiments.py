@@ -1,0 +1,106 @@
+"""Experiments: runs that differ in named settings, from one file."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commands.options import (
+    DatabaseUrl,
+    Fresh,
+    ItemNames,
+    Json,
+    Sample,
+    ScenarioName,
+    StudyName,
+    find_study,
+    open_database,
+)
+from commands.output import print_result, progress_bar
+from core.errors import TiebreakError
+from core.wording import format_count
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from core.experiments import Definition
+    from storage.experiments import Progress
+    from storage.worker import Plan
+
+
+def experiment(
+    file: Annotated[Path, typer.Argument(help="The experiment's file; docs/experiments.md describes it.")],
+    study: StudyName,
+    scenario: ScenarioName = None,
+    item: ItemNames = None,
+    sample: Sample = None,
+    ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars of all runs together.")] = None,
+    fresh: Fresh = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Stop the experiment's runs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the runs and the estimate.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Execute the runs of an experiment. The same command continues it after Ctrl+C or a crash."""
+    from core.experiments import load, with_run
+    from storage.worker import plan, start
+
+    changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
+    definition = with_run(load(file), changes | {"fresh": fresh or None})
+    engine = open_database(database)
+    found = find_study(engine, study)
+    if cancel:
+        return print_result({"cancelled": definition.name}, _cancel(engine, found.id, definition), as_json)
+    planned = plan(engine, found, definition)
+    sentences = describe_plan(engine, planned)
+    if dry_run:
+        names = [run.request.name for run in planned.runs]
+        return print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
+    typer.echo("\n".join(sentences), err=True)
+    if not (yes or as_json) and planned.new and sys.stdin.isatty():
+        typer.confirm("Start?", abort=True)
+    progress = execute(engine, start(engine, found, planned), quiet=as_json)
+    print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
+    if progress.state != "finished" or progress.failed:
+        raise TiebreakError(progress.problem or "The experiment is not complete; the same command continues it.")
+
+
+def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
+    """Return the number of runs, and the estimate of the new ones, in sentences."""
+    runs, existing = format_count(len(planned.runs), "run"), len(planned.existing)
+    sentences = [f"{runs}; {existing} of them exist." if existing else f"{runs}."]
+    return sentences
+
+
+def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
+    """Execute an experiment, with a progress bar on a terminal, otherwise with a line for each change."""
+    import asyncio
+
+    from storage.worker import execute_experiment
+
+    previous = ""
+    with progress_bar("Running", "traces", quiet=quiet or not sys.stderr.isatty()) as show:
+
+        def report(progress: "Progress") -> None:
+            nonlocal previous
+            show(progress.done + progress.failed, progress.traces)
+            if not quiet and not sys.stderr.isatty() and progress.summary() != previous:
+                previous = progress.summary()
+                typer.echo(previous, err=True)
+
+        return asyncio.run(execute_experiment(engine, experiment_id, report))
+
+
+def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> str:
+    from storage import experiments
+    from storage.database import writing
+
+    with writing(engine) as session:
+        found = experiments.find(session, study_id, definition.name)
+        if found is None:
+            raise TiebreakError(f"The study has no experiment called {definition.name!r}.")
+        experiments.cancel(session, found.id)
+    return f"The runs of {definition.name} were cancelled; stored events are kept."

@@ -1,0 +1,194 @@
+"""Experiments: their definitions, their runs, and their progress. One run of an experiment is executed at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core import experiments as files
+from core.errors import TiebreakError
+from core.experiments import Definition
+from core.wording import format_count, format_minutes
+from storage import runs, studies, traces
+from storage.database import clock
+from storage.runs import Run
+from storage.tables import EventRow, ExperimentRow, RunRow, TraceRow
+from storage.traces import Totals
+
+RATE_SECONDS = 120
+"""The rate of an experiment is that of this last period."""
+FINAL = ("agreed", "disputed", "no_verdict")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs that differ in named settings."""
+
+    id: int
+    study_id: int
+    name: str
+    definition: Definition
+    ceiling: float | None
+    """Cost limit in dollars of all runs together."""
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts over all runs of an experiment."""
+
+    runs: int
+    finished: int
+    """Runs in which every trace has ended."""
+    traces: int
+    done: int
+    failed: int
+    states: Mapping[str, int]
+    """State of runs -> their number."""
+    active: bool
+    """Whether a worker executes one of its runs now."""
+    totals: Totals
+    per_minute: float
+    """Traces that ended in each of the last minutes."""
+    problem: str = ""
+    """Why a run is stopped; the others wait until the experiment is resumed."""
+
+    @property
+    def state(self) -> str:
+        """running, waiting, stopped, cancelled or finished."""
+        if self.active:
+            return "running"
+        for state in ("stopped", "cancelling", "cancelled", "requested"):
+            if self.states.get(state):
+                return {"requested": "waiting", "cancelling": "cancelled"}.get(state, state)
+        return "finished"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that the other traces take at the rate of the last minutes; None if it is not known."""
+        remaining = self.traces - self.done - self.failed
+        return 60 * remaining / self.per_minute if remaining and self.per_minute else None
+
+    def summary(self) -> str:
+        """Return one sentence without its full stop."""
+        ended = f"{self.done + self.failed:,} of {format_count(self.traces, 'trace')}"
+        parts = [
+            f"{self.finished} of {format_count(self.runs, 'run')} finished, {ended}, {self.failed} failed",
+            self.totals.describe_calls(),
+            self.totals.describe_cost(),
+        ]
+        if self.per_minute and self.active:
+            parts.append(f"{self.per_minute:,.0f} traces a minute")
+        if self.seconds_left is not None and self.active:
+            parts.append(f"{format_minutes(self.seconds_left)} left")
+        return "; ".join(parts)
+
+
+def of_study(session: Session, study_id: int) -> list[Experiment]:
+    """Return the experiments of a study, newest first."""
+    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id).order_by(col(ExperimentRow.id).desc())
+    return [_experiment(row) for row in session.scalars(query)]
+
+
+def get(session: Session, experiment_id: int) -> Experiment:
+    """Return the experiment with that id; raises TiebreakError if there is none."""
+    row = session.get(ExperimentRow, experiment_id)
+    if row is None:
+        raise TiebreakError(f"There is no experiment {experiment_id}.")
+    return _experiment(row)
+
+
+def find(session: Session, study_id: int, name: str) -> Experiment | None:
+    """Return the experiment of a study called `name`; None if there is none."""
+    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == name)
+    row = session.scalars(query).first()
+    return None if row is None else _experiment(row)
+
+
+def save(session: Session, study_id: int, definition: Definition) -> int:
+    """Add an experiment, or replace the definition of the one with its name; return its id."""
+    studies.lock(session, study_id)
+    query = select(ExperimentRow).where(
+        col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == definition.name
+    )
+    row = session.scalars(query).first() or ExperimentRow(study_id=study_id, name=definition.name, definition="")
+    row.definition, row.ceiling = files.to_yaml(definition), definition.ceiling
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+def runs_of(session: Session, experiment_id: int) -> list[Run]:
+    """Return the runs of an experiment, in the order in which they are executed."""
+    query = select(RunRow).where(col(RunRow.experiment_id) == experiment_id).order_by(col(RunRow.id))
+    return runs.from_rows(session, session.scalars(query).all())
+
+
+def budget(session: Session, run: Run) -> tuple[float | None, float]:
+    """Return the cost limit that holds for a run, None for none, and the dollars that count towards it."""
+    if run.experiment_id is None:
+        return run.ceiling, traces.totals(session, run_ids=[run.id]).dollars
+    ids = _run_ids(session, run.experiment_id)
+    return get(session, run.experiment_id).ceiling, traces.totals(session, run_ids=ids).dollars
+
+
+def progress(session: Session, experiment_id: int) -> Progress:
+    """Return the counts over all runs of an experiment."""
+    of_experiment = runs_of(session, experiment_id)
+    ids = [run.id for run in of_experiment]
+    query = (
+        select(
+            col(TraceRow.run_id),
+            func.count(),
+            func.sum(case((col(TraceRow.outcome).in_(FINAL), 1), else_=0)),
+            func.sum(case((col(TraceRow.outcome) == "failed", 1), else_=0)),
+        )
+        .where(col(TraceRow.run_id).in_(ids))
+        .group_by(col(TraceRow.run_id))
+    )
+    counts = session.execute(query).all()
+    states: dict[str, int] = {}
+    for run in of_experiment:
+        states[run.state] = states.get(run.state, 0) + 1
+    return Progress(
+        runs=len(ids),
+        finished=sum(total == done + failed for _, total, done, failed in counts),
+        traces=sum(total for _, total, _, _ in counts),
+        done=sum(done for _, _, done, _ in counts),
+        failed=sum(failed for _, _, _, failed in counts),
+        states=states,
+        active=any(run.active for run in of_experiment),
+        totals=traces.totals(session, run_ids=ids),
+        per_minute=_traces_per_minute(session, ids),
+        problem=next((run.problem for run in of_experiment if run.state == "stopped"), ""),
+    )
+
+
+def cancel(session: Session, experiment_id: int) -> None:
+    """Request that every run of an experiment stops; stored events remain, and the experiment can be resumed."""
+    for run in runs_of(session, experiment_id):
+        runs.cancel(session, run.id)
+
+
+def _traces_per_minute(session: Session, run_ids: Sequence[int]) -> float:
+    """Return the rate at which traces ended, since the first event of the last period."""
+    at = clock(session)
+    query = select(
+        func.count().filter(col(EventRow.type).in_(("verdict", "failed"))), func.min(col(EventRow.at))
+    ).where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > at - timedelta(seconds=RATE_SECONDS))
+    ended, first = session.execute(query).one()
+    if not ended or first is None:
+        return 0.0
+    return 60 * float(ended) / max((at - first).total_seconds(), 1.0)
+
+
+def _run_ids(session: Session, experiment_id: int) -> list[int]:
+    return list(session.scalars(select(col(RunRow.id)).where(col(RunRow.experiment_id) == experiment_id)))
+
+
+def _experiment(row: ExperimentRow) -> Experiment:
+    definition = files.parse(row.definition)
+    return Experiment(row.id, row.study_id, row.name, definition, row.ceiling, row.created_at)

@@ -1,0 +1,204 @@
+"""From the definition of an experiment to its runs: created, estimated, executed in this process, and resumed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine
+
+from core.errors import FileFormatError, TiebreakError
+from core.experiments import Cell, Definition, design
+from core.llm.client import Model
+from core.llm.router import Router
+from core.protocols import registry, settings_file
+from storage import experiments, runs, studies
+from storage.database import reading, write, writing
+from storage.experiments import Progress
+from storage.item_selection import ItemSelection
+from storage.runs import Run
+from storage.studies import Study
+from storage.worker.launch import RunRequest, create_run, settings_of_run
+from storage.worker.worker import execute_run, worker_name
+
+FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")
+"""Fields of a definition that runs of an experiment have in common: they cannot change later."""
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of an experiment: a repetition of a cell."""
+
+    cell: Cell
+    repeat: int
+    request: RunRequest
+
+    @property
+    def key(self) -> tuple[tuple[tuple[str, str], ...], int]:
+        """The levels and the repetition, which identify the run in its experiment."""
+        return _key(self.cell.levels, self.repeat)
+
+
+@dataclass
+class Plan:
+    """What starting an experiment does: runs that are created, resumed, and left as they are."""
+
+    definition: Definition
+    new: list[PlannedRun] = field(default_factory=list)
+    existing: list[tuple[PlannedRun, Run]] = field(default_factory=list)
+
+    @property
+    def runs(self) -> list[PlannedRun]:
+        """All runs: a first repetition of every cell, then the second ones."""
+        planned = [*self.new, *(run for run, _ in self.existing)]
+        return sorted(planned, key=lambda run: run.repeat)
+
+
+def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
+    """Return what starting an experiment does, without doing it.
+
+    Raises TiebreakError for invalid settings, and if runs of an experiment of this name have other settings.
+    """
+    with reading(engine) as session:
+        criteria = studies.criteria(session, study.id)
+        stored = experiments.find(session, study.id, definition.name)
+        made = [] if stored is None else experiments.runs_of(session, stored.id)
+    if stored is not None and made:
+        _check_fixed(stored.definition, definition)
+    by_key = {_key(run.cell or {}, run.repeat): run for run in made}
+    planned = Plan(definition)
+    for repeat in range(1, definition.repeats + 1):
+        for cell in design(definition):
+            run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
+            if run.key in by_key:
+                _check_equal(by_key[run.key], run, definition.name)
+                planned.existing.append((run, by_key[run.key]))
+            else:
+                planned.new.append(run)
+    return planned
+
+
+def start(engine: Engine, study: Study, planned: Plan) -> int:
+    """Create the missing runs of an experiment, request the rest of the others, and return the experiment's id.
+
+    A worker executes them. If the process ends in the middle, a new plan creates the runs that are missing.
+    """
+    definition = planned.definition
+    experiment_id = write(engine, lambda session: experiments.save(session, study.id, definition))
+    for run in planned.new:
+        create_run(engine, run.request, experiment_id=experiment_id, cell=run.cell.levels)
+    with writing(engine) as session:
+        for _, made in planned.existing:
+            progress = runs.progress(session, made.id)
+            if progress.done < progress.traces and made.state != "requested":
+                runs.resume(session, made.id)
+    return experiment_id
+
+
+async def execute_experiment(
+    engine: Engine, experiment_id: int, report: Callable[[Progress], None], model: Model | None = None
+) -> Progress:
+    """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
+
+    A run that another process executes is waited for.
+    """
+    model = model or Router()
+    try:
+        while True:
+            run_id = await asyncio.to_thread(_claim_next, engine, experiment_id)
+            if run_id is None:
+                progress = await asyncio.to_thread(_progress, engine, experiment_id)
+                report(progress)
+                if not progress.active and not _is_waiting(engine, experiment_id):
+                    return progress
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            execution = asyncio.create_task(execute_run(engine, run_id[0], model, worker=run_id[1]))
+            while not execution.done():
+                await asyncio.wait({execution}, timeout=POLL_SECONDS)
+                report(await asyncio.to_thread(_progress, engine, experiment_id))
+            await execution
+    finally:
+        await model.close()
+
+
+def _claim_next(engine: Engine, experiment_id: int) -> tuple[int, str] | None:
+    """Claim the next run of an experiment; return its id and the name of the claim, or None."""
+    with reading(engine) as session:
+        waiting = runs.unclaimed(session, experiment_id=experiment_id)
+    for run_id in waiting:
+        worker = worker_name()
+        with writing(engine) as session:
+            if runs.claim_run(session, run_id, worker):
+                return run_id, worker
+    return None
+
+
+def _is_waiting(engine: Engine, experiment_id: int) -> bool:
+    """Return whether a run can still be claimed: the claim of a crashed worker expires after seconds."""
+    with reading(engine) as session:
+        of_experiment = experiments.runs_of(session, experiment_id)
+        stopped = any(run.state == "stopped" for run in of_experiment)
+    return not stopped and any(run.state == "requested" for run in of_experiment)
+
+
+def _progress(engine: Engine, experiment_id: int) -> Progress:
+    with reading(engine) as session:
+        return experiments.progress(session, experiment_id)
+
+
+def _request(study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any]) -> RunRequest:
+    """Return the request for a run; raises FileFormatError that names the cell."""
+    protocol = registry.get(cell.protocol)
+    try:
+        file = settings_file.parse_run_fields(cell.settings, protocol, criteria)
+    except FileFormatError as error:
+        raise FileFormatError(f"{cell.label}: {error}" if cell.label else str(error)) from None
+    of_run = cell.run
+    selection = ItemSelection(
+        of_run["scenario"], tuple(of_run["items"]), of_run["sample"], definition.seed, of_run["limit"]
+    )
+    return RunRequest(
+        study,
+        protocol,
+        file.settings,
+        cell.run_name(definition.name, repeat, definition.repeats),
+        seed=of_run["seed"],
+        parallel=definition.parallel,
+        selection=selection,
+        repeat=repeat,
+        fresh=definition.fresh,
+        extractor=file.extractor,
+        pairs=file.pairs,
+        own_prompts=file.prompts,
+    )
+
+
+def _key(levels: Any, repeat: int) -> tuple[tuple[tuple[str, str], ...], int]:
+    return tuple(sorted(levels.items())), repeat
+
+
+def _check_fixed(stored: Definition, definition: Definition) -> None:
+    for name in FIXED:
+        if getattr(stored, name) != getattr(definition, name):
+            raise TiebreakError(
+                f"The experiment {definition.name!r} has runs with another value of {name!r}; give the changed one "
+                "another name."
+            )
+
+
+def _check_equal(made: Run, planned: PlannedRun, name: str) -> None:
+    request = planned.request
+    same = (
+        made.protocol == request.protocol.name
+        and made.settings == settings_of_run(request)
+        and made.prompts == request.prompts
+        and made.seed == request.seed
+    )
+    if not same:
+        label = planned.cell.label or "its only cell"
+        raise TiebreakError(
+            f"The experiment {name!r} has a run with other settings or prompts for {label}; give the changed "
+            "experiment another name."
+        )

@@ -1,0 +1,144 @@
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from core import experiments as files
+from core.errors import TiebreakError
+from core.llm.client import Reply, ScriptedModel
+from core.trace import Ask, Usage
+from storage import experiments, runs
+from storage.database import reading, writing
+from storage.studies import Study
+from storage.worker import execute_experiment, plan, start
+
+FILE = """
+name: formats
+protocol: single-judge
+base: {judge: {name: j, model: m}, criterion: helpfulness}
+axes: {format: [general, masked]}
+repeats: 2
+"""
+PAID = Usage(prompt_tokens=10, completion_tokens=5, seconds=1.0, dollars=0.1)
+
+
+def reply(ask: Ask) -> Reply:
+    return Reply(text="Final answer: 1", usage=PAID)
+
+
+def begin(engine: Engine, study: Study, text: str = FILE) -> int:
+    return start(engine, study, plan(engine, study, files.parse(text)))
+
+
+def execute(engine: Engine, experiment_id: int, answer: Any = reply) -> tuple[experiments.Progress, list[Ask]]:
+    model = ScriptedModel(answer)
+    progress = asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, model))
+    return progress, model.asked
+
+
+def test_every_cell_has_a_run_for_each_repeat(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    progress, _ = execute(engine, experiment_id)
+    assert (progress.state, progress.runs, progress.finished, progress.done) == ("finished", 4, 4, 12)
+    with reading(engine) as session:
+        made = experiments.runs_of(session, experiment_id)
+    assert [(run.name, run.cell, run.repeat) for run in made] == [
+        ("formats · general · repeat 1", {"format": "general"}, 1),
+        ("formats · masked · repeat 1", {"format": "masked"}, 1),
+        ("formats · general · repeat 2", {"format": "general"}, 2),
+        ("formats · masked · repeat 2", {"format": "masked"}, 2),
+    ]
+    assert progress.summary().startswith("4 of 4 runs finished, 12 of 12 traces, 0 failed; 12 calls; $")
+
+
+def test_starting_again_continues_and_adds_the_cells_of_a_larger_design(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    execute(engine, experiment_id)
+    larger = FILE.replace("[general, masked]", "[general, masked, flipped]")
+    assert begin(engine, a_study, larger) == experiment_id
+    progress, asked = execute(engine, experiment_id)
+    assert (progress.runs, progress.done, len({ask.prompt for ask in asked})) == (6, 18, 3)
+    assert not execute(engine, begin(engine, a_study, larger))[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("model: m", "model: other", "has a run with other settings or prompts for general"),
+        ("repeats: 2", "repeats: 2\nsample: 1", "has runs with another value of 'sample'"),
+    ],
+)
+def test_an_experiment_is_not_continued_with_other_settings(
+    engine: Engine, a_study: Study, old: str, new: str, sentence: str
+) -> None:
+    begin(engine, a_study)
+    with pytest.raises(TiebreakError, match=sentence):
+        begin(engine, a_study, FILE.replace(old, new))
+
+
+def test_an_invalid_setting_names_its_cell(engine: Engine, a_study: Study) -> None:
+    with pytest.raises(TiebreakError, match="unknown: field 'format': input should be 'general'"):
+        begin(engine, a_study, FILE.replace("masked", "unknown"))
+
+
+def test_the_ceiling_holds_for_all_runs_together(engine: Engine, a_study: Study) -> None:
+    priced = FILE.replace("model: m", "model: m, max_tokens: 1, prompt_price: 0, completion_price: 100000")
+    experiment_id = begin(engine, a_study, priced + "ceiling: 0.45\nparallel: 1\n")
+    progress, asked = execute(engine, experiment_id)
+    assert (progress.state, len(asked)) == ("stopped", 4)
+    assert progress.problem == "The ceiling of $0.45 is reached." and progress.states["requested"] > 0
+    progress, asked = execute(engine, begin(engine, a_study, priced + "ceiling: 100\nparallel: 1\n"))
+    assert (progress.state, len(asked)) == ("finished", 8)
+
+
+def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    with reading(engine) as session:
+        ids = [run.id for run in experiments.runs_of(session, experiment_id)]
+        assert runs.unclaimed(session) == ids[:1]
+    with writing(engine) as session:
+        assert runs.claim_run(session, ids[0], "w")
+    with reading(engine) as session:
+        assert runs.unclaimed(session) == []
+    with writing(engine) as session:
+        runs.release(session, ids[0], "w", "finished")
+    with reading(engine) as session:
+        assert runs.unclaimed(session) == ids[1:2]
+
+
+def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    with writing(engine) as session:
+        experiments.cancel(session, experiment_id)
+    with reading(engine) as session:
+        assert experiments.progress(session, experiment_id).state == "cancelled"
+        assert runs.unclaimed(session) == []
+    assert begin(engine, a_study) == experiment_id
+    assert execute(engine, experiment_id)[0].state == "finished"
+
+
+def test_cells_that_differ_in_the_chair_alone_share_the_peers(engine: Engine, tmp_path) -> None:
+    from core.formats.records import ItemRecord
+    from core.items import Response
+    from storage import studies
+    from storage.transfer import imports
+    from tests.conftest import make_item
+
+    records = [ItemRecord(item=make_item(name, responses=(Response(text=name),))) for name in ("a", "b")]
+    imports.import_records(engine, "scores", records)
+    with reading(engine) as session:
+        study = studies.get(session, "scores")
+    text = """
+name: chairs
+protocol: refer
+base:
+  peers: [{name: p1, model: m1}, {name: p2, model: m2}]
+  chair: {name: chair, model: c1}
+  criterion: {name: Engaging, scale: {level: ordinal, categories: [1, 2, 3]}}
+axes: {chair.model: [c1, c2]}
+"""
+    progress, asked = execute(engine, begin(engine, study, text), lambda ask: "Rating of Engaging: 2")
+    assert progress.state == "finished"
+    assert sorted(ask.spec.model for ask in asked) == ["c1", "c1", "c2", "c2", "m1", "m1", "m2", "m2"]
+    assert (progress.totals.calls, progress.totals.reused) == (12, 4)
