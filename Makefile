@@ -4,6 +4,8 @@ PYTHON ?= python3
 NO_INSTALL ?=
 BIN := .venv/bin
 UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
+# Test processes share compiled modules, and the next run finds them.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 .PHONY: run setup test test-fast coverage browser check check-js test-js format bench clean

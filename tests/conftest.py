@@ -21,12 +21,26 @@ if TYPE_CHECKING:
     from tests.storage.postgres import Server
 
 
-settings.register_profile("tiebreak", deadline=None)  # no test may fail because the machine is busy
-settings.load_profile("tiebreak")
+TESTS = Path(__file__).parent
+SLOW_PATHS = {TESTS / "browser", TESTS / "pages", TESTS / "test_app.py"}
+"""Tests of the browser and of the screens."""
+
+settings.register_profile("whole", deadline=None)  # no test may fail because the machine is busy
+settings.register_profile("fast", deadline=None, max_examples=15)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out the browser, PostgreSQL, pages and slow tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Select how many examples hypothesis generates."""
+    settings.load_profile("fast" if config.getoption("--fast") else "whole")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out slow paths before their modules are imported, which takes seconds."""
+    return True if config.getoption("--fast") and collection_path in SLOW_PATHS else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -51,9 +65,7 @@ def pytest_collection_finish() -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    folder = item.path.relative_to(item.config.rootpath).parts[1]
-    markers = ("browser", "slow")
-    return folder in ("browser", "pages") or "postgresql" in item.name or any(map(item.get_closest_marker, markers))
+    return "postgresql" in item.name or any(map(item.get_closest_marker, ("browser", "slow")))
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +118,17 @@ def postgres_engine(postgres: "Server", postgres_template: str) -> "Iterator[Eng
     engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def sqlite_engine(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Engine]":
+    """A SQLite database with tables, shared by the tests of a process."""
+    from storage import database
+    from tests.databases import create_database
+
+    engine = database.connect(create_database(tmp_path_factory.mktemp("shared") / "tiebreak.db"))
+    yield engine
+    engine.dispose()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a database without tables, in SQLite and in PostgreSQL."""
@@ -119,17 +142,9 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Engine]":
-    """An empty database with tables, in SQLite and in PostgreSQL."""
-    from storage import database
-    from tests.databases import create_database
-
-    if request.param == "sqlite":
-        sqlite_engine = database.connect(create_database(tmp_path / "tiebreak.db"))
-        yield sqlite_engine
-        sqlite_engine.dispose()
-        return
-    shared_engine = request.getfixturevalue("postgres_engine")
+def engine(request: pytest.FixtureRequest) -> "Iterator[Engine]":
+    """An empty database with tables, in SQLite and in PostgreSQL; the engine keeps the statements it has compiled."""
+    shared_engine: Engine = request.getfixturevalue("sqlite_engine" if request.param == "sqlite" else "postgres_engine")
     yield shared_engine
     with shared_engine.begin() as connection:
         for owner in ("study", "annotator", "sign_in_attempt"):  # everything else is deleted with them

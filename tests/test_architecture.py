@@ -45,15 +45,23 @@ def modules(layer: str) -> list[Path]:
     return sorted((ROOT / layer).rglob("*.py"))
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return every node of a module whose type a test looks for."""
+    wanted = ast.Import | ast.ImportFrom | ast.Call | ast.Compare | ast.MatchValue
+    return [node for node in ast.walk(parse(path)) if isinstance(node, wanted)]
 
 
 @cache
 def imports(path: Path) -> list[tuple[int, str]]:
     """Return (line, top-level package) of every import, including those in functions and under TYPE_CHECKING."""
     packages: list[tuple[int, str]] = []
-    for node in ast.walk(parse(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             packages += ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -96,7 +104,7 @@ def test_no_module_has_a_meaningless_name():
 @pytest.mark.parametrize("layer", LAYERS)
 def test_every_module_has_a_docstring(layer):
     texts = {path: path.read_text(encoding="utf-8") for path in modules(layer)}
-    without = [path for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
+    without = [path for path, text in texts.items() if text.strip() and not ast.get_docstring(parse(path))]
     assert [relative(path) for path in without] == []
 
 
@@ -132,7 +140,7 @@ def test_no_protocol_name_is_compared_outside_of_the_protocols():
 
 def compared_strings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, string) of every string constant in a comparison or in a pattern of a `match` statement."""
-    for node in ast.walk(parse(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Compare | ast.MatchValue):
             for constant in ast.walk(node):
                 if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
@@ -150,13 +158,18 @@ def test_labels_and_adjudications_are_never_changed_or_deleted():
     calls = [
         (path, node)
         for path in modules("storage")
-        for node in ast.walk(parse(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CHANGING
     ]
     assert len(calls) > 3
     rows = ("LabelRow", "AdjudicationRow")
     wrong = [(path, call) for path, call in calls if any(row in ast.unparse(call) for row in rows)]
     assert [f"{relative(path)}:{call.lineno}" for path, call in wrong] == []
+
+
+def test_decisions_have_consecutive_numbers():
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").iterdir())
+    assert [name.partition("-")[0] for name in names] == [f"{number:03}" for number in range(1, len(names) + 1)]
 
 
 def test_a_page_script_has_no_bare_string():

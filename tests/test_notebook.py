@@ -11,6 +11,7 @@ nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: th
 pytest.importorskip("ipykernel", reason="ipykernel is not installed: the notebook is not executed")
 
 
+@pytest.mark.slow
 def test_the_notebook_has_frames_and_figures() -> None:
     import nbformat
 

@@ -20,7 +20,7 @@ from storage import aius
 from storage.database import clock
 from storage.labelling.queue import Queue, TargetState
 from storage.labelling.work import Task
-from storage.tables import ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.tables import ItemRow, LabelRow, LeaseRow, MarkRow, StudyRow, TargetRow
 from storage.target_summaries import is_current
 
 KINDS = ("aiu_precision", "aiu_recall")
@@ -158,13 +158,17 @@ def _state(
     )
 
 
-_states: dict[tuple[str, int, int, int], dict[str, EditedAius]] = {}
+_states: dict[tuple[str, str, int, int], dict[str, EditedAius]] = {}
 
 
 def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
-    """Return item -> its current state, cached: items and edits are only ever added, so their counts are a version."""
-    items = session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
-    key = (str(session.get_bind().engine.url), study_id, items, aius.count_edits(session, study_id))
+    """Return item -> its current state, cached: items and edits are only ever added, so their counts are a version.
+
+    The study's secret names it, because another study can have the id of a deleted one.
+    """
+    items = select(func.count()).where(col(ItemRow.study_id) == study_id).scalar_subquery()
+    secret, count = session.execute(select(col(StudyRow.secret), items).where(col(StudyRow.id) == study_id)).one()
+    key = (str(session.get_bind().engine.url), secret, count, aius.count_edits(session, study_id))
     if key not in _states:
         if len(_states) >= MAX_CACHED_STUDIES:
             _states.pop(next(iter(_states)))

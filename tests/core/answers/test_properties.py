@@ -208,7 +208,7 @@ def outcome(answer: Answer[Any], text: str) -> Reading[Any] | str:
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of a text that fails
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(TEXTS)
 def test_any_text_is_read_or_refused_soon(text: str) -> None:
     for declared in ANSWERS.values():

@@ -30,7 +30,7 @@ def read_error(path: Path, content: str | bytes) -> str:
     return str(caught.value)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(study=st.lists(records, min_size=1, max_size=4))
 def test_records_are_read_back_equal_and_written_again_with_the_same_bytes(tmp_path: Path, study: list) -> None:
     path = tmp_path / "study.jsonl"

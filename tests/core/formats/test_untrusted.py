@@ -16,7 +16,7 @@ from core.formats.mapping.mapping import build_mapping, load_mapping
 from core.formats.mapping.preview import preview_table
 from core.formats.mapping.table import read
 
-few_examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+shared_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=4),
     lambda inner: (
@@ -47,7 +47,7 @@ def read_or_refuse(path: Path) -> None:
         preview_table(path, explode="s")
 
 
-@few_examples
+@shared_folder
 @given(content=st.binary(max_size=60), name=st.sampled_from(["t.csv", "t.tsv", "t.json", "t.jsonl", "t.parquet"]))
 def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(content)
@@ -56,14 +56,14 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str
         list(tiebreak.read(tmp_path / name))
 
 
-@few_examples
+@shared_folder
 @given(rows=st.lists(st.fixed_dictionaries({key: json_values for key in ("id", "q", "a", "s", "who")}), max_size=3))
 def test_any_json_is_read_or_refused(tmp_path: Path, rows: list) -> None:
     (tmp_path / "t.json").write_text(json.dumps(rows))
     read_or_refuse(tmp_path / "t.json")
 
 
-@few_examples
+@shared_folder
 @given(cells=st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=5), max_size=4))
 def test_any_csv_is_read_or_refused(tmp_path: Path, cells: list) -> None:
     text = "id,q,a,s,who\n" + "".join(",".join(row) + "\n" for row in cells)
@@ -71,7 +71,7 @@ def test_any_csv_is_read_or_refused(tmp_path: Path, cells: list) -> None:
     read_or_refuse(tmp_path / "t.csv")
 
 
-@few_examples
+@shared_folder
 @given(draft=json_values, text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_any_mapping_is_built_or_refused(tmp_path: Path, draft: object, text: str) -> None:
     with suppress(FileFormatError):

@@ -13,7 +13,7 @@ from tests.openai_server import Server, run_server
 CLIENTS = {"litellm": LiteLLM, "direct": OpenAICompatible}
 
 
-@pytest.fixture(params=CLIENTS)
+@pytest.fixture(params=[pytest.param("litellm", marks=pytest.mark.slow), "direct"])  # importing litellm takes seconds
 def client(request: pytest.FixtureRequest) -> Callable[[], Model]:
     """The class of a client; a test with this fixture runs once for each."""
     if request.param == "litellm" and importlib.util.find_spec("litellm") is None:

@@ -12,6 +12,7 @@ from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed"),
     # litellm silences this warning when it is imported, which lasts for one test; the call that causes it may be later
     pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class"),

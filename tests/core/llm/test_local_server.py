@@ -14,6 +14,7 @@ from tests.core.llm.asking import complete_ask, make_ask
 from tests.core.protocols.debates import make_flow, make_settings
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
 def test_the_local_model_answers_at_no_cost() -> None:
     reply = complete_ask(make_ask(None, model="local", prompt="Say hello.", max_tokens=8, timeout=60))
@@ -22,6 +23,7 @@ def test_the_local_model_answers_at_no_cost() -> None:
     assert local_server.start_server() == local_server.start_server()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
 def test_the_replies_of_the_local_model_have_the_form_of_an_answer() -> None:
     spec = Spec(model="local", max_tokens=200, timeout=60)
@@ -32,6 +34,7 @@ def test_the_replies_of_the_local_model_have_the_form_of_an_answer() -> None:
     assert ask.answer is not None and ask.answer.parse(reply.text).rule == "json"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
 def test_the_local_model_lists_a_limited_number_of_claims() -> None:
     answer = Claims()

@@ -324,6 +324,7 @@ asyncio.run(run(sys.argv[1]))
         assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
 def test_the_local_model_follows_a_schema() -> None:
     ask = make_json_ask(None, model="local", prompt="Is water wet? Reply in JSON.", max_tokens=200, timeout=60)

@@ -179,7 +179,8 @@ def memory() -> Engine:
     return engine
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(labels=people, debated=verdicts, judged=st.dictionaries(st.integers(0, 5), values, min_size=1, max_size=6))
 @pytest.mark.parametrize("reference", ["gold", "majority", "annotator:a", "debate:debate"])
 def test_an_evaluators_own_verdicts_change_no_figure_of_its_alignment(

@@ -15,6 +15,7 @@ from storage.transfer import imports, samples
 from storage.transfer.bundle import Table, write_bundle
 from tests.databases import create_database
 
+pytestmark = pytest.mark.slow
 FILES = {
     "agreement.csv", "alignment.csv", "codebook.md", "gold.csv", "labels_long.csv", "labels_wide.csv", "manifest.json",
     "traces.jsonl", "verdicts.csv",

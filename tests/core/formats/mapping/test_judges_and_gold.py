@@ -434,11 +434,11 @@ drafts = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", settings.default.max_examples))
 """Generated tables; a thorough search takes 10,000."""
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(rows=tables, draft=drafts)
 def test_a_table_is_imported_whole_or_refused_in_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], draft: dict[str, Any]

@@ -12,6 +12,7 @@ from tests.paths import DATA
 RESULTS = DATA / "scaleeval" / "results"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RESULTS.exists(), reason="the released debates are not next to the checkout")
 def test_the_released_debates_read_as_recorded() -> None:
     """Of 3,852 replies 3,832 have a usable recorded score.

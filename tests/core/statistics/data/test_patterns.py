@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.statistics.data.patterns import (
@@ -19,7 +19,6 @@ from tests.core.statistics.builders import random_ratings, ratings_from_codes
 from tests.core.statistics.strategies import generated_ratings
 
 
-@settings(max_examples=120, deadline=None)
 @given(generated_ratings(items=(2, 14)), st.integers(0, 2**32))
 def test_weighted_patterns_give_the_values_of_the_resampled_items(ratings, seed):
     drawn = np.random.default_rng(seed).integers(0, len(ratings.items), len(ratings.items))

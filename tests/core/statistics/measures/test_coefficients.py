@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from nltk.metrics.agreement import AnnotationTask
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
@@ -16,7 +16,6 @@ from tests.core.statistics.oracles import estimate_values, is_equal, package_alp
 from tests.core.statistics.strategies import generated_ratings
 
 
-@settings(max_examples=200, deadline=None)
 @given(generated_ratings())
 def test_alpha_equals_the_krippendorff_package(ratings):
     counts, numbers = category_counts(ratings.codes, len(ratings.categories)), category_numbers(ratings.categories)
@@ -35,7 +34,6 @@ def test_alpha_equals_the_krippendorff_package(ratings):
         assert is_equal(value, expected), level
 
 
-@settings(max_examples=150, deadline=None)
 @given(generated_ratings(missing=False))
 def test_fleiss_kappa_equals_statsmodels_without_missing_labels(ratings):
     table = aggregate_raters(ratings.codes, n_cat=len(ratings.categories))[0]
@@ -46,7 +44,6 @@ def test_fleiss_kappa_equals_statsmodels_without_missing_labels(ratings):
         assert is_equal(estimate_values(ratings, name)[0], expected)
 
 
-@settings(max_examples=120, deadline=None)
 @given(generated_ratings(items=(2, 10)))
 def test_nominal_alpha_equals_nltk_with_missing_labels(ratings):
     triples = [
@@ -78,7 +75,6 @@ def gwet_by_item(ratings: Ratings, weights: np.ndarray) -> float:
     return float((np.mean(agreements) - expected) / (1 - expected)) if expected < 1 - 1e-12 else np.nan
 
 
-@settings(max_examples=200, deadline=None)
 @given(generated_ratings())
 def test_gwets_coefficients_equal_the_formula_item_by_item(ratings):
     n_categories = len(ratings.categories)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
@@ -11,7 +11,6 @@ from core.statistics.measures import continuous
 from tests.core.statistics.oracles import SCIPY_CORRELATIONS, mean_over_pairs, package_alpha
 
 
-@settings(max_examples=120, deadline=None)
 @given(arrays.arrays(float, (9, 3), elements=st.floats(-50, 50, width=16) | st.just(np.nan)))
 def test_alpha_of_scores_equals_the_krippendorff_package(values):
     weights = np.ones((1, len(values)))
@@ -28,7 +27,6 @@ def test_a_distant_score_without_a_pair_does_not_change_alpha():
     assert values == pytest.approx([package_alpha(pair.T, "interval")] * 2)
 
 
-@settings(max_examples=120, deadline=None)
 @given(arrays.arrays(float, (9, 3), elements=st.floats(-9, 9, width=16) | st.just(np.nan)))
 def test_correlations_of_scores_equal_scipy_matched_by_item(scores):
     family = continuous.mean_over_pairs(scores, list(SCIPY_CORRELATIONS))

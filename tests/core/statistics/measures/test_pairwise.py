@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from nltk.metrics.agreement import AnnotationTask
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -21,7 +21,6 @@ from tests.core.statistics.strategies import generated_ratings
 NAMES = ["cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *SCIPY_CORRELATIONS]
 
 
-@settings(max_examples=120, deadline=None)
 @given(generated_ratings(raters=(2, 2), missing=False))
 def test_cohens_kappa_equals_scikit_learn_on_the_declared_scale(ratings):
     a, b = ratings.codes.T
@@ -44,7 +43,6 @@ def test_cohens_kappa_equals_statsmodels():
             assert is_equal(estimate_values(ratings, name)[0], float(expected))
 
 
-@settings(max_examples=120, deadline=None)
 @given(generated_ratings(raters=(2, 4), missing=False, items=(2, 10)))
 def test_the_mean_over_rater_pairs_equals_nltk(ratings):
     triples = [
@@ -59,7 +57,6 @@ def test_the_mean_over_rater_pairs_equals_nltk(ratings):
     assert is_equal(kappa, task.kappa())
 
 
-@settings(max_examples=150, deadline=None)
 @given(generated_ratings(raters=(2, 4), items=(3, 14)))
 def test_correlations_of_categories_equal_scipy_matched_by_item(ratings):
     labels = np.where(ratings.codes < 0, np.nan, ratings.codes)
@@ -68,7 +65,6 @@ def test_correlations_of_categories_equal_scipy_matched_by_item(ratings):
         assert is_equal(value, mean_over_pairs(labels, statistic)), name
 
 
-@settings(max_examples=200, deadline=None)
 @given(generated_ratings(raters=(2, 4), items=(2, 14)))
 def test_tables_and_margins_give_the_same_values(ratings):
     patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
