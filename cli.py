@@ -51,6 +51,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "unread": replies.unread,
     "reread": replies.reread,
     "adopt": adoption.adopt,
+    "inputs": adoption.inputs,
     "export": export.export,
     "bundle": publication.bundle,
     "report": publication.report,

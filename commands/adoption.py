@@ -1,15 +1,18 @@
-"""The adoption of AIUs that runs extracted."""
+"""The inputs of runs: AIUs that earlier runs extracted, references and aspects."""
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
-from commands.output import print_result
-from core.errors import TiebreakError
+from commands.output import format_table, print_result
+from core.errors import FileFormatError, TiebreakError
 
 if TYPE_CHECKING:
     from storage.adoption import Reextraction
+    from storage.inputs import Input
 
 
 def adopt(
@@ -59,3 +62,58 @@ def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
         if typer.confirm(f"  The same statement ({match.similarity:.0%} alike)?", default=False):
             same[match.new.id] = match.old.id
     return same
+
+
+def inputs(
+    study: StudyName,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="CSV, JSON or JSON lines with `item` and `reference`, `aspects` (one a line) or both."),
+    ] = None,
+    adopt_aspects: Annotated[
+        str | None, typer.Option(help="A run whose proposed aspects items without aspects take.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Name of the person who changes inputs; stored with each edit.")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List the reference and the aspects by which new runs judge each item, or change them for many items."""
+    from storage import inputs as standing_inputs
+    from storage.database import reading, writing
+
+    engine = open_database(database)
+    source = find_study(engine, study)
+    if file is None and adopt_aspects is None:
+        with reading(engine) as session:
+            rows = [asdict(row) for row in standing_inputs.standing(session, source.id)]
+        print_result(rows, format_table(rows, "The study has no items."), as_json)
+        return
+    if by is None:
+        raise TiebreakError("Name the person who changes inputs: --by NAME.")
+    wanted = read_inputs(file) if file else {}
+    with writing(engine) as session:
+        count = standing_inputs.save(session, source.id, by, wanted)
+        if adopt_aspects is not None:
+            count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
+    print_result({"study": study, "items": count}, f"Items with changed inputs: {count:,}.", as_json)
+
+
+def read_inputs(path: Path) -> dict[str, "Input"]:
+    """Return item -> the inputs in a file; a column or field that is missing leaves them as they are."""
+    from core.formats.mapping.cells import parse_list, parse_name, parse_text
+    from core.formats.mapping.rows import read_rows
+    from storage.inputs import Input
+
+    found: dict[str, Input] = {}
+    for line, row in read_rows(path):
+        if not {"reference", "aspects"} & row.keys():
+            raise FileFormatError("expected a column `reference` or `aspects`", line=line)
+        reference = parse_text(row["reference"], line, "reference") or "" if "reference" in row else None
+        cell = row.get("aspects")
+        lines = cell.splitlines() if isinstance(cell, str) and not cell.startswith("[") else None
+        cells = parse_list(cell, line, "aspects") if lines is None else lines
+        aspects = tuple(" ".join(str(part).split()) for part in cells if str(part).strip())
+        found[parse_name(row.get("item"), line, "item")] = Input(reference, aspects if "aspects" in row else None)
+    return found

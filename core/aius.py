@@ -1,4 +1,6 @@
-"""Edits of AIUs by annotators. Edits are append-only; the current AIUs are computed by applying them in order.
+"""Edits of AIUs, references and aspects by annotators.
+
+Edits are append-only; the current AIUs are computed by applying them in order.
 
 A label refers to an AIU by its id, and the text of an id never changes: splitting, merging or rewording creates AIUs
 with new ids. Labels therefore never move to another text. Labels of an AIU that an edit replaced are stored, and count
@@ -11,14 +13,15 @@ from datetime import datetime
 from string import ascii_lowercase
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from core.critiques import Aiu, Critique, hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.items import Item
+from core.items import Item, check_aspects
 
 AiuText = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
+ReferenceText = Annotated[str, Field(min_length=1, max_length=200_000, pattern=r"\S")]
 
 
 class Piece(Frozen):
@@ -98,6 +101,27 @@ class Reextract(Frozen):
     aius: tuple[Aiu, ...]
 
 
+class SetReference(Frozen):
+    """Replace the reference answer of an item; without a text it has none."""
+
+    type: Literal["reference"] = "reference"
+    text: ReferenceText | None
+
+
+class SetAspects(Frozen):
+    """Replace the aspects that an item is judged by, each a name or `name: definition`; without any, it has none."""
+
+    type: Literal["aspects"] = "aspects"
+    aspects: tuple[str, ...]
+    run: str = ""
+    """The run that proposed them; empty if a person wrote them."""
+
+    @field_validator("aspects")
+    @classmethod
+    def _check(cls, aspects: tuple[str, ...]) -> tuple[str, ...]:
+        return check_aspects(aspects)
+
+
 class Undo(Frozen):
     """Undo an edit. An undo can itself be undone."""
 
@@ -106,7 +130,8 @@ class Undo(Frozen):
 
 
 Change = Annotated[
-    Split | Merge | Add | Reword | Remove | NotAtomic | Adopt | Reextract | Undo, Field(discriminator="type")
+    Split | Merge | Add | Reword | Remove | NotAtomic | Adopt | Reextract | SetReference | SetAspects | Undo,
+    Field(discriminator="type"),
 ]
 
 
@@ -121,7 +146,7 @@ class Edit(Frozen):
 
 @dataclass(frozen=True)
 class EditedAius:
-    """An item's critiques and reference answer after its edits."""
+    """An item's critiques, reference answer and aspects after its edits."""
 
     critiques: tuple[Critique, ...]
     answer: str | None
@@ -132,6 +157,8 @@ class EditedAius:
     """The numbers of the edits in effect, in order."""
     origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """New AIU -> the AIUs it replaced; empty for one that was added."""
+    aspects: tuple[str, ...] = ()
+    """The aspects that the item is judged by."""
 
     def aius(self) -> dict[str, Aiu]:
         """Return every current AIU by its id."""
@@ -152,7 +179,7 @@ class EditedAius:
 
 def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
     """Return the item's AIUs after every edit that is not undone."""
-    state = EditedAius(item.critiques, item.reference)
+    state = EditedAius(item.critiques, item.reference, aspects=item.aspects)
     for edit in sorted(active_edits(edits), key=lambda edit: edit.number):
         try:
             state = apply_edit(state, edit)
@@ -162,11 +189,19 @@ def apply_edits(item: Item, edits: Sequence[Edit]) -> EditedAius:
 
 
 def with_edits(item: Item, edits: Sequence[Edit]) -> Item:
-    """Return the item with its critiques, AIUs and reference answer after its edits."""
+    """Return the item with its critiques, AIUs, reference answer and aspects after its edits."""
     if not edits:
         return item
     state = apply_edits(item, edits)
-    return item.model_copy(update={"critiques": state.critiques, "reference": state.answer})
+    changed = {"critiques": state.critiques, "reference": state.answer, "aspects": state.aspects}
+    return item.model_copy(update=changed)
+
+
+def with_inputs(item: Item, edits: Sequence[Edit]) -> Item:
+    """Return the item with the reference answer and the aspects that people gave it; critiques are as imported."""
+    return with_edits(
+        item, [edit for edit in active_edits(edits) if isinstance(edit.change, SetReference | SetAspects)]
+    )
 
 
 def active_edits(edits: Sequence[Edit]) -> list[Edit]:
@@ -206,23 +241,32 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
     """Return the state after one more edit; raises TiebreakError when an AIU it changes does not exist."""
     edited = replace(state, applied=(*state.applied, edit.number))
     match edit.change:
-        case Split(aiu=aiu, into=pieces):
-            ids = [f".e{edit.number}{letter}" for letter in ascii_lowercase]
-            return _replace_aius(edited, (aiu,), pieces, ids)
-        case Merge(aius=aius, piece=piece):
-            return _replace_aius(edited, aius, (piece,), [f".e{edit.number}"])
-        case Reword(aiu=aiu, piece=piece):
-            return _replace_aius(edited, (aiu,), (piece,), [f".e{edit.number}"])
-        case Add(critique=critique, piece=piece):
-            return _add_aiu(edited, critique, piece, f"{critique}.e{edit.number}")
-        case Remove(aiu=aiu):
-            return _replace_aius(edited, (aiu,), (), ())
-        case NotAtomic(aiu=aiu, on=on):
-            state.critique_of(aiu)  # raises TiebreakError when the AIU was replaced
-            return replace(edited, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})
+        case SetReference(text=text):
+            return replace(edited, answer=text)
+        case SetAspects(aspects=aspects):
+            return replace(edited, aspects=aspects)
         case Adopt() | Reextract():
             return _from_run(edited, edit.change)
-    raise TypeError(f"an undo cannot be applied: {edit.change!r}")
+        case Undo():
+            raise TypeError(f"an undo cannot be applied: {edit.change!r}")
+    return _edit_aius(edited, edit.change, edit.number)
+
+
+def _edit_aius(state: EditedAius, change: Split | Merge | Add | Reword | Remove | NotAtomic, number: int) -> EditedAius:
+    match change:
+        case Split(aiu=aiu, into=pieces):
+            return _replace_aius(state, (aiu,), pieces, [f".e{number}{letter}" for letter in ascii_lowercase])
+        case Merge(aius=aius, piece=piece):
+            return _replace_aius(state, aius, (piece,), [f".e{number}"])
+        case Reword(aiu=aiu, piece=piece):
+            return _replace_aius(state, (aiu,), (piece,), [f".e{number}"])
+        case Add(critique=critique, piece=piece):
+            return _add_aiu(state, critique, piece, f"{critique}.e{number}")
+        case Remove(aiu=aiu):
+            return _replace_aius(state, (aiu,), (), ())
+        case NotAtomic(aiu=aiu, on=on):
+            state.critique_of(aiu)  # raises TiebreakError when the AIU was replaced
+            return replace(state, not_atomic=state.not_atomic | {aiu} if on else state.not_atomic - {aiu})
 
 
 def _replace_aius(

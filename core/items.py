@@ -29,6 +29,16 @@ def aspect_name(aspect: str) -> str:
     return aspect.partition(": ")[0].strip()
 
 
+def check_aspects(aspects: tuple[str, ...]) -> tuple[str, ...]:
+    """Return aspects that an item can have; raises ValueError for too many, empty or equal ones."""
+    names = [aspect_name(aspect).casefold() for aspect in aspects]
+    if len(aspects) > MAX_ASPECTS or not all(names) or any("\n" in aspect for aspect in aspects):
+        raise ValueError(f"expected at most {MAX_ASPECTS} aspects, each a name or `name: definition` on one line")
+    if len(set(names)) < len(names):
+        raise ValueError("an aspect is given twice")
+    return aspects
+
+
 class Response(Frozen):
     """One system's answer."""
 
@@ -61,12 +71,7 @@ class Item(Frozen):
     @field_validator("aspects")
     @classmethod
     def _check_aspects(cls, aspects: tuple[str, ...]) -> tuple[str, ...]:
-        names = [aspect_name(aspect).casefold() for aspect in aspects]
-        if len(aspects) > MAX_ASPECTS or not all(names) or any("\n" in aspect for aspect in aspects):
-            raise ValueError(f"expected at most {MAX_ASPECTS} aspects, each a name or `name: definition` on one line")
-        if len(set(names)) < len(names):
-            raise ValueError("an aspect is given twice")
-        return aspects
+        return check_aspects(aspects)
 
     @model_validator(mode="after")
     def _require_unique_ids(self) -> Self:

@@ -8,23 +8,22 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aiu_matching import AiuMatch, match_aius
-from core.aius import Adopt, Change, Edit, Reextract, apply_edits
+from core.aius import Adopt, Change, Reextract, apply_edits
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import registry
 from core.trace import TurnCompleted
-from storage import aius, annotators, items, runs, studies
+from storage import aius, items, runs, studies
 from storage.events import parse_event
 from storage.runs import Run
-from storage.tables import EventRow, ItemRow, TraceRow, now
+from storage.tables import EventRow, ItemRow, TraceRow
 
 CHUNK = 2_000
 """Rows fetched at once."""
@@ -67,7 +66,7 @@ def adopt_all(session: Session, study_id: int, annotator: str, run: str | None =
         for key, adoption in _adoptions(session, candidate, lacking):
             changes[key] = adoption
         lacking = {key: item for key, item in lacking.items() if key not in changes}
-    _save(session, study_id, annotator, changes, edits)
+    aius.save_changes(session, study_id, annotator, {key: [change] for key, change in changes.items()})
     return len(changes)
 
 
@@ -98,7 +97,6 @@ def replace_aius(
     `confirmed` has (item, critique) -> new id -> old id, for every critique to be replaced.
     """
     studies.lock(session, study_id)
-    edits = aius.edits_by_item(session, study_id)
     found = [
         reextraction
         for reextraction in reextractions(session, study_id, run)
@@ -108,7 +106,7 @@ def replace_aius(
     for reextraction in found:
         replacement = reextraction.replacement(confirmed[reextraction.item, reextraction.critique])
         changes[reextraction.item].append(Reextract(run=run, critique=reextraction.critique, aius=replacement))
-    _save_several(session, study_id, annotator, changes, edits)
+    aius.save_changes(session, study_id, annotator, changes)
     return len(found)
 
 
@@ -143,25 +141,3 @@ def _adoptions(session: Session, run: Run, by_key: Mapping[str, Item]) -> Iterat
         adoption = aius.adoption(run, evaluated[key], turns) if turns else None
         if adoption is not None and adoption.critiques:
             yield key, adoption
-
-
-def _save(session: Session, study_id: int, annotator: str, changes: Mapping[str, Change], edits: Any) -> None:
-    _save_several(session, study_id, annotator, {key: [change] for key, change in changes.items()}, edits)
-
-
-def _save_several(
-    session: Session,
-    study_id: int,
-    annotator: str,
-    changes: Mapping[str, list[Change]],
-    edits: Mapping[str, list[Edit]],
-) -> None:
-    name, at = annotators.normalize_name(annotator), now()
-    new = {
-        key: [
-            Edit(number=number, annotator=name, change=change, at=at)
-            for number, change in enumerate(own, len(edits.get(key, ())) + 1)
-        ]
-        for key, own in changes.items()
-    }
-    aius.insert(session, study_id, new)

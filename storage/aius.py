@@ -1,4 +1,7 @@
-"""Edits of AIUs. Rows are never changed; the current AIUs of an item follow from its edits (see `core.aius`)."""
+"""Edits of AIUs, references and aspects. Rows are never changed; the current state of an item follows from its edits.
+
+See `core.aius`. A new run has the edits before its start as inputs.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +11,10 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change, with_edits
+from core.aius import Adopt, Change, Edit, EditedAius, apply_edits, validate_change, with_edits, with_inputs
 from core.errors import TiebreakError
 from core.formats.records import AiuEditRecord
+from core.frozen import Frozen
 from core.items import Item
 from core.protocols import registry
 from core.protocols.metacritique.protocol import replay_turns
@@ -70,11 +74,12 @@ def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
 
 
 def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:
-    """Return the items as a run evaluates them: with the edits before its start, if its settings say so.
+    """Return the items as a run evaluates them: with the edits before its start.
 
-    Edits are immutable, so the same run always gets the same items.
+    References and aspects are inputs of every protocol, AIUs and critiques only of those with the setting EDITED; if it
+    is off, the items are as they were imported. Edits are immutable, so the same run always gets the same items.
     """
-    if not run.settings.get(EDITED):
+    if not run.settings.get(EDITED, True):
         return dict(by_key)
     keys = {item.id for item in by_key.values()}
     edits: dict[str, list[Edit]] = defaultdict(list)
@@ -85,7 +90,8 @@ def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> d
         edit = _edit(*columns)
         if edit.at is None or edit.at <= run.created_at:
             edits[key].append(edit)
-    return {key: with_edits(item, edits.get(item.id, ())) for key, item in by_key.items()}
+    apply = with_edits if EDITED in run.settings else with_inputs
+    return {key: apply(item, edits.get(item.id, ())) for key, item in by_key.items()}
 
 
 def evaluated_item(session: Session, run: Run, item: Item) -> Item:
@@ -93,10 +99,13 @@ def evaluated_item(session: Session, run: Run, item: Item) -> Item:
     return evaluated_items(session, run, {0: item})[0]
 
 
-def standing_items(session: Session, study_id: int, sample: Sequence[Item]) -> list[Item]:
-    """Return the items as a new run evaluates them."""
-    edits = edits_by_item(session, study_id)
-    return [with_edits(item, edits.get(item.id, ())) for item in sample]
+def standing_items(session: Session, study_id: int, sample: Sequence[Item], settings: Frozen) -> list[Item]:
+    """Return the items as a new run with these settings evaluates them, see `evaluated_items`."""
+    edited = getattr(settings, EDITED, None)
+    if edited is False:
+        return list(sample)
+    edits, apply = edits_by_item(session, study_id), with_inputs if edited is None else with_edits
+    return [apply(item, edits.get(item.id, ())) for item in sample]
 
 
 def records(session: Session, study_id: int) -> Iterator[AiuEditRecord]:
@@ -160,6 +169,19 @@ def adoption(run: Run, evaluated: Item, turns: Mapping[int, Turn]) -> Adopt:
     critiques = [*result.critiques, *([result.reference] if result.reference else [])]
     new = tuple(critique for critique in critiques if critique.aius is not None and critique not in evaluated.critiques)
     return Adopt(run=run.name, critiques=new, answer=result.answer if evaluated.reference is None else None)
+
+
+def save_changes(session: Session, study_id: int, annotator: str, changes: Mapping[str, Sequence[Change]]) -> None:
+    """Add changes of many items, each after the item's earlier edits. The study has to be locked."""
+    edits, name, at = edits_by_item(session, study_id) if changes else {}, annotators.normalize_name(annotator), now()
+    new = {
+        key: [
+            Edit(number=number, annotator=name, change=change, at=at)
+            for number, change in enumerate(own, len(edits.get(key, ())) + 1)
+        ]
+        for key, own in changes.items()
+    }
+    insert(session, study_id, new)
 
 
 def insert(session: Session, study_id: int, by_item: Mapping[str, Sequence[Edit]]) -> None:

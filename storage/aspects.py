@@ -15,7 +15,7 @@ from core.protocols.dna_eval.settings import QUALITIES, Settings, settings_of_it
 from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.settings_file import validate_settings
 from core.trace import completed_turns
-from storage import items, labels, runs, studies, targets, traces
+from storage import aius, items, labels, runs, studies, targets, traces
 from storage.tables import OpinionRow
 
 KIND = "aspect_weights"
@@ -33,7 +33,8 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
             turns = completed_turns(traces.events_with_prompts(session, trace.id))
-            for judgement in collect_judgements(turns, settings_of_item(parse_settings(run.settings), item), 0):
+            evaluated = aius.evaluated_item(session, run, item)
+            for judgement in collect_judgements(turns, settings_of_item(parse_settings(run.settings), evaluated), 0):
                 if aspect_set_id(judgement.aspects) == target.part:
                     return judgement.aspects
     for label in labels.history(session, study_id, target):
@@ -56,7 +57,8 @@ def definitions(session: Session, study_id: int, target: Target) -> dict[str, st
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
-            aspects = settings_of_item(parse_settings(run.settings), item).aspects
+            evaluated = aius.evaluated_item(session, run, item)
+            aspects = settings_of_item(parse_settings(run.settings), evaluated).aspects
             definitions |= {aspect.name: aspect.definition for aspect in aspects if aspect.definition}
     return definitions
 

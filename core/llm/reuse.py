@@ -1,7 +1,8 @@
 """Replies of earlier runs, for asks that are sent again unchanged."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from core.answers import Format
 from core.llm.client import Model, Reply, Sampler, StoredReplies
@@ -31,20 +32,20 @@ class ReusedReplies:
     """A model that is only asked what earlier runs have not asked; their judges must have the same settings."""
 
     model: Model
-    replies: Mapping[ReplyKey, EarlierReply]
+    replies: Mapping[ReplyKey, Sequence[EarlierReply]]
+    """Several if an ask was repeated: each is used once."""
+    used: Counter[ReplyKey] = field(default_factory=Counter)
+    """How many replies of each key this trace has."""
 
     async def complete(self, ask: Ask) -> Reply:
-        """Return the earlier reply without a cost, else the model's."""
-        earlier = self._earlier(ask)
-        if earlier is None:
-            return await self.model.complete(ask)
-        return _reply(earlier)
+        """Return the next earlier reply without a cost, else the model's."""
+        earlier = self._take(ask, 1)
+        return _reply(earlier[0]) if earlier else await self.model.complete(ask)
 
     async def find(self, ask: Ask) -> list[Reply]:
-        """Return the earlier reply, else what the wrapped model has stored."""
-        earlier = self._earlier(ask)
-        if earlier is not None:
-            return [_reply(earlier)]
+        """Return the earlier replies, else what the wrapped model has stored."""
+        if earlier := self._take(ask, ask.samples):
+            return [_reply(reply) for reply in earlier]
         return await self.model.find(ask) if isinstance(self.model, StoredReplies) else []
 
     async def answer_format(self, spec: Spec) -> Format:
@@ -59,9 +60,12 @@ class ReusedReplies:
         """Close the wrapped model."""
         await self.model.close()
 
-    def _earlier(self, ask: Ask) -> EarlierReply | None:
+    def _take(self, ask: Ask, count: int) -> Sequence[EarlierReply]:
+        """Return the next unused replies to an ask, at most `count`."""
         key = (ask.speaker, ask.step, with_system_lines(ask.system, ask.prompt))
-        return None if ask.history else self.replies.get(key)
+        taken = [] if ask.history else self.replies.get(key, ())[self.used[key] : self.used[key] + count]
+        self.used[key] += len(taken)
+        return taken
 
 
 def _reply(earlier: EarlierReply) -> Reply:

@@ -21,7 +21,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
-from storage import aspects, items, runs
+from storage import aius, aspects, items, runs
 from storage.reports import turns
 from storage.reports.opinions import shown_orders
 
@@ -68,11 +68,14 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     later = judged[judged["stage"] != "first"]
     names = dict(zip(zip(later["run"], later["rater"], strict=True), later["judge"], strict=True))
     scoring = _aspect_settings(session, study_id)
-    items_by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
+    by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
+    judged_items = {run: aius.evaluated_items(session, runs.get(session, run), by_id) for run in scoring}
     for recorded in turns.by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
         if recorded.trace in criteria:
             settings = scoring.get(recorded.run)
-            by_aspect = None if settings is None else settings_of_item(settings, items_by_id[recorded.item])
+            by_aspect = (
+                None if settings is None else settings_of_item(settings, judged_items[recorded.run][recorded.item])
+            )
             given = _choices(recorded.turns) if by_aspect is None else _choices_by_aspect(recorded.turns, by_aspect)
             for speaker, choices in given:
                 judge = names.get((recorded.run, speaker), speaker)

@@ -8,12 +8,13 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.aspects import Weights, aspect_set_id, mean_weights, preferred_response
+from core.items import Item
 from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
 from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
-from storage import aspects, database, items, labels, runs, targets
+from storage import aius, aspects, database, items, labels, runs, targets
 from storage.aspects import KIND
 from storage.reports import references, turns
 from storage.reports.opinions import annotator_panel, find_scales, opinion_frame
@@ -43,13 +44,13 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         panel = annotator_panel(session, study)
         gold = _preferences(references.frame(session, study.id, chosen, find_scales(session, study, [panel])))
         scoring = _scoring_runs(session, study.id)
-        items_by_id = {item.id: item for item in items.of_study(session, study.id)} if scoring else {}
+        judged = _judged_items(session, study.id, scoring)
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)
         pairs: dict[str, list[ScoredPair]] = defaultdict(list)
         for trace in turns.by_trace(session, study.id, list(scoring)):
             run, settings = scoring[trace.run]
-            settings = settings_of_item(settings, items_by_id[trace.item])
+            settings = settings_of_item(settings, judged[trace.run][trace.item])
             target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name, part=trace.part)
             if target in gold:
                 for judgement in collect_judgements(trace.turns, settings, 2):
@@ -64,6 +65,14 @@ def _scoring_runs(session: Session, study_id: int) -> dict[int, tuple[Run, Setti
     protocols = registry.with_artifact("aspects")
     matching = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
     return {run.id: (run, aspects.parse_settings(run.settings)) for run in matching}
+
+
+def _judged_items(
+    session: Session, study_id: int, scoring: Mapping[int, tuple[Run, Settings]]
+) -> dict[int, dict[str, Item]]:
+    """Return run id -> item id -> the item as the run judged it."""
+    by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
+    return {run.id: aius.evaluated_items(session, run, by_id) for run, _ in scoring.values()}
 
 
 def _preferences(gold: "pd.DataFrame") -> dict[Target, int]:

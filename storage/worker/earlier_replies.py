@@ -15,7 +15,7 @@ from storage.events import parse_event
 from storage.runs import Run
 from storage.tables import EventRow, TraceRow
 
-Replies = dict[ReplyKey, EarlierReply]
+Replies = dict[ReplyKey, list[EarlierReply]]
 
 
 def earlier_replies(session: Session, run: Run, item_ids: Sequence[int]) -> dict[int, Replies]:
@@ -37,7 +37,10 @@ def earlier_replies(session: Session, run: Run, item_ids: Sequence[int]) -> dict
     for item_id, run_id, body, prompt in session.execute(query):
         event = parse_event(body, prompt)
         if isinstance(event, TurnCompleted) and event.turn.reading is not None:
-            replies[item_id][reply_key(event.turn)] = EarlierReply(event.turn.reply, names[run_id])
+            known = replies[item_id].setdefault(reply_key(event.turn), [])
+            if known and known[0].run != names[run_id]:  # the newest run counts
+                known.clear()
+            known.append(EarlierReply(event.turn.reply, names[run_id]))
     return replies
 
 

@@ -181,9 +181,7 @@ def resume_run(engine: Engine, study: Study, name: str) -> int:
 def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, list[Item]]:
     with reading(engine) as session:
         count, sample = runs.sample_items(session, request.study.id, request.selection, size=size)
-        if getattr(_with_standing_aius(request.settings), aius.EDITED, False):
-            sample = aius.standing_items(session, request.study.id, sample)
-    return count, sample
+        return count, aius.standing_items(session, request.study.id, sample, _with_standing_aius(request.settings))
 
 
 def settings_of_run(request: RunRequest) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,18 +27,18 @@ from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
-from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies
+from core.llm.reuse import ReusedReplies, reply_key
 from core.protocols import Protocol, registry
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
-from core.trace import Event, Spec, TraceFailed
+from core.trace import Event, Spec, TraceFailed, TurnCompleted
 from storage import aius, events, experiments, items, runs, studies, traces
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.traces import NewEvent
-from storage.worker.earlier_replies import earlier_replies
+from storage.worker.earlier_replies import Replies, earlier_replies
 from storage.worker.event_writer import EventWriter, through_outage
 from storage.worker.stored_calls import StoredCalls
 
@@ -65,7 +66,7 @@ class _ClaimedTrace:
     part: str
     stored: list[Event]
     next_sequence_number: int
-    replies: dict[ReplyKey, EarlierReply]
+    replies: Replies
     """Replies of earlier runs that are reused."""
 
 
@@ -146,7 +147,8 @@ class _RunExecution:
         self._count(failed=verdict is None)
 
     def _model_of(self, trace: _ClaimedTrace) -> Model:
-        return ReusedReplies(self.model, trace.replies) if trace.replies else self.model
+        used = Counter(reply_key(event.turn) for event in trace.stored if isinstance(event, TurnCompleted))
+        return ReusedReplies(self.model, trace.replies, used) if trace.replies else self.model
 
     def _count(self, *, failed: bool) -> None:
         self.ended, self.failed = self.ended + (not failed), self.failed + failed
