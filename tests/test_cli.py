@@ -66,6 +66,22 @@ def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     assert json.loads(done.stdout)["items"] == 1
 
 
+def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):
+    (tmp_path / "t.csv").write_text("id,prompt,answer\n1,Say hello.,Hello!\n2,Say bye.,Bye!\n")
+    (tmp_path / "m.yaml").write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\n")
+    assert run("import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml")).exit_code == 0
+    (tmp_path / "inputs.csv").write_text('item,aspects,reference\n1,"clarity\ntone: Is it polite?",\n')
+    assert "--by NAME" in run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv")).stderr
+    changed = run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve", "--json")
+    assert json.loads(changed.stdout)["items"] == 1
+    first, second = json.loads(run("inputs", "--study", "s", "--json").stdout)
+    assert (first["aspects"], first["aspects_by"]) == (["clarity", "tone: Is it polite?"], "eve")
+    assert (first["reference"], second["aspects"]) == (None, [])
+    (tmp_path / "inputs.csv").write_text("item,aspects\n1,a;b\n,c\n")
+    refused = run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve")
+    assert "line 3, field 'item': expected a name or a number, and it is empty" in refused.stderr
+
+
 def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(samples.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')

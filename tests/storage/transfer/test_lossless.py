@@ -40,6 +40,10 @@ NOT_EXPORTED = {
     "run.claimed_by": "workers are those of one database",
     "run.claimed_until": "workers are those of one database",
     "trace.claimed_by": "workers are those of one database",
+    **dict.fromkeys(
+        ("account", "login", "invitation", "api_token", "sign_in_attempt", "server_secret"),
+        "accounts are those of one server",
+    ),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
     "experiment": "an imported run is not part of an experiment, which could be resumed",
