@@ -1,9 +1,9 @@
 """Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -11,7 +11,7 @@ from core.errors import TiebreakError
 from core.labels import Kind, Target
 from storage import items
 from storage.database import insert_missing
-from storage.tables import ItemRow, TargetRow
+from storage.tables import ItemRow, OpinionRow, TargetRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +99,24 @@ def of_frame(frame: "pd.DataFrame") -> list[Target]:
     """Return the target of each row of a data frame with the columns item, kind, criterion and part."""
     columns = (frame[name].tolist() for name in ("item", "kind", "criterion", "part"))
     return [from_columns(*row) for row in zip(*columns, strict=True)]
+
+
+def newest_traces(session: Session, study_id: int, targets: Collection[Target]) -> dict[Target, int]:
+    """Return target -> the newest trace with an opinion about it, for the targets that have one."""
+    query = (
+        select(
+            col(ItemRow.key),
+            col(TargetRow.kind),
+            col(TargetRow.criterion),
+            col(TargetRow.part),
+            func.max(col(OpinionRow.trace_id)),
+        )
+        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .where(col(ItemRow.study_id) == study_id, col(ItemRow.key).in_({target.item for target in targets}))
+        .group_by(col(TargetRow.id), col(ItemRow.key))
+    )
+    return {from_columns(*columns): trace for *columns, trace in session.execute(query)}
 
 
 def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:

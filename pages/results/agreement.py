@@ -148,7 +148,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
             opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
             st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
     draw_table(stage_figures, query, choice, by_scenario)
-    item_drilldown.draw_selected_items(study, query)
+    item_drilldown.draw_selected_items(study, query, label_version(study))
 
 
 def draw_headline(

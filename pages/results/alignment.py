@@ -68,7 +68,7 @@ def draw_page(study: Study) -> None:
         item_drilldown.apply_selection()
         cache_key = (str(resources.engine().url), study.id)
         version = alignment_data.label_version(study)
-        reference = reference_choice.draw_choice(study)
+        reference = reference_choice.draw_choice(study, version)
         data = alignment_data.load_data(*cache_key, version, reference)
         rows = load_rows(*cache_key, "all", version, reference)
         if not rows:

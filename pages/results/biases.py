@@ -10,12 +10,22 @@ from pages.results.parts import agreement_rows, alignment_data, bias_chart, refe
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.choices import choose
 from storage import database
-from storage.reports import judge_biases, judge_ranking
+from storage.reports import judge_biases, judge_ranking, order_consistency
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
+from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
 
 ALL_SCENARIOS = "all scenarios"
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def load_both_orders(
+    url: str, study_id: int, version: Version, reference: str, _data: AlignmentData
+) -> list[OrderPair]:
+    """Return the choices of judges that were asked in both orders, at a version."""
+    with database.reading(resources.engine()) as session:
+        return list(order_consistency.pairs(session, study_id, _data.opinions))
 
 
 @st.cache_data(max_entries=64, show_spinner="Testing biases …")
@@ -23,8 +33,8 @@ def load_rows(
     url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
 ) -> list[BiasRow]:
     """Return the biases at a version; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
-        return judge_biases.report(session, study_id, _data, query)
+    both_orders = load_both_orders(url, study_id, version, reference, _data)
+    return judge_biases.report(_data, query, both_orders)
 
 
 def draw_page(study: Study) -> None:
@@ -37,7 +47,7 @@ def draw_page(study: Study) -> None:
             st.rerun()
 
     watch_version()
-    reference = reference_choice.draw_choice(study)
+    reference = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
     criteria = judge_biases.choices(data)

@@ -80,7 +80,7 @@ def draw_page(study: Study) -> None:
     def draw_ranking() -> None:
         item_drilldown.apply_selection()
         version = alignment_data.label_version(study)
-        reference = reference_choice.draw_choice(study)
+        reference = reference_choice.draw_choice(study, version)
         data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:

@@ -28,8 +28,8 @@ def load_reports(url: str, study_id: int, version: tuple[int, ...], reference: s
 
 def draw_page(study: Study) -> None:
     """Draw the report of one judge of one run."""
-    reference = reference_choice.draw_choice(study)
     version = alignment_data.label_version(study)
+    reference = reference_choice.draw_choice(study, version)
     reports = {
         report.judge: report for report in load_reports(str(resources.engine().url), study.id, version, reference)
     }

@@ -13,7 +13,7 @@ from pages.results.parts.alignment_data import Version
 from storage import database, studies
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
-from storage.reports import overview, references
+from storage.reports import overview
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies import Study
 
@@ -59,7 +59,8 @@ def draw_page(study: Study) -> None:
         return draw_steps(study)
     version, url = alignment_data.label_version(study), str(resources.engine().url)
     waiting = draw_waiting(study)
-    leaders = load_leaders(url, study.id, version, default_reference(study), study.rules.overlap)
+    reference = next(iter(alignment_data.load_references(url, study.id, version)))
+    leaders = load_leaders(url, study.id, version, reference, study.rules.overlap)
     agreement, cases = load_people(url, study.id, version)
     draw_row(
         study,
@@ -83,12 +84,6 @@ def page_version(study: Study) -> object:
             return overview.counts(session, study.id)
 
     return live.load("counts", (live.study_topic(study.id),), read), alignment_data.label_version(study)
-
-
-def default_reference(study: Study) -> str:
-    """Return the reference that the page Judges starts with."""
-    with database.reading(resources.engine()) as session:
-        return str(references.choices(session, study.id)[0])
 
 
 def draw_waiting(study: Study) -> int:

@@ -38,8 +38,8 @@ def draw_page(study: Study) -> None:
         width=300,
         help="Those for which this study has values of the right kind.",
     )
-    reference = reference_choice.draw_choice(study) if tables[name].has_reference else ""
     version = alignment_data.label_version(study)
+    reference = reference_choice.draw_choice(study, version) if tables[name].has_reference else ""
     rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
     draw_table(study, tables[name], rows)
 

@@ -14,9 +14,11 @@ from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, reference_choice
+from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from pages.results.parts.judge_charts import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from storage.reports import systems
+from storage.reports.alignment import AlignmentData
 from storage.reports.systems import Choice, SystemReport
 from storage.studies import Study
 
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 
 METHOD = f"Prediction-powered means of labels and verdicts (docs/statistics.md). {INTERVALS}"
 NO_JUDGE = "none: people's labels alone"
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def load_choices(url: str, study_id: int, version: Version, reference: str, _data: AlignmentData) -> list[Choice]:
+    """Return the kinds, criteria and judges at a version."""
+    return systems.choices(_data)
+
+
+@st.cache_data(max_entries=64, show_spinner="Rating systems …")
+def load_report(
+    url: str, study_id: int, version: Version, reference: str, choice: Choice, judge: str, _data: AlignmentData
+) -> SystemReport:
+    """Return the systems by one judge at a version; the cache is shared by all visitors."""
+    return systems.rate(_data, choice, judge)
 
 
 def draw_page(study: Study) -> None:
@@ -37,13 +53,13 @@ def draw_page(study: Study) -> None:
             st.rerun()
 
     watch_version()
-    reference = reference_choice.draw_choice(study)
+    reference = reference_choice.draw_choice(study, drawn_version)
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
-    choices = systems.choices(data)
+    choices = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
     if not choices:
         return empty_state(study)
     choice, judge = choose(choices)
-    report = systems.rate(resources.engine(), study, data, choice, judge)
+    report = load_report(str(resources.engine().url), study.id, drawn_version, reference, choice, judge, data)
     if not report.rows:
         st.info("No two responses of different systems were labelled or judged on this criterion.")
         return

@@ -1,19 +1,25 @@
 """The items from which an agreement statistic is computed, with every rater's values, strongest disagreement first."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from sqlalchemy import Engine
 
 from core.labels import Target, Value
 from core.statistics.data.frames import select_rows
 from storage import database, targets
-from storage.reports.opinions import RaterGroup, RaterPanel, annotator_panel, judge_panels, opinion_frame
+from storage.reports.frame_keys import row_keys
+from storage.reports.opinions import RaterGroup, annotator_panel, judge_panels, opinion_frame
 from storage.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from core.statistics.data.arrays import Ints
+
+TARGET = ("item", "kind", "criterion", "part")
 
 
 @dataclass(frozen=True)
@@ -44,56 +50,95 @@ class TargetValues:
     """The viewer has not labelled the target yet: `values` is empty."""
 
 
-def find_items(engine: Engine, study: Study, query: ItemQuery, viewer: str | None = None) -> list[TargetValues]:
-    """Return the items of a statistic, strongest disagreement first.
+@dataclass(frozen=True)
+class RatedValues:
+    """The values behind the agreement of people or judges."""
 
-    `viewer` is the annotator who is signed in: values of targets that the viewer has not labelled are hidden.
-    """
+    labels: "pd.DataFrame"
+    """Current labels of all annotators."""
+    frames: "tuple[tuple[str, pd.DataFrame], ...]"
+    """(set of judges, values): the labels, or the judges' first, then last opinions, with the item's name."""
+
+
+def load_values(engine: Engine, study: Study, group: RaterGroup) -> RatedValues:
+    """Return the values of people or judges."""
     with database.reading(engine) as session:
         labels = annotator_panel(session, study).values
+        if group == "people":
+            return RatedValues(labels, (("", labels),))
         opinions = opinion_frame(session, study.id)
-        if query.group == "people":
-            frames = [labels]
-        else:
-            frames = _panel_frames(judge_panels(session, study), query.judges, opinions)
-    traces = dict(zip(targets.of_frame(opinions), opinions["trace"].tolist(), strict=True))
-    labelled = set(targets.of_frame(labels[labels["rater"] == viewer]))
-    rated = [
-        item
-        for item in _collect_values(frames, query, traces)
-        if (query.group == "judges" or len(item.values) > 1) and set(query.raters) <= item.values.keys()
-    ]
+        items = dict(zip(opinions["trace"], opinions["item"], strict=True))
+        panels = [panel for panel in judge_panels(session, study) if not panel.as_shown]
+    frames = [(panel.judges, panel.values.assign(item=panel.values["trace"].map(items))) for panel in panels]
+    return RatedValues(labels, tuple(frames))
+
+
+def find_items(
+    engine: Engine,
+    study: Study,
+    query: ItemQuery,
+    viewer: str | None = None,
+    *,
+    values: RatedValues | None = None,
+    limit: int | None = None,
+) -> tuple[list[TargetValues], int]:
+    """Return the first `limit` items of a statistic, strongest disagreement first, and the number of all.
+
+    `viewer` is the annotator who is signed in: values of targets that the viewer has not labelled are hidden. `values`
+    are those of `load_values`, if they were loaded before.
+    """
+    values = values or load_values(engine, study, query.group)
+    rows = _select_values(values, query)
+    if rows.empty:
+        return [], 0
+    keys = row_keys(rows, [*TARGET, *(["trace"] if "trace" in rows else [])])
+    order = _order_items(rows, keys, query)
+    chosen = order[:limit]
+    places = {key: place for place, key in enumerate(chosen.tolist())}
+    items = _collect_values(rows[np.isin(keys, chosen)], keys[np.isin(keys, chosen)], places)
+    if query.group == "people":
+        with database.reading(engine) as session:
+            traces = targets.newest_traces(session, study.id, [item.target for item in items])
+        items = [replace(item, trace=traces.get(item.target)) for item in items]
     if viewer is not None:
-        rated = [item if item.target in labelled else _hide_values(item) for item in rated]
-    return sorted(rated, key=lambda item: -_count_distinct(item, query.raters))
+        labels = values.labels
+        labelled = set(targets.of_frame(labels[(labels["rater"] == viewer).to_numpy(bool)]))
+        items = [item if item.target in labelled else replace(item, values={}, blind=True) for item in items]
+    return items, order.size
 
 
-def _panel_frames(panels: list[RaterPanel], judges: str, opinions: "pd.DataFrame") -> list["pd.DataFrame"]:
-    """Return first, then last opinions, with the item's name in place of the trace's id."""
-    items = dict(zip(opinions["trace"], opinions["item"], strict=True))
-    frames = [panel.values for panel in panels if panel.judges == judges and not panel.as_shown]
-    return [frame.assign(item=frame["trace"].map(items)) for frame in frames]
+def _select_values(values: RatedValues, query: ItemQuery) -> "pd.DataFrame":
+    """Return the rows of a statistic; the last rows of a rater and item have its last value."""
+    import pandas as pd
+
+    frames = [frame for judges, frame in values.frames if judges == query.judges or query.group == "people"]
+    selected = [select_rows(frame, query.kind, query.criterion, query.scenario) for frame in frames]
+    return pd.concat(selected, ignore_index=True) if selected else values.labels[:0]
 
 
-def _collect_values(frames: "list[pd.DataFrame]", query: ItemQuery, traces: dict[Target, int]) -> list[TargetValues]:
-    rated: dict[Hashable, TargetValues] = {}
-    for frame in frames:
-        rows = select_rows(frame, query.kind, query.criterion, query.scenario)
-        debates = rows["trace"].tolist() if "trace" in rows else [None] * len(rows)
-        columns = (rows["scenario"].tolist(), rows["rater"].tolist(), rows["value"].tolist(), debates)
-        for target, scenario, rater, value, debate in zip(targets.of_frame(rows), *columns, strict=True):
-            trace = traces.get(target) if debate is None else debate
-            name = scenario if isinstance(scenario, str) else ""
-            item = rated.setdefault((target, debate), TargetValues(target, name, {}, trace, False))
-            earlier = item.values.get(rater, ())
-            item.values[rater] = earlier if earlier == (value,) else (*earlier, value)
-    return list(rated.values())
+def _order_items(rows: "pd.DataFrame", keys: "Ints", query: ItemQuery) -> "Ints":
+    """Return the keys of the items that all raters of the query rated, those with most distinct last values first."""
+    import pandas as pd
+
+    table = pd.DataFrame({"key": keys, "rater": rows["rater"], "value": rows["value"].map(repr)})
+    last = table.drop_duplicates(["key", "rater"], keep="last")
+    compared = last[last["rater"].isin(query.raters)] if query.raters else last
+    counts = compared.groupby("key", sort=True)["rater"].size()
+    wanted = len(set(query.raters)) or (2 if query.group == "people" else 1)
+    distinct = compared.groupby("key", sort=True)["value"].nunique()[counts >= wanted]
+    return distinct.index.to_numpy()[np.argsort(-distinct.to_numpy(), kind="stable")]
 
 
-def _hide_values(item: TargetValues) -> TargetValues:
-    return TargetValues(item.target, item.scenario, {}, item.trace, True)
-
-
-def _count_distinct(item: TargetValues, raters: tuple[str, ...]) -> int:
-    """Return the number of distinct last values of the raters, or of all raters if none are named."""
-    return len({repr(values[-1]) for rater, values in item.values.items() if rater in (raters or item.values)})
+def _collect_values(rows: "pd.DataFrame", keys: "Ints", places: Mapping[int, int]) -> list[TargetValues]:
+    """Return the items of the rows, in the order of their places."""
+    found: dict[int, TargetValues] = {}
+    debates = rows["trace"].tolist() if "trace" in rows else [None] * len(rows)
+    columns = (rows["scenario"].tolist(), rows["rater"].tolist(), rows["value"].tolist(), debates)
+    for key, target, scenario, rater, value, debate in zip(
+        keys.tolist(), targets.of_frame(rows), *columns, strict=True
+    ):
+        name = scenario if isinstance(scenario, str) else ""
+        item = found.setdefault(key, TargetValues(target, name, {}, debate, False))
+        earlier = item.values.get(rater, ())
+        item.values[rater] = earlier if earlier == (value,) else (*earlier, value)
+    return [found[key] for key in sorted(found, key=places.__getitem__)]

@@ -34,6 +34,7 @@ FIRST_OPINION = ", first opinion"
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
 AS_TIE_NOTE = "no verdict is counted as a tie here, to compare with papers that do so"
 TARGET = ["item", "kind", "criterion", "part"]
+JUDGED = ("judge", "kind", "criterion")
 Scales = Mapping[tuple[str, str], Scale]
 
 
@@ -53,10 +54,14 @@ class AlignmentData:
     marks: Mapping[str, str]
     """Judge -> a caveat of its comparison with this reference: a model that is on both sides."""
 
+    systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
+    """Item -> its scenario, and the system of each of its responses."""
+
     @cached_property
-    def categorical_judges(self) -> frozenset[str]:
-        """The judges whose values are right or wrong: a mean of scores is only near or far."""
-        return frozenset(next(split_averages(self)).opinions["judge"].unique()) if len(self.opinions) else frozenset()
+    def averaging(self) -> frozenset[tuple[str, str, str]]:
+        """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
+        between = self.opinions.loc[_is_between_categories(self.opinions, self.scales), list(JUDGED)]
+        return frozenset(between.itertuples(index=False, name=None))
 
     @cached_property
     def categorical_datasets(self) -> tuple[Dataset, ...]:
@@ -104,7 +109,11 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
         labels, opinions, gold = derived_preferences.add(panel.values, opinions, gold, items_by_id)
         opinions = response_features.add(session, study, opinions, items_by_id)
         marks = _shared_model_marks(session, study.id, chosen, opinions)
-    return AlignmentData(labels, opinions, gold, scales, chosen, marks)
+        systems = {
+            key: (item.scenario or "", tuple(response.system for response in item.responses))
+            for key, item in items_by_id.items()
+        }
+    return AlignmentData(labels, opinions, gold, scales, chosen, marks, systems)
 
 
 def _shared_model_marks(
@@ -148,15 +157,15 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
 
 
 def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
-    """Separate the judges whose scores are means: 2.5 is not a category of 1, 2, 3, and not a missing value."""
+    """Separate the judges whose scores are means."""
     opinions = data.opinions
-    columns = ["judge", "kind", "criterion"]
-    between = opinions.loc[_is_between_categories(opinions, data.scales), columns]
-    is_average = has_key(opinions, set(between.itertuples(index=False, name=None)), columns)
+    if not data.averaging:
+        yield data
+        return
+    is_average = has_key(opinions, data.averaging, JUDGED)
     yield replace(data, opinions=opinions[~is_average])
-    if is_average.any():
-        scales = {key: _continuous(scale) for key, scale in data.scales.items()}
-        yield replace(data, opinions=opinions[is_average], scales=scales)
+    scales = {key: _continuous(scale) for key, scale in data.scales.items()}
+    yield replace(data, opinions=opinions[is_average], scales=scales)
 
 
 def _is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":

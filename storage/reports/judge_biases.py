@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from sqlalchemy import Engine
-from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.statistics.data.arrays import Floats
@@ -16,6 +15,7 @@ from storage import database
 from storage.reports import judge_ranking, order_consistency
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
+from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
 
 
@@ -24,21 +24,22 @@ def choices(data: AlignmentData) -> list[str]:
     return [criterion for kind, criterion in judge_ranking.rankable(data) if kind == "preference"]
 
 
-def report(session: Session, study_id: int, data: AlignmentData, query: RankingQuery) -> list[BiasRow]:
-    """Return the biases of every judge of preferences on a criterion or "all", in a scenario or all."""
+def report(data: AlignmentData, query: RankingQuery, both_orders: Sequence[OrderPair]) -> list[BiasRow]:
+    """Return the biases of every judge of preferences on a criterion or "all", in a scenario or all.
+
+    `both_orders` are the choices in both orders: see `order_consistency.pairs`.
+    """
     dataset = find_dataset(data, replace(query, kind="preference"))
     if dataset is None:
         return []
-    both_orders = _choices_in_both_orders(session, study_id, data, query)
-    return bias_rows(dataset, {judge: choices for judge, choices in both_orders.items() if judge in dataset.judges})
+    choices = _choices_in_both_orders(both_orders, query)
+    return bias_rows(dataset, {judge: of_judge for judge, of_judge in choices.items() if judge in dataset.judges})
 
 
-def _choices_in_both_orders(
-    session: Session, study_id: int, data: AlignmentData, query: RankingQuery
-) -> Mapping[str, Floats]:
+def _choices_in_both_orders(both_orders: Sequence[OrderPair], query: RankingQuery) -> Mapping[str, Floats]:
     """Return judge -> its choices (N, 2) with text 1 shown first, and with text 2; nan for unreadable."""
     by_judge: dict[str, list[tuple[int | None, ...]]] = defaultdict(list)
-    for pair in order_consistency.pairs(session, study_id, data.opinions):
+    for pair in both_orders:
         if query.criterion in (ALL, pair.criterion) and query.scenario in (None, pair.scenario):
             by_judge[pair.judge].append(pair.choices)
     return {judge: np.array(pairs, float) for judge, pairs in by_judge.items()}
@@ -58,7 +59,8 @@ def of_study(
     if not criteria:
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
     with database.reading(engine) as session:
-        return report(session, study.id, data, RankingQuery("preference", criteria[0], scenario))
+        both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
+    return report(data, RankingQuery("preference", criteria[0], scenario), both_orders)
 
 
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:

@@ -215,11 +215,12 @@ def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
 
 
 def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ...]:
-    opinions = data.opinions[data.opinions["kind"] == query.kind]
-    if query.criterion != ALL:
-        opinions = opinions[opinions["criterion"] == query.criterion]
-    opinions = opinions[opinions["stage"] != "first"]
-    return tuple(sorted(set(opinions["judge"].unique()) - data.categorical_judges))
+    """Return the judges of a query whose scores are means, except first opinions."""
+    judges = {
+        judge for judge, kind, criterion in data.averaging if kind == query.kind and query.criterion in (ALL, criterion)
+    }
+    opinions = data.opinions[data.opinions["judge"].isin(judges)] if judges else data.opinions[:0]
+    return tuple(sorted(opinions.loc[opinions["stage"] != "first", "judge"].unique()))
 
 
 def pairs_at(data: AlignmentData, query: RankingQuery, judge: str, places: Sequence[int]) -> list[Pair]:

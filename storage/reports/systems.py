@@ -1,17 +1,14 @@
 """The systems of a study: win rates and mean scores from people's decisions and a judge's verdicts."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.items import Item
-from core.pairs import pair_item
+from core.pairs import pair_numbers
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
-from storage import database, items
 from storage.reports.alignment import AlignmentData, load_data
 from storage.studies import Study
 
@@ -49,7 +46,7 @@ def choices(data: AlignmentData) -> list[Choice]:
     for kind in KINDS:
         labelled = select_rows(data.gold, kind)
         judged = select_rows(data.opinions, kind)
-        criteria = sorted({*labelled["criterion"], *judged["criterion"]})
+        criteria = sorted({*labelled["criterion"].unique(), *judged["criterion"].unique()})
         pooled = [ALL] if len(criteria) > 1 and kind == "preference" else []
         options += [Choice(kind, criterion, _judges(data, kind, criterion)) for criterion in (*pooled, *criteria)]
     return options
@@ -88,20 +85,16 @@ def report(
     choice = offered[0]
     if judge and judge not in choice.judges:
         raise TiebreakError(f"There is no judge called {judge!r} here; there are {', '.join(choice.judges) or 'none'}.")
-    return rate(engine, study, data, choice, judge if judge is not None else next(iter(choice.judges), ""), resamples)
+    return rate(data, choice, judge if judge is not None else next(iter(choice.judges), ""), resamples)
 
 
-def rate(
-    engine: Engine, study: Study, data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000
-) -> SystemReport:
+def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:
     """Rate the systems by one kind and criterion, with the verdicts of a judge; "" for people's labels alone."""
-    with database.reading(engine) as session:
-        items_by_id = {item.id: item for item in items.of_study(session, study.id)}
     values = _values(data, choice, judge)
     if choice.kind == "preference":
-        rows = rate_by_games(_games(values, items_by_id), resamples=resamples)
+        rows = rate_by_games(_games(values, data), resamples=resamples)
     else:
-        rows = rate_by_scores(_scores(values, items_by_id))
+        rows = rate_by_scores(_scores(values, data))
     return SystemReport(choice.kind, choice.criterion, judge, data.reference.title, tuple(rows))
 
 
@@ -117,17 +110,20 @@ def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
     return people.merge(judged, on=target, how="outer")
 
 
-def _games(values: "pd.DataFrame", items_by_id: Mapping[str, Item]) -> "pd.DataFrame":
+def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     """Return the pairs of responses of different systems, with GAME_COLUMNS."""
     import pandas as pd
 
     rows = []
-    columns = (values[name] for name in ("item", "part", "people", "judge"))
+    columns = (values[name].tolist() for name in ("item", "part", "people", "judge"))
     for key, part, people, judge in zip(*columns, strict=True):
-        item = pair_item(items_by_id[key], part)
-        if len(item.responses) == 2:
-            systems = (response.system or UNNAMED for response in item.responses)
-            rows.append((key, item.scenario or "", *systems, _whole(people), judge))
+        scenario, systems = data.systems[key]
+        numbers = pair_numbers(part)
+        if numbers is None or numbers[1] > len(systems):  # the part names no pair: it is of the whole item
+            numbers = (1, 2) if len(systems) == 2 else None
+        if numbers is not None:
+            first, second = (systems[number - 1] or UNNAMED for number in numbers)
+            rows.append((key, scenario, first, second, _whole(people), judge))
     games = pd.DataFrame(rows, columns=list(GAME_COLUMNS))
     return games[games["first"] != games["second"]].astype({"people": float, "judge": float})
 
@@ -137,16 +133,16 @@ def _whole(value: float) -> float:
     return value if value in (0.0, 1.0, 2.0) else float("nan")
 
 
-def _scores(values: "pd.DataFrame", items_by_id: Mapping[str, Item]) -> "pd.DataFrame":
+def _scores(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     """Return the scored responses with SCORE_COLUMNS: of items with one response, or of a part that names a system."""
     import pandas as pd
 
     rows = []
-    columns = (values[name] for name in ("item", "part", "people", "judge"))
+    columns = (values[name].tolist() for name in ("item", "part", "people", "judge"))
     for key, part, people, judge in zip(*columns, strict=True):
-        item = items_by_id[key]
-        systems = [response.system or UNNAMED for response in item.responses]
+        scenario, names = data.systems[key]
+        systems = [name or UNNAMED for name in names]
         system = part if part in systems else systems[0] if len(systems) == 1 else None
         if system is not None:
-            rows.append((key, item.scenario or "", system, people, judge))
+            rows.append((key, scenario, system, people, judge))
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype({"people": float, "judge": float})

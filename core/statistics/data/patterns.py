@@ -29,7 +29,7 @@ MULTINOMIAL_RATIO = 12
 """A multinomial draw costs about as much for one pattern as a uniform draw for 12 units (measured)."""
 MERGE_FROM = 500
 """Patterns with equal features are merged if there are more patterns; fewer are drawn as fast as they are compared."""
-MAX_ROWS = 2_000
+MAX_ROWS = 1_000
 """Patterns or clusters that are resampled one by one; see `merge_equal_rows`."""
 BLOCKS = 1_000
 """Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then

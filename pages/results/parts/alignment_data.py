@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.parts import live, resources
 from storage import database, studies
-from storage.reports import alignment, disagreements, judge_costs
+from storage.reports import alignment, disagreements, judge_costs, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.studies import Study
@@ -20,6 +20,13 @@ def label_version(study: Study) -> Version:
             return disagreements.version(session, study.id)
 
     return live.load("opinions", (live.study_topic(study.id),), read)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
+    """Return the references of a study with their titles at a version, the default first."""
+    with database.reading(resources.engine()) as session:
+        return {str(choice): choice.title for choice in references.choices(session, study_id)}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

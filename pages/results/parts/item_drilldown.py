@@ -11,11 +11,12 @@ from core.pairs import target_item, target_name
 from pages.parts import items, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage import database
+from storage import database, studies
 from storage import items as stored_items
 from storage.reports import agreement_items
-from storage.reports.agreement_items import ItemQuery, TargetValues
+from storage.reports.agreement_items import ItemQuery, RatedValues, TargetValues
 from storage.reports.disagreements import Drilldown
+from storage.reports.opinions import RaterGroup
 from storage.studies import Study
 
 MAX_ITEMS = 500
@@ -62,7 +63,15 @@ def selected_raters() -> tuple[str, ...]:
     return tuple(value.split(" × ", 1)) if value else ()
 
 
-def draw_selected_items(study: Study, query: ItemQuery) -> None:
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> RatedValues:
+    """Return the values of people or judges at a version; shared by all visitors, so do not modify."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return agreement_items.load_values(resources.engine(), study, group)
+
+
+def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]) -> None:
     """Draw the items of the selection, or how to select."""
     scenario, criterion, raters = selected("scenario"), selected("criterion"), selected_raters()
     if scenario is None and criterion is None and not raters:
@@ -72,19 +81,20 @@ def draw_selected_items(study: Study, query: ItemQuery) -> None:
     query = replace(
         query, criterion=None if selected_criterion == "all" else selected_criterion, scenario=scenario, raters=raters
     )
-    judged_items = agreement_items.find_items(resources.engine(), study, query, shell.current_annotator())
+    values = load_values(str(resources.engine().url), study.id, query.group, version)
+    judged_items, total = agreement_items.find_items(
+        resources.engine(), study, query, shell.current_annotator(), values=values, limit=MAX_ITEMS
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected items: {len(judged_items):,}", anchor=False, width="content")
+        st.subheader(f"Selected items: {total:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]
     st.caption(" · ".join(escape_markdown(part) for part in parts if part))
     if not judged_items:
         return
-    draw_table(judged_items[:MAX_ITEMS])
-    if len(judged_items) > MAX_ITEMS:
-        st.caption(
-            f"The {MAX_ITEMS} items with the most disagreement, of {numbers.format_count(len(judged_items), 'item')}."
-        )
+    draw_table(judged_items)
+    if total > MAX_ITEMS:
+        st.caption(f"The {MAX_ITEMS} items with the most disagreement, of {numbers.format_count(total, 'item')}.")
     if any(judged_item.blind for judged_item in judged_items):
         st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
     judged_item = opened(judged_items)

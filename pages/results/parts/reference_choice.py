@@ -4,17 +4,16 @@ import streamlit as st
 
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from storage import database
-from storage.reports import references
+from pages.results.parts import alignment_data
+from pages.results.parts.alignment_data import Version
 from storage.studies import Study
 
 KEY = "reference"
 
 
-def draw_choice(study: Study) -> str:
-    """Draw the choice of a reference; returns it as `storage.reports.references.parse` reads it."""
-    with database.reading(resources.engine()) as session:
-        titles = {str(choice): choice.title for choice in references.choices(session, study.id)}
+def draw_choice(study: Study, version: Version) -> str:
+    """Draw the choice of a reference at a version; returns it as `storage.reports.references.parse` reads it."""
+    titles = alignment_data.load_references(str(resources.engine().url), study.id, version)
     # The options are written as on the command line, because they are in the URL.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
