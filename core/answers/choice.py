@@ -7,6 +7,8 @@ from typing import Any
 
 from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
+from core.answers.headings import is_forced
+from core.answers.places import place_alone, place_chosen, place_preferred
 from core.answers.responses import ORDINALS, number_of, responses
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
 from core.answers.signs import readable
@@ -22,7 +24,8 @@ _SEVERAL = re.compile(
     rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
 )
 _REMARK = re.compile(
-    r"[\"')\]]*\s*(?:,|\s[-–—])\s*(?:\w+\s+)?\d\s+(?:is|was|has|lacks|omits|contains|does|gives|makes)\b"
+    r"[\"')\]]*\s*(?:,|\s[-–—])\s*(?:\w+\s+)?\d\s+(?:on the other hand,? )?"
+    r"(?:is|was|has|lacks|omits|contains|does|gives|makes)\b"
 )
 """`Response 1, Response 2 is vague` names one answer."""
 _COUNT = re.compile(
@@ -43,6 +46,8 @@ _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
+_RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
+"""`I'd rank them: ` before `A > B`."""
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
@@ -55,6 +60,9 @@ _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
+_MINE = re.compile(
+    r"\bis the one (?:that )?I(?:'d| would)(?: rather)? (?:send|pick|choose|use|go with|recommend|show|give|keep)\b"
+)
 _IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
 """`Response 2 it is.`"""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
@@ -133,6 +141,8 @@ class Choice(Single[int]):
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
         if place := next((n for n, forms in enumerate(ORDINALS, 1) if re.fullmatch(forms, bare, re.I)), 0):
             return self._checked(place, len(line))
+        if (placed := place_alone(line, self.words, self.noun)) and not line[placed[1] :].strip(_EDGE):
+            return self._checked(placed[0], len(line))
         head = responses(self.words, self.noun).match(bare)
         if head and not bare[head.end() :].strip(_EDGE):
             return self._checked(number_of(head), len(line))
@@ -142,7 +152,7 @@ class Choice(Single[int]):
         if neither and not bare[neither.end() :].strip(_EDGE):
             return self._tie(len(line))
         if len(bare) < 60 and self._tied(bare) and not in_doubt(self._without_neither(bare), self.words):
-            return self._tie(len(line))
+            return None if self.words.find("condition", bare) and not is_forced(bare) else self._tie(len(line))
         stated = self._compared(line)
         return Parsed(stated, len(line)) if stated is not None else None
 
@@ -156,6 +166,8 @@ class Choice(Single[int]):
         """Read `Response 1 (clearer)`, `2 - Response 2 is better`, `neither`; not `1 or 2`, `1/2`, `1.5`."""
         if (compared := self._compared(rest)) is not None:
             return Parsed(compared, len(rest))
+        if placed := place_alone(rest, self.words, self.noun):
+            return self._checked(*placed)
         lead = match.end() if (match := _LEAD.match(rest)) else 0
         head = responses(self.words, self.noun).match(rest, lead)
         bare = None if head else _BARE.match(rest, lead)
@@ -215,6 +227,10 @@ class Choice(Single[int]):
 
     def _tied(self, text: str) -> bool:
         low = text.lower()
+        if (tie := self.words.find("tie", low)) and re.search(
+            self.words.any("nearly") + r"[^\w]+(?:\w+\s+)?$", low[: tie.start()]
+        ):
+            return False
         if re.search(r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b", low):
             return True
         return self.words.find("tie", low) is not None or bool(
@@ -269,6 +285,8 @@ class Choice(Single[int]):
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
             return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None
+        if (ranking := _RANKING.match(sentence)) and not in_doubt(ranking[0], self.words):
+            sentence = sentence[ranking.end() :]
         if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
             return compared
         values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
@@ -302,10 +320,12 @@ class Choice(Single[int]):
         if in_doubt(clause, self.words):
             return None
         subjects = {number for number, is_object in self._mentions(clause) if not is_object}
-        if len(subjects) != 1:
-            return self._chosen_mark(clause) if not subjects else None
+        if not subjects:
+            return self._chosen_mark(clause) or self._placed(clause)
+        if len(subjects) > 1:
+            return None
         value = subjects.pop()
-        stated = self._preferred(clause) or self._chosen(clause) or _IT_IS.search(clause)
+        stated = self._preferred(clause) or self._chosen(clause) or _IT_IS.search(clause) or _MINE.search(clause)
         return value if 1 <= value <= self.count and stated else None
 
     def _chosen(self, clause: str) -> bool:
@@ -316,6 +336,17 @@ class Choice(Single[int]):
         before = clause[: verb.start()]
         named = responses(self.words, self.noun).search(before)
         return named is not None or not by_others(before, verb[0], self.words)
+
+    def _placed(self, clause: str) -> int | None:
+        """Read `I choose the second`, `La première est meilleure`."""
+        chosen = self.words.find("choose", clause)
+        if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
+            value = place_chosen(clause[chosen.end() :], self.words, self.noun)
+        else:
+            place = place_preferred(clause, self.words)
+            better = self.words.starts("better", clause[place[1] :]) if place else None
+            value = place[0] if place and better and self._stands_alone(clause[place[1] + better.end() :]) else None
+        return value if value is not None and 1 <= value <= self.count else None
 
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""

@@ -42,7 +42,7 @@ def is_forced(condition: str) -> bool:
 
 
 def _is_foreign(heading: str, words: Words) -> bool:
-    if heading.endswith(":") and words.find("example", heading):
+    if heading.endswith(":") and words.find("example", re.split(r"[.!?]\s", heading)[-1]):
         return True
     if heading.endswith(":") and words.starts("supposition", heading):
         return not is_forced(heading)

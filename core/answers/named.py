@@ -18,6 +18,8 @@ MARKS = 30
 SECTION_LINES = 120
 """Maximum number of lines with headings, from the end."""
 _HEADING = " .:*#()|-–—=>"
+HEAD = 1000
+"""Maximum number of characters before a number that are searched for words that cast doubt on it."""
 LINES = 40
 """Maximum number of lines with a name, from the end."""
 
@@ -251,12 +253,13 @@ _BEFORE = re.compile(
 
 
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
-    if text.words.find("confidence", line.text[: entry.end - line.start]):
+    begin = max(0, entry.start - line.start - HEAD)
+    if text.words.find("confidence", line.text[begin : entry.end - line.start]):
         return True
     unit = next((unit for unit in text.units if unit.start <= entry.start < unit.end), line)
     if text.words.find("condition", unit.text):
         return True
-    before = text.spoken[unit.start : entry.start]
+    before = text.spoken[max(unit.start, entry.start - HEAD) : entry.start]
     return in_doubt(before, text.words) or (
         bool(text.words.find("reported", before)) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
     )
@@ -272,7 +275,7 @@ def _apart(text: Text, end: int, start: int) -> bool:
 def _rank(text: Text, first: Entry) -> int:
     """Return the rank of a block: higher below "Final scores:", or with "score" in its lines."""
     begin = text.spoken.rfind("\n", 0, first.start) + 1
-    same = text.spoken[begin : first.end]
+    same = text.spoken[max(begin, first.start - HEAD) : first.end]
     above = [line.text for line in text.lines if line.end <= begin][-1:]
     heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""
     if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answers.finals import SENTENCE, Candidate, trailing
-from core.answers.numbers import AMOUNT, NUMERAL, fraction, value, whole
+from core.answers.numbers import AMOUNT, ARTICLES, NUMERAL, fraction, value, whole
 from core.answers.sentences import clauses, in_doubt
 from core.answers.signs import readable
 from core.answers.single import Parsed, Single
@@ -185,7 +185,7 @@ class Number(Single[float]):
         if (
             match is None
             or re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
-            or len(clause[start:].split()) > 3
+            or len(clause[start:].split()) > (1 if match[1].lower() in ARTICLES else 3)
             or self.words.find("either", clause[start + match.end() :])
         ):
             return None

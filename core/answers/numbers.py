@@ -25,13 +25,21 @@ _NUMERALS: dict[str, int] = {
         "zero um dois três quatro cinco seis sete oito nove dez",
         "zero uno due tre quattro cinque sei sette otto nove dieci",
         "ноль один два три четыре пять шесть семь восемь девять десять",
+        "nul één twee drie vier vijf zes zeven acht negen tien",
+        "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć",
+        "صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",
     )
     for number, word in enumerate(words.split())
 }
+_NUMERALS |= dict(пяти=5, десяти=10, 셋=3, 넷=4, 다섯=5, 여섯=6, 일곱=7, 여덟=8, 아홉=9)
+_IDEOGRAPHS = "零一二三四五六七八九"
+ARTICLES = ("un", "uno", "um", "one")
+"""Numerals that are articles or pronouns if another word follows."""
 _TENS = dict(twenty=20, thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
 _UNITS = {word: number for word, number in _NUMERALS.items() if 1 <= number <= 9}
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
-NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONES}))?|{alternatives(tuple(_NUMERALS))})(?![\w-])"
+_SPELLED = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONES}))?|{alternatives(tuple(_NUMERALS))})(?![\w-])"
+NUMERAL = rf"(?:{_SPELLED}|(?<!\w)[{_IDEOGRAPHS}](?=[分点](?!之)|\W|$))"
 
 
 def value(text: str) -> float:
@@ -39,6 +47,8 @@ def value(text: str) -> float:
     word = text.strip().lower()
     if word in _NUMERALS:
         return _NUMERALS[word]
+    if word in _IDEOGRAPHS:
+        return _IDEOGRAPHS.index(word)
     if (parts := re.split(r"[- ]", word, maxsplit=1)) and parts[0] in _TENS:
         return _TENS[parts[0]] + (_UNITS[parts[1]] if len(parts) > 1 else 0)
     return whole(float(_plain(word)))
@@ -99,7 +109,7 @@ def _measure(words: Words) -> re.Pattern[str]:
         (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
         (?:\s*(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
         (?:\s+(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s+(?:{out_of})))?
-        (?:\s*(?:{out_of})\s*(?:[01]\s*(?:to|-|–)\s*)?(?P<top>{UNSIGNED}|ten|five)(?!\d))?
+        (?:\s*(?:{out_of})\s*(?:[01]\s*(?:to|-|–)\s*)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
         (?P<range>\s*%?\s*(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*(?:an?\s+)?[-+]?\d+(?![.):]\s)|\s+and\s+a\s+half)?)""",
         re.X | re.I,
     )

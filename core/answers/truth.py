@@ -35,6 +35,7 @@ _YES |= {
     "はい": True,
 }
 _YES |= {"いいえ": False, "네": True, "예": True, "아니요": False, "نعم": True, "لا": False, "हाँ": True, "नहीं": False}
+_NOT = re.compile(r"(?:not|nicht|pas|no|non|não|niet|не)\s+(?=\w)")
 _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
     r"though|although|and|or|here|due|on|with|when|if|unless|but|while|under|overall|too|indeed|after)\b)[a-z]{2,}"
@@ -62,6 +63,7 @@ _OTHER = re.compile(
 _VALUED = re.compile(r"\W*\w+\s*:\s*\W?\d")
 """`Correct: 12 km.` gives a value."""
 _PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
+_CASE = re.compile(r"\W*(?:it|this|that) is (?:\w+ly |indeed )?(?P<denied>not )?the case\W*", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 
 
@@ -120,12 +122,14 @@ class Truth(Single[bool]):
         )
 
     def _alone(self, line: str) -> Parsed[bool] | None:
-        """Read `True`, `**False**.`, `No`."""
+        """Read `True`, `**False**.`, `No`, `Not true`."""
         bare = line.strip(_EDGE).lower()
+        denied = _NOT.match(bare)
+        bare = bare[denied.end() :] if denied else bare
         for value, concept in ((True, "true"), (False, "false")):
             if (match := self.words.starts(concept, bare)) and not bare[match.end() :].strip(_EDGE):
-                return Parsed(value, len(line))
-        return Parsed(_YES[bare], len(line)) if bare in _YES else None
+                return Parsed(value is not bool(denied), len(line))
+        return Parsed(_YES[bare], len(line)) if bare in _YES and not denied else None
 
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
@@ -191,6 +195,8 @@ class Truth(Single[bool]):
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value
+        if case := _CASE.fullmatch(sentence):
+            return case["denied"] is None
         pronoun = _PRONOUN.match(sentence)
         if pronoun and (alone := self._alone(sentence[pronoun.end() :])):
             return alone.value
