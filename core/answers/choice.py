@@ -321,7 +321,8 @@ class Choice(Single[int]):
             return None
         subjects = {number for number, is_object in self._mentions(clause) if not is_object}
         if not subjects:
-            return self._chosen_mark(clause) or self._placed(clause)
+            mark = self._chosen_mark(clause)
+            return self._placed(clause) if mark is None else mark
         if len(subjects) > 1:
             return None
         value = subjects.pop()
