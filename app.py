@@ -60,6 +60,7 @@ SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
     "Setup": (
         ("setup/studies.py", "Studies", "folder_open", None),
         ("setup/annotators.py", "Annotators", "group", None),
+        ("setup/inputs.py", "Inputs", "edit_document", None),
         ("setup/runs.py", "Runs", "play_circle", None),
     ),
 }

@@ -8,11 +8,10 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
 from commands.output import format_table, print_result
-from core.errors import FileFormatError, TiebreakError
+from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from storage.adoption import Reextraction
-    from storage.inputs import Input
 
 
 def adopt(
@@ -82,6 +81,7 @@ def inputs(
     """List the reference and the aspects by which new runs judge each item, or change them for many items."""
     from storage import inputs as standing_inputs
     from storage.database import reading, writing
+    from storage.transfer.inputs_file import read_inputs
 
     engine = open_database(database)
     source = find_study(engine, study)
@@ -98,22 +98,3 @@ def inputs(
         if adopt_aspects is not None:
             count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
     print_result({"study": study, "items": count}, f"Items with changed inputs: {count:,}.", as_json)
-
-
-def read_inputs(path: Path) -> dict[str, "Input"]:
-    """Return item -> the inputs in a file; a column or field that is missing leaves them as they are."""
-    from core.formats.mapping.cells import parse_list, parse_name, parse_text
-    from core.formats.mapping.rows import read_rows
-    from storage.inputs import Input
-
-    found: dict[str, Input] = {}
-    for line, row in read_rows(path):
-        if not {"reference", "aspects"} & row.keys():
-            raise FileFormatError("expected a column `reference` or `aspects`", line=line)
-        reference = parse_text(row["reference"], line, "reference") or "" if "reference" in row else None
-        cell = row.get("aspects")
-        lines = cell.splitlines() if isinstance(cell, str) and not cell.startswith("[") else None
-        cells = parse_list(cell, line, "aspects") if lines is None else lines
-        aspects = tuple(" ".join(str(part).split()) for part in cells if str(part).strip())
-        found[parse_name(row.get("item"), line, "item")] = Input(reference, aspects if "aspects" in row else None)
-    return found

@@ -1,0 +1,121 @@
+"""Confirms for many items at once which AIUs of a later extraction are the standing ones in other words."""
+
+import re
+
+import streamlit as st
+
+from core.aiu_matching import AiuMatch
+from core.protocols import registry
+from pages.parts import numbers, resources
+from storage import adoption, aius, database, runs
+from storage.adoption import Reextraction
+from storage.studies import Study
+
+TICKS = {"none": 2.0, "95 % alike": 0.95, "90 % alike": 0.9, "all": 0.0}
+"""What is ticked at first -> the least similarity."""
+Proposal = tuple[Reextraction, AiuMatch]
+
+
+def draw(study: Study, annotator: str | None) -> None:
+    """Draw the choice of a run, the pairs to confirm, and the replacement."""
+    with database.reading(resources.engine()) as session:
+        names = [run.name for run in runs.of_study(session, study.id) if run.protocol in registry.with_artifact("aius")]
+    if not names:
+        st.info("No run of this study splits critiques into AIUs.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run = st.selectbox("AIUs that were extracted by", names, key="matches_run", width=320)
+        ticked = st.segmented_control(
+            "Ticked at first", list(TICKS), default="none", required=True, key="matches_ticks"
+        )
+    found = _reextractions(study.id, run, _edits(study))
+    if not found:
+        st.info("The standing AIUs are those of this run: there is nothing to replace.")
+        return
+    proposals = [(reextraction, match) for reextraction in found for match in reextraction.matches()]
+    confirmed = _draw_pairs(proposals, TICKS[str(ticked)], f"matches_{run}_{ticked}")
+    _draw_replacement(study, run, found, confirmed, annotator)
+
+
+def _edits(study: Study) -> int:
+    with database.reading(resources.engine()) as session:
+        return aius.count_edits(session, study.id)
+
+
+@st.cache_data(max_entries=4, show_spinner="Comparing AIUs …")
+def _reextractions(study_id: int, run: str, edits: int) -> list[Reextraction]:
+    """Return what a run extracted otherwise; `edits` changes with every edit."""
+    with database.reading(resources.engine()) as session:
+        return adoption.reextractions(session, study_id, run)
+
+
+def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Proposal]:
+    """Draw a row for each pair that may be the same; returns the ticked ones."""
+    if not proposals:
+        st.caption("No AIU of this run resembles a standing one.")
+        return []
+    st.caption(
+        "Tick the pairs that state the same: these AIUs keep their text and their labels. A single word, such as "
+        "“not”, can make two similar texts opposites."
+    )
+    edited = st.data_editor(
+        [
+            {
+                "Same": match.similarity >= least,
+                "Standing": match.old.text,
+                "New": match.new.text,
+                "Different words": ", ".join(different_words(match.old.text, match.new.text)),
+                "Alike": match.similarity,
+                "Item": reextraction.item,
+                "Critique": reextraction.critique,
+            }
+            for reextraction, match in proposals
+        ],
+        hide_index=True,
+        key=key,
+        disabled=["Standing", "New", "Different words", "Alike", "Item", "Critique"],
+        column_config={
+            "Same": st.column_config.CheckboxColumn(width="small"),
+            "Standing": st.column_config.TextColumn(width="large"),
+            "New": st.column_config.TextColumn(width="large"),
+            "Alike": st.column_config.NumberColumn(format="percent", width="small"),
+        },
+    )
+    return [proposal for proposal, row in zip(proposals, edited, strict=True) if row["Same"]]
+
+
+def different_words(first: str, second: str) -> list[str]:
+    """Return the words that only one of two texts has, in their order."""
+    words = [re.findall(r"\w+", text.casefold()) for text in (first, second)]
+    return list(dict.fromkeys(word for word in (*words[0], *words[1]) if (word in words[0]) != (word in words[1])))
+
+
+def _draw_replacement(
+    study: Study, run: str, found: list[Reextraction], confirmed: list[Proposal], annotator: str | None
+) -> None:
+    only = st.checkbox("Only critiques with a ticked pair", value=True, key="matches_only")
+    ticked = {(reextraction.item, reextraction.critique) for reextraction, _ in confirmed}
+    same: dict[tuple[str, str], dict[str, str]] = {
+        key: {} for reextraction in found if (key := (reextraction.item, reextraction.critique)) in ticked or not only
+    }
+    for reextraction, match in confirmed:
+        same[reextraction.item, reextraction.critique][match.new.id] = match.old.id
+    label = f"Replace the AIUs of {numbers.format_count(len(same), 'critique')}"
+    help = "Labels of AIUs that are not ticked are stored, and no longer count."
+    clicked = st.button(label, key="matches_apply", type="primary", disabled=annotator is None or not same, help=help)
+    if clicked and annotator is not None:
+        with database.writing(resources.engine()) as session:
+            count = adoption.replace_aius(session, study.id, annotator, run, same)
+        st.session_state["inputs_replaced"] = (count, len(confirmed))
+        st.rerun()
+
+
+def draw_result() -> None:
+    """Show what the last replacement changed."""
+    counts = st.session_state.pop("inputs_replaced", None)
+    if counts is not None:
+        critiques, same = counts
+        st.toast(
+            f"Replaced the AIUs of {numbers.format_count(critiques, 'critique')}. "
+            f"Confirmed as the same: {numbers.format_count(same, 'AIU')}."
+        )

@@ -1,0 +1,77 @@
+"""The page of inputs: references and aspects of items, and AIUs that were extracted again."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from pages.setup.parts.aiu_matches import different_words
+from storage import adoption, aius, inputs, studies
+from storage.database import reading, writing
+from storage.inputs import Input
+from tests.conftest import make_item
+from tests.core.protocols.critiques import make_item as make_criticised_item
+from tests.core.protocols.critiques import worked_example_reply
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.critique_studies import run_records
+from tests.storage.test_adoption import other_extraction
+
+
+def standing(study="s"):
+    with reading(resources.engine()) as session:
+        return {row.item: row for row in inputs.standing(session, studies.get(session, study).id)}
+
+
+def test_the_standing_inputs_of_every_item_are_listed():
+    prepare_study([ItemRecord(item=make_item("item 0", reference="Own.", aspects=("depth",))), *items(1, 3)])
+    with writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        inputs.save(session, study.id, "eve", {"item 1": Input(aspects=("tone: Polite?", "length"))})
+    page = visit("setup/inputs", "eve")
+    assert not page.exception
+    table = page.dataframe[0].value.set_index("Item")
+    assert table["Aspects"].map(list).to_dict() == {
+        "item 0": ["depth"],
+        "item 1": ["tone: Polite?", "length"],
+        "item 2": [],
+    }
+    assert table["Aspects by"].to_dict() == {"item 0": "imported", "item 1": "eve", "item 2": ""}
+    assert table.loc["item 0", ["Reference", "Reference by"]].tolist() == ["Own.", "imported"]
+
+
+def items(first, last):
+    return [ItemRecord(item=make_item(f"item {number}")) for number in range(first, last)]
+
+
+def test_nobody_changes_inputs_without_a_name():
+    prepare_study(items(0, 1))
+    page = visit("setup/inputs", "")
+    assert "Sign in" in page_text(page)
+
+
+@pytest.mark.parametrize("ticks", ["none", "all"])
+def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
+    one, two = make_criticised_item(), make_criticised_item(id="again")
+    first = [*run_records(one, worked_example_reply, "first"), *run_records(two, worked_example_reply, "first")[1:]]
+    second = [*run_records(one, other_extraction, "second"), *run_records(two, other_extraction, "second")[1:]]
+    prepare_study([ItemRecord(item=one), ItemRecord(item=two), *first, *second])
+    with writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        adoption.adopt_all(session, study.id, "eve", "first")
+    page = visit("setup/inputs", "eve")
+    page.selectbox(key="matches_run").set_value("second").run()
+    assert len(page.dataframe[-1].value) == 2  # one pair of each item
+    page.segmented_control(key="matches_ticks").set_value(ticks).run()
+    if ticks == "none":
+        assert page.button(key="matches_apply").disabled
+        page.checkbox(key="matches_only").uncheck().run()
+    page.button(key="matches_apply").click().run()
+    assert not page.exception
+    with reading(resources.engine()) as session:
+        states = [aius.current_state(session, study.id, item).critiques[0].aius for item in ("ladder", "again")]
+    texts = {aiu.text for of_item in states for aiu in of_item}
+    assert ("Ada can own a ladder." in texts) == (ticks == "all")
+    assert ("A ladder can be owned by Ada." in texts) == (ticks == "none")
+
+
+def test_the_words_in_which_two_texts_differ():
+    assert different_words("Ada owns a ladder.", "Ada does not own a ladder") == ["owns", "does", "not", "own"]
