@@ -19,7 +19,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from core.errors import TiebreakError
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, readiness
+from pages.parts import chart_files, downloads, readiness
 from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
@@ -155,7 +155,13 @@ if __name__ == "__main__":
 app = st.App(
     "app.py",
     lifespan=lifespan,
-    routes=[*account_routes.routes(), *api.routes(), *readiness.routes(), *chart_files.routes()],
+    routes=[
+        *account_routes.routes(),
+        *api.routes(),
+        *readiness.routes(),
+        *chart_files.routes(),
+        *downloads.routes(),
+    ],
     middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard)],
     on_script_error=show_error,
 )

@@ -216,8 +216,8 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         }
         for baseline in ranking.baselines
     ]
-    texts = ("Accuracy", "Coverage", "From ceiling")
-    right = {name: st.column_config.TextColumn(alignment="right") for name in texts}
+    widths = {"Accuracy": 135, "Coverage": 135, "From ceiling": 150}
+    right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
         lines,
         key="judges_table",
@@ -225,7 +225,8 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         column_config=right
         | {
             "Judge": st.column_config.TextColumn(width=300),
-            "Range": st.column_config.TextColumn(alignment="right", help=RANGE_HELP),
+            "Decision": st.column_config.TextColumn(width=130),
+            "Range": st.column_config.TextColumn(alignment="right", width=110, help=RANGE_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),
         },

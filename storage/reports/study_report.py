@@ -1,4 +1,4 @@
-"""The report of a study for an appendix: sizes, judges, agreement and alignment, with captions."""
+"""The report of a study for an appendix: sizes, judges, systems, biases, agreement and alignment, with captions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,12 +8,16 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
-from core.provenance import caption
+from core.provenance import INTERVALS, caption
+from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.judge_biases import summarize as summarize_biases
 from core.statistics.reports.recommendations import Ranking, summarize
 from storage.database import reading
-from storage.reports import agreement, alignment, judge_ranking, overview
+from storage.reports import agreement, alignment, judge_biases, judge_ranking, overview, systems
 from storage.studies import Study
+
+POWERED = f"Prediction-powered means of labels and verdicts. {INTERVALS}"
 
 
 def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
@@ -21,6 +25,8 @@ def sections(engine: Engine, study: Study, *, reference: str | None = None) -> l
     return [
         _overview(engine, study),
         _judges(engine, study, reference),
+        _systems(engine, study, reference),
+        _biases(engine, study, reference),
         _agreement(engine, study),
         _alignment(engine, study, reference),
     ]
@@ -70,6 +76,70 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         caption("Accuracy of each judge on the same targets; a target without a verdict is an error", sizes, "targets"),
         rows,
         caption("Judges, the human ceiling and baselines", sizes, "targets"),
+    )
+
+
+def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
+    try:
+        report = systems.report(engine, study, reference=reference)
+    except TiebreakError as error:
+        return Section("Systems", [str(error)])
+    overall = [row for row in report.rows if row.scenario == ALL]
+    if not overall:
+        return Section("Systems", ["No two responses of different systems were labelled or judged."])
+    unit = "Win rate" if report.kind == "preference" else "Mean score"
+    points = [Point(row.system, row.value, row.low, row.high, row.labelled) for row in overall if row.value is not None]
+    verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
+    rows = [
+        {
+            "system": row.system,
+            "scenario": row.scenario,
+            "together": _estimate(row.value, row.low, row.high),
+            "people_alone": _estimate(row.people, row.people_low, row.people_high),
+            "verdicts_alone": _estimate(row.judge, None, None),
+            "labelled": row.labelled,
+            "only_judged": row.judged,
+            "bradley_terry": _estimate(row.strength, row.strength_low, row.strength_high),
+            "caveat": row.reason,
+        }
+        for row in report.rows
+    ]
+    sizes = [row.labelled for row in overall]
+    return Section(
+        "Systems",
+        [f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}."],
+        interval_chart(points, f"{unit} and 95 % interval") if points else "",
+        caption(f"{unit} of each system by labels and verdicts together", sizes, "labelled targets", POWERED),
+        rows,
+        caption("Systems by labels and verdicts together and alone", sizes, "labelled targets", POWERED),
+    )
+
+
+def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
+    try:
+        rows = judge_biases.of_study(engine, study, reference=reference)
+    except TiebreakError as error:
+        return Section("Biases of judges", [str(error)])
+    printed = [
+        {
+            "judge": row.judge,
+            "bias": row.bias,
+            "effect": _estimate(row.effect.value, row.effect.low, row.effect.high),
+            "n": row.effect.items,
+            "p_corrected": _p(row.p_corrected),
+            "found": "yes" if row.found else "no",
+            "caveat": row.effect.reason,
+        }
+        for row in rows
+    ]
+    text = (
+        "Effects are shares of decided verdicts minus one half; p-values are corrected by Holm's method over all rows"
+    )
+    return Section(
+        "Biases of judges",
+        [summarize_biases(rows)],
+        rows=printed,
+        table_caption=caption(text, [row.effect.items for row in rows], "verdicts"),
     )
 
 
@@ -139,3 +209,9 @@ def _estimate(value: Any, low: Any, high: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

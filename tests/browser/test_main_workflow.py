@@ -110,7 +110,7 @@ def test_from_import_to_gold_with_a_second_browser_watching(served, visit, one_a
     page.get_by_role("tab", name="Export").click()
     page.get_by_role("button", name="Show the downloads").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Gold labels as CSV").click()
+        page.get_by_role("link", name="Gold labels as CSV").click()
     target = tmp_path / "gold.csv"
     download.value.save_as(target)
     rows = list(csv.DictReader(target.read_text(encoding="utf-8").splitlines()))

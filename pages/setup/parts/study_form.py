@@ -13,7 +13,8 @@ from core.formats import gold, instruction_tuning, tiebreak
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
-from pages.parts import resources, shell
+from pages.parts import downloads, resources, shell
+from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
 from pages.setup.parts import rules_form, scale_form, training_form
 from storage import database, studies, views
@@ -152,15 +153,8 @@ def _draw_exports(study: Study) -> None:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
-    st.download_button(
-        "Bundle as zip",
-        lambda: bundle_bytes(study),
-        f"{study.name} bundle.zip",
-        "application/zip",
-        key="export_bundle",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    bundle = File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip")
+    downloads.draw_file_link("Bundle as zip", bundle, "export_bundle")
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
         st.caption("Instruction-tuning examples for training a smaller judge (ReFeR, Appendix J).")
@@ -224,9 +218,7 @@ def _draw_gold_export(study: Study) -> None:
 
 
 def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime: str, key: str) -> None:
-    st.download_button(
-        label, lambda: file_bytes(write), name, mime, key=f"export_{key}", icon=":material/download:", on_click="ignore"
-    )
+    downloads.draw_file_link(label, File(lambda: file_bytes(write), name, mime), f"export_{key}")
 
 
 def bundle_bytes(study: Study) -> bytes:

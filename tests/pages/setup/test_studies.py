@@ -1,16 +1,19 @@
 """The page of studies: cards, import, guidelines, criteria and exports."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.labels import Scale
-from pages.parts import resources
+from pages.parts import downloads, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form, upload
 from storage import database, labels, studies
@@ -230,13 +233,24 @@ def test_a_criterion_is_added_and_edited() -> None:
     assert criteria == [Criterion(name="helpfulness", definition="Of use.", rubric=rubric, scale=scale)]
 
 
+def file_links(app: AppTest) -> dict[str, str]:
+    """Return label -> address of the files that are offered."""
+    bodies = [element.proto.body for element in app.get("html")]
+    links = [re.search(r'href="(/files/[^"]+)" download>([^<]+)<', body) for body in bodies]
+    return {link[2]: link[1] for link in links if link}
+
+
 def test_exports_are_gold_labels_and_the_complete_study() -> None:
     prepare_study([ItemRecord(item=make_item()), make_label()])
     app = visit("setup/studies", "zoe", view="study", open="s")
-    assert not app.download_button
+    assert not file_links(app)
     app.button(key="show_downloads").click().run()
-    labels = {"Gold labels as CSV", "Study as JSON lines", "Bundle as zip"}
-    assert {button.label for button in app.download_button} == labels
+    links = file_links(app)
+    assert set(links) == {"Gold labels as CSV", "Study as JSON lines", "Bundle as zip"}
+    client = TestClient(Starlette(routes=downloads.routes()))
+    answer = client.get(links["Gold labels as CSV"])
+    assert answer.text.startswith("study,item,") and "s%20gold.csv" in answer.headers["content-disposition"]
+    assert client.get("/files/unknown").status_code == 404
     with database.reading(resources.engine()) as session:
         assert study_form.bundle_bytes(studies.get(session, "s")).startswith(b"PK")
     assert study_form.file_bytes(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"

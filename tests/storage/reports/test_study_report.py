@@ -11,11 +11,15 @@ def test_sections_have_the_figures_of_the_study(engine):
     imports.import_records(engine, "tour", tiebreak.read(samples.path()))
     with reading(engine) as session:
         study = studies.get(session, "tour")
-    overview, judges, agreement, alignment = study_report.sections(engine, study)
+    overview, judges, systems, biases, agreement, alignment = study_report.sections(engine, study)
     assert "32 items" in overview.sentences[1] and "0.6" in overview.sentences[-1]
     assert [row["judge"] for row in judges.rows][:1] == ["judge B"]
     assert judges.chart.count("<circle") == 4 and "human ceiling" in judges.chart
     assert "n = 24 targets" in judges.chart_caption and "seed 0" in judges.table_caption
+    assert systems.chart.count("<circle") == len({row["system"] for row in systems.rows}) > 1
+    assert all("[" in row["together"] for row in systems.rows if row["scenario"] == "all")
+    assert "prediction-powered" in systems.table_caption.lower() and "labelled targets" in systems.chart_caption
+    assert {row["bias"] for row in biases.rows} >= {"position", "length"} and "Holm" in biases.table_caption
     assert any(row["statistic"] == "fleiss_kappa" and row["value"].startswith("0.636") for row in agreement.rows)
     assert len(alignment.rows) > 20 and all("n" in row for row in alignment.rows)
 
@@ -23,5 +27,5 @@ def test_sections_have_the_figures_of_the_study(engine):
 def test_a_study_without_labels_has_reasons_in_place_of_figures(engine, a_study):
     sections = study_report.sections(engine, a_study)
     assert [section.title for section in sections if not section.rows and section.sentences] == [
-        "Overview", "Judges", "Inter-annotator agreement", "Alignment of judges",
+        "Overview", "Judges", "Systems", "Biases of judges", "Inter-annotator agreement", "Alignment of judges",
     ]  # fmt: skip
