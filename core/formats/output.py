@@ -1,8 +1,10 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and temporary folders that do not outlive their process."""
 
 import errno
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -39,7 +41,7 @@ def open_output(path: Path) -> Iterator[TextIO]:
             if target.exists():
                 os.chmod(temporary, target.stat().st_mode & 0o777)
         with _refuse_write_errors(path, WRITE_ERRORS), stream:
-            _lock(stream)
+            _lock(stream.fileno())
             yield stream
         with _refuse_write_errors(path):
             os.replace(temporary, target)
@@ -47,30 +49,73 @@ def open_output(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def temporary_folder(target: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder next to `target`, or in the system's folder for temporary files; it is removed at the end.
+
+    The block may rename it. Folders of the same target whose processes were killed are removed first. Raises OSError.
+    """
+    place = target or Path(tempfile.gettempdir()) / "tiebreak"
+    prefix = f".{place.name[:60]}."
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(place.parent, prefix)
+    folder = place.with_name(f"{prefix}{secrets.token_hex(8)}.part")
+    folder.mkdir(mode=0o700 if target is None else 0o777)
+    descriptor = _open_folder(folder)
+    try:
+        if descriptor is not None:
+            _lock(descriptor)
+        yield folder
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+
+
+def _open_folder(folder: Path) -> int | None:
+    """Return a file descriptor of a folder for its lock; None where folders cannot be opened."""
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+
+
 def _open(path: Path, mode: str) -> TextIO:
     stream: TextIO = path.open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
     return stream
 
 
-def _lock(stream: TextIO) -> bool:
-    """Lock an open file until it is closed; returns False if another process holds the lock or there are no locks."""
+def _lock(descriptor: int) -> bool:
+    """Lock an open file or folder until it is closed; returns False if another process holds the lock.
+
+    It also returns False if there are no locks.
+    """
     try:
         import fcntl
 
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (ImportError, OSError):  # Windows has no fcntl, some network drives have no locks
         return False
     return True
 
 
 def _remove_abandoned(folder: Path, prefix: str) -> None:
-    """Remove the temporary files that no process writes any more."""
+    """Remove the temporary files and folders that no process writes any more."""
     with suppress(OSError):  # a folder that cannot be listed may still be writable
-        for file in folder.iterdir():
-            if file.name.startswith(prefix) and file.name.endswith(".part"):
-                with suppress(OSError), file.open("a") as stream:
-                    if _lock(stream):
-                        file.unlink()
+        for path in folder.iterdir():
+            if path.name.startswith(prefix) and path.name.endswith(".part") and not path.is_symlink():
+                with suppress(OSError):
+                    _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if _lock(descriptor):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

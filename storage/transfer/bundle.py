@@ -15,10 +15,8 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +27,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats import gold as gold_file
 from core.formats import tiebreak
-from core.formats.output import open_output
+from core.formats.output import open_output, temporary_folder
 from core.formats.tables import csv_text
 from core.provenance import RESAMPLES, SEED, versions
 from core.statistics.reports.agreement import AgreementRow
@@ -84,28 +82,25 @@ class Table:
 def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = False) -> dict[str, Any]:
     """Write the bundle to a new folder, or to a zip file if the name ends in .zip; returns the manifest.
 
-    Everything is written under a temporary name first. Raises TiebreakError if a folder with files exists there.
+    Everything is written under a temporary name first; what a killed process left there is removed. Raises
+    TiebreakError if a folder with files exists there.
     """
     target = path.resolve()
     if path.suffix != ".zip" and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise TiebreakError(f"{path} exists already: name a new folder, or a file ending in .zip.")
-    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        temporary.mkdir(parents=True)
-        _write_data(engine, study, temporary, parquet)
-        manifest = _manifest(study, temporary)
-        _write(temporary / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
-        if path.suffix == ".zip":
-            archive = temporary / "archive"
-            _write_zip(temporary, archive)
-            os.replace(archive, target)
-        else:
-            os.replace(temporary, target)
+        with temporary_folder(target) as temporary:
+            _write_data(engine, study, temporary, parquet)
+            manifest = _manifest(study, temporary)
+            _write(temporary / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+            if path.suffix == ".zip":
+                archive = temporary / "archive"
+                _write_zip(temporary, archive)
+                os.replace(archive, target)
+            else:
+                os.replace(temporary, target)
     except OSError as error:
         raise TiebreakError(f"{path} cannot be written: {error.strerror or error}.") from None
-    finally:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(temporary)
     return manifest
 
 

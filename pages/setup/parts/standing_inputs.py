@@ -44,7 +44,7 @@ def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
             {
                 "Item": row.item,
                 "Prompt": row.prompt[:PROMPT_LENGTH],
-                "Reference": row.reference,
+                "Reference": row.reference or "",
                 "Reference by": row.reference_by,
                 "Aspects": list(row.aspects),
                 "Aspects by": row.aspects_by,
@@ -53,6 +53,10 @@ def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
         ],
         hide_index=True,
         key="inputs_table",
+        column_config={
+            "Prompt": st.column_config.TextColumn(width="medium"),
+            "Reference": st.column_config.TextColumn(width="medium"),
+        },
         on_select="rerun",
         selection_mode="single-row",
     )

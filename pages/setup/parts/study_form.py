@@ -1,15 +1,14 @@
 """The page of one study: guidelines and labelling rules, criteria, and exports."""
 
 import io
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, TextIO
 
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats import gold, instruction_tuning, tiebreak
+from core.formats.output import temporary_folder
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
@@ -223,8 +222,8 @@ def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime:
 
 def bundle_bytes(study: Study) -> bytes:
     """Return the bundle of a study as the bytes of a zip file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bundle.zip"
+    with temporary_folder() as folder:
+        path = folder / "bundle.zip"
         write_bundle(resources.engine(), study, path)
         return path.read_bytes()
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
+from core.formats.output import temporary_folder
 from core.formats.plain_yaml import parse_fields
 
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
@@ -32,8 +32,8 @@ class FileSource:
         if isinstance(self.content, Path):
             yield self.content
             return
-        with TemporaryDirectory(prefix="tiebreak-") as folder:
-            path = Path(folder) / (re.sub(r"[/\\\x00]", "_", self.name).lstrip(".")[-120:] or "file")
+        with temporary_folder() as folder:
+            path = folder / (re.sub(r"[/\\\x00]", "_", self.name).lstrip(".")[-120:] or "file")
             path.write_bytes(self.content.getbuffer())
             yield path
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import TiebreakError
-from core.formats.output import open_output
+from core.formats.output import open_output, temporary_folder
 
 
 def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
@@ -96,3 +96,22 @@ def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_a_problem(tmp_path: Path, name: str) -> None:
     with pytest.raises(TiebreakError, match="cannot be written"), open_output(tmp_path / name):
         pass
+
+
+def test_a_temporary_folder_is_removed_and_so_are_those_of_killed_processes(tmp_path: Path) -> None:
+    abandoned, other = tmp_path / ".bundle.0123.part", tmp_path / ".other.0123.part"
+    for folder in (abandoned, other):
+        folder.mkdir()
+        (folder / "labels.csv").write_text("half")
+    with temporary_folder(tmp_path / "bundle") as first:
+        (first / "labels.csv").write_text("first")
+        with temporary_folder(tmp_path / "bundle"):
+            assert (first / "labels.csv").exists() and not abandoned.exists() and other.exists()
+        os.replace(first, tmp_path / "bundle")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.0123.part", "bundle"]
+
+
+def test_a_temporary_folder_of_the_system_is_readable_by_its_owner_only() -> None:
+    with temporary_folder() as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not folder.exists()
