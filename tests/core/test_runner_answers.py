@@ -251,6 +251,7 @@ def test_events_before_a_restart_are_not_replayed() -> None:
     assert len(asked) == 1 and only_turn(resumed).reading == 2
 
 
+@pytest.mark.slow  # importing litellm takes seconds
 def test_a_reply_from_a_server_in_both_formats() -> None:
     async def complete(address: str, setting: str) -> tuple[list[Event], Any]:
         model, events = LiteLLM(), []
