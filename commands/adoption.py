@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
@@ -33,8 +33,7 @@ def adopt(
 
     if replace and (run is None or as_json):
         raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
-    engine = open_database(database)
-    source = find_study(engine, study)
+    engine, source = open_study(database, study)
     if run is None or not replace:
         with writing(engine) as session:
             count = adoption.adopt_all(session, source.id, by, run)
@@ -83,8 +82,7 @@ def inputs(
     from storage.database import reading, writing
     from storage.transfer.inputs_file import read_inputs
 
-    engine = open_database(database)
-    source = find_study(engine, study)
+    engine, source = open_study(database, study)
     if file is None and adopt_aspects is None:
         with reading(engine) as session:
             rows = [asdict(row) for row in standing_inputs.standing(session, source.id)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, find_study, open_database
+from commands.options import DatabaseUrl, Json, open_database, open_study
 from commands.output import format_table, print_result
 
 
@@ -28,8 +28,7 @@ def annotators(
 
     if study is None:
         raise TiebreakError("Name a study: --study NAME.")
-    engine = open_database(database)
-    stored_study = find_study(engine, study)
+    engine, stored_study = open_study(database, study)
     with reading(engine) as session:
         summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
         results = {

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import (
-    DatabaseUrl,
-    Fresh,
-    ItemNames,
-    Json,
-    Sample,
-    ScenarioName,
-    StudyName,
-    find_study,
-    open_database,
-)
+from commands.options import DatabaseUrl, Fresh, ItemNames, Json, Sample, ScenarioName, StudyName, open_study
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 from core.wording import format_count
@@ -50,11 +40,10 @@ def experiment(
 
     changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
     definition = with_run(load(file), changes | {"fresh": fresh or None})
-    engine = open_database(database)
-    found = find_study(engine, study)
+    engine, source = open_study(database, study)
     if cancel:
-        return print_result({"cancelled": definition.name}, _cancel(engine, found.id, definition), as_json)
-    planned = plan(engine, found, definition)
+        return print_result({"cancelled": definition.name}, _cancel(engine, source.id, definition), as_json)
+    planned = plan(engine, source, definition)
     sentences = describe_plan(engine, planned)
     if dry_run:
         names = [run.request.name for run in planned.runs]
@@ -62,7 +51,7 @@ def experiment(
     typer.echo("\n".join(sentences), err=True)
     if not (yes or as_json) and planned.new and sys.stdin.isatty():
         typer.confirm("Start?", abort=True)
-    progress = execute(engine, start(engine, found, planned), quiet=as_json)
+    progress = execute(engine, start(engine, source, planned), quiet=as_json)
     print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
     if progress.state != "finished" or progress.failed:
         raise TiebreakError(progress.problem or "The experiment is not complete; the same command continues it.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import print_result, progress_bar, with_progress
 from core.errors import TiebreakError
 
@@ -56,8 +56,7 @@ def export(
     paths = (gold, everything, instructions, turns, *others.values())
     written = [str(path) for path in paths if path is not None]
     check_outputs(written, has_pseudonyms=pseudonyms, is_everything=everything is not None)
-    engine = open_database(database)
-    source = find_study(engine, study)
+    engine, source = open_study(database, study)
     if instructions is not None:  # first, because it raises for a study without area chairs
         write_instructions(engine, source, instructions, every_sample=every_sample)
     if gold is not None:

@@ -15,8 +15,7 @@ from commands.options import (
     Reference,
     ScenarioName,
     StudyName,
-    find_study,
-    open_database,
+    open_study,
 )
 from commands.output import format_table, print_result
 
@@ -43,13 +42,12 @@ def judges(
     from storage.reports.alignment import load_data
 
     rule = Rule(min_coverage=min_coverage, margin=margin, epsilon=epsilon)
-    engine = open_database(database)
+    engine, source = open_study(database, study)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
-    found = find_study(engine, study)
-    data = load_data(engine, found, reference)
+    data = load_data(engine, source, reference)
     report = judge_ranking.of_data(data, query)
     with reading(engine) as session:
-        rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, found.id, data.opinions))
+        rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
     text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
     print_result(rows, text, as_json)
@@ -68,9 +66,9 @@ def compare(
     """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
     from storage.reports import judge_ranking
 
-    engine = open_database(database)
+    engine, source = open_study(database, study)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
-    report = judge_ranking.of_study(engine, find_study(engine, study), query, reference=reference)
+    report = judge_ranking.of_study(engine, source, query, reference=reference)
     rows = [asdict(comparison) for comparison in report.comparisons]
     print_result(rows, format_table(rows, "There is only one judge."), as_json)
 
@@ -89,9 +87,9 @@ def plan(
     from storage.reports import label_plans
     from storage.reports.judge_ranking import Selection
 
-    engine = open_database(database)
+    engine, source = open_study(database, study)
     selection = Selection(kind, criterion, scenario, abstentions.value)
-    found = label_plans.of_study(engine, find_study(engine, study), selection, reference=reference)
+    found = label_plans.of_study(engine, source, selection, reference=reference)
     rows = label_plans.table(found)
     sentences = [pair.sentence for pair in found.pairs[:1]]
     sentences += [f"{found.statistic} of people: {found.agreement}."] if found.agreement is not None else []
@@ -110,8 +108,8 @@ def causes(
     from storage.reports import judge_errors
     from storage.reports.judge_ranking import Selection
 
-    engine = open_database(database)
-    found = judge_errors.of_study(engine, find_study(engine, study), Selection(kind, criterion, scenario))
+    engine, source = open_study(database, study)
+    found = judge_errors.of_study(engine, source, Selection(kind, criterion, scenario))
     rows = judge_errors.table(found)
     text = "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
     print_result(rows, text, as_json)
@@ -129,10 +127,8 @@ def slices(
     from storage.reports import discordance
     from storage.reports.judge_ranking import Selection
 
-    engine = open_database(database)
-    rows = discordance.table(
-        discordance.of_study(engine, find_study(engine, study), Selection(kind, criterion, scenario))
-    )
+    engine, source = open_study(database, study)
+    rows = discordance.table(discordance.of_study(engine, source, Selection(kind, criterion, scenario)))
     print_result(rows, format_table(rows, "No slice has five targets inside and outside of it."), as_json)
 
 
@@ -148,10 +144,8 @@ def biases(
     from core.statistics.reports.judge_biases import summarize
     from storage.reports import judge_biases
 
-    engine = open_database(database)
-    found = judge_biases.of_study(
-        engine, find_study(engine, study), criterion=criterion, scenario=scenario, reference=reference
-    )
+    engine, source = open_study(database, study)
+    found = judge_biases.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
     rows = judge_biases.table(found)
     print_result(rows, f"{summarize(found)}\n{format_table(rows, 'No bias can be tested.')}", as_json)
 
@@ -168,10 +162,8 @@ def systems(
     """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
     from storage.reports import systems as report
 
-    engine = open_database(database)
-    result = report.report(
-        engine, find_study(engine, study), kind=kind, criterion=criterion, judge=judge, reference=reference
-    )
+    engine, source = open_study(database, study)
+    result = report.report(engine, source, kind=kind, criterion=criterion, judge=judge, reference=reference)
     rows = [asdict(row) for row in result.rows]
     heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
     print_result(rows, f"{heading}\n{format_table(rows, 'No two systems were compared.')}", as_json)

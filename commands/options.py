@@ -66,3 +66,9 @@ def find_study(engine: "Engine", name: str) -> "Study":
 
     with reading(engine) as session:
         return studies.get(session, name)
+
+
+def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
+    """Return the database and the study called `name` in it."""
+    engine = open_database(url)
+    return engine, find_study(engine, name)

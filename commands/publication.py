@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
+from commands.options import DatabaseUrl, Json, Reference, StudyName, open_study
 from commands.output import print_result
 
 
@@ -19,8 +19,8 @@ def bundle(
     """Write the data and figures of a study for publication. docs/publication.md describes the files."""
     from storage.transfer import write_bundle
 
-    engine = open_database(database)
-    manifest = write_bundle(engine, find_study(engine, study), path, parquet=parquet)
+    engine, source = open_study(database, study)
+    manifest = write_bundle(engine, source, path, parquet=parquet)
     names = ", ".join(manifest["files"])
     print_result(manifest, f"Wrote {path}: {names}, manifest.json", as_json)
 
@@ -37,9 +37,8 @@ def report(
     from core.formats.output import open_output
     from storage.reports import study_report
 
-    engine = open_database(database)
-    found = find_study(engine, study)
-    sections = study_report.sections(engine, found, reference=reference)
+    engine, source = open_study(database, study)
+    sections = study_report.sections(engine, source, reference=reference)
     with open_output(path) as stream:
-        write_report(found.name, sections, stream)
+        write_report(source.name, sections, stream)
     print_result({"written": str(path)}, f"Wrote {path}", as_json)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
+from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import format_table, print_result
 from core.pairs import item_name
 
@@ -25,8 +25,7 @@ def unread(
     from storage.database import reading
     from storage.worker import find_run
 
-    engine = open_database(database)
-    source = find_study(engine, study)
+    engine, source = open_study(database, study)
     run_id = None if run is None else find_run(engine, source, run).id
     conditions = replies.UnreadFilter(source.id, run_id, judge, step)
     with reading(engine) as session:
@@ -68,8 +67,8 @@ def reread(
     """
     from storage import readings
 
-    engine = open_database(database)
-    rereads = list(readings.reread_study(engine, find_study(engine, study), run=run, apply=apply))
+    engine, source = open_study(database, study)
+    rereads = list(readings.reread_study(engine, source, run=run, apply=apply))
     changes = [
         {**asdict(change), "outcome": trace.outcome, "needs_calls": trace.needs_calls}
         for trace in rereads

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, Reference, StudyName, find_study, open_database
+from commands.options import DatabaseUrl, Json, Reference, StudyName, open_study
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
@@ -40,8 +40,8 @@ def agreement(
     """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
     from storage.reports import agreement as report
 
-    engine = open_database(database)
-    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value)]
+    engine, source = open_study(database, study)
+    rows = [asdict(row) for row in report.rows(engine, source, by.value)]
     print_result(rows, format_table(rows, "No labels yet."), as_json)
 
 
@@ -55,8 +55,8 @@ def alignment(
     """Print each judge's alignment with a reference. The column `reference` has the sources of its values."""
     from storage.reports import alignment as report
 
-    engine = open_database(database)
-    rows = [asdict(row) for row in report.rows(engine, find_study(engine, study), by.value, reference=reference)]
+    engine, source = open_study(database, study)
+    rows = [asdict(row) for row in report.rows(engine, source, by.value, reference=reference)]
     print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
 
 
@@ -72,7 +72,7 @@ def weights(
     from core.statistics.reports.weight_distances import rank_distance, top_k_distance
     from storage.reports import weights as report
 
-    engine = open_database(database)
+    engine, source = open_study(database, study)
     measure = rank_distance if top is None else top_k_distance(top)
     rows = [
         {
@@ -85,7 +85,7 @@ def weights(
             "items": row.units,
             "undefined": row.undefined,
         }
-        for row in report.rows(engine, find_study(engine, study), measure)
+        for row in report.rows(engine, source, measure)
     ]
     print_result(rows, format_table(rows, "No weights yet."), as_json)
 
@@ -99,8 +99,8 @@ def laboratory(
     """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
     from storage.reports import weight_laboratory as report
 
-    engine = open_database(database)
-    reports = report.reports(engine, find_study(engine, study), reference=reference)
+    engine, source = open_study(database, study)
+    reports = report.reports(engine, source, reference=reference)
     parts = []
     for result in reports:
         rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in result.schemes]
@@ -140,8 +140,8 @@ def critiques(
     """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
     from storage.reports import critiques as report
 
-    engine = open_database(database)
-    board = report.leaderboard(engine, find_study(engine, study))
+    engine, source = open_study(database, study)
+    board = report.leaderboard(engine, source)
     rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
     columns = [
         {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
@@ -177,7 +177,7 @@ def table(
         ]
         return print_result(tables, format_table(tables, ""), as_json)
     chosen = published.find_table(name)
-    engine = open_database(database)
-    rows = [asdict(row) for row in published.compute(engine, find_study(engine, study), name, reference=reference)]
+    engine, source = open_study(database, study)
+    rows = [asdict(row) for row in published.compute(engine, source, name, reference=reference)]
     heading = f"{chosen.paper}, {chosen.title}\n{chosen.question}"
     print_result(rows, f"{heading}\n{format_table(rows, f'No rows: this table needs {chosen.needs}.')}", as_json)

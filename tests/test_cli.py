@@ -283,7 +283,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(statistics, "open_database", interrupt)
+    monkeypatch.setattr(statistics, "open_study", interrupt)
     result = run("agreement", "--study", "tour")
     assert (result.exit_code, result.stderr) == (2, "Interrupted. Stored events are kept.\n")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_files, colours, numbers
+from pages.parts import chart_files, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 
@@ -116,26 +116,16 @@ def add_intervals(
     import plotly.graph_objects as go
 
     rows = {name: row for name, row in series.rows.items() if name in positions and row.value is not None}
-    values = [row.value or 0.0 for row in rows.values()]
-    intervals = [_interval(row) for row in rows.values()]
     heights = [positions[name] + shift for name in rows]
     colour = GREY if series.hollow else accent_colour()
     figure.add_trace(
         go.Scatter(
-            x=values,
+            x=[row.value for row in rows.values()],
             y=heights,
             name=series.name,
             mode="markers",
             marker={"size": 11, "color": colour, "symbol": "circle-open" if series.hollow else "circle"},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [max(0.0, high - value) for (_, high), value in zip(intervals, values, strict=True)],
-                "arrayminus": [max(0.0, value - low) for (low, _), value in zip(intervals, values, strict=True)],
-                "color": colour,
-                "thickness": 1.5,
-                "width": 4,
-            },
+            error_x=intervals.error_bars([(row.value, row.low, row.high) for row in rows.values()], colour),
             customdata=list(rows),
             hovertext=[_hover_text(name, series.name, row) for name, row in rows.items()],
             hoverinfo="text",
@@ -147,28 +137,16 @@ def add_intervals(
 
 def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mapping[str, int]) -> None:
     """Write n to the right of each interval."""
-    import plotly.graph_objects as go
-
     rows_by_name = {name: [line.rows[name] for line in series if name in line.rows] for name in positions}
+    ends = [max(_interval_end(row) for row in rows) for rows in rows_by_name.values()]
     figure.add_trace(
-        go.Scatter(
-            x=[max(_interval(row)[1] for row in rows) for rows in rows_by_name.values()],
-            y=list(positions.values()),
-            mode="text",
-            text=[f"  n {rows[-1].items:,}" for rows in rows_by_name.values()],
-            textposition="middle right",
-            textfont={"size": 11},
-            cliponaxis=False,
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        intervals.counts(ends, list(positions.values()), [rows[-1].items for rows in rows_by_name.values()])
     )
 
 
-def _interval(row: AgreementRow) -> tuple[float, float]:
-    """Return the ends of the interval; the value itself if there is no interval."""
-    value = row.value or 0.0
-    return (value if row.low is None else row.low, value if row.high is None else row.high)
+def _interval_end(row: AgreementRow) -> float:
+    """Return the higher end of the interval; the value itself if there is no interval."""
+    return (row.value or 0.0) if row.high is None else row.high
 
 
 def _hover_text(name: str, series: str, row: AgreementRow) -> str:

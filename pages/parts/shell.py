@@ -219,6 +219,17 @@ def page_path(script: str) -> str:
     return str(assets.PAGES / script)
 
 
+Link = tuple[str, str, str]
+"""The script of a page, and the text and the icon of a link to it."""
+
+
+def draw_links(study: "Study", *links: Link) -> None:
+    """Draw links to pages with a study side by side."""
+    with st.container(horizontal=True):
+        for script, label, icon in links:
+            st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
 def number_parameter(parameter: str) -> int | None:
     """Return a number from the URL; None if the parameter is missing."""
     text = st.query_params.get(parameter)

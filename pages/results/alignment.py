@@ -58,11 +58,6 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
 
-    @st.fragment(run_every=2)
-    def watch_version() -> None:
-        if alignment_data.label_version(study) != drawn_version:
-            st.rerun()
-
     @st.fragment
     def draw_figures() -> None:
         item_drilldown.apply_selection()
@@ -96,7 +91,7 @@ def draw_page(study: Study) -> None:
         )
         draw_biases(by_place)
 
-    watch_version()
+    alignment_data.rerun_on_change(study, drawn_version)
     draw_figures()
 
 
@@ -157,12 +152,11 @@ def empty_state(study: Study, data: AlignmentData) -> None:
         return
     missing = "labels but no judge opinions" if len(data.labels) else "no judge opinions"
     st.info(f"This study has {missing} yet. Start a run, or import recorded judgements.")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("setup/studies.py", "Import recorded judgements", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("setup/studies.py", "Import recorded judgements", ":material/upload_file:"),
+    )
 
 
 def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[alignment_rows.Line]) -> None:

@@ -6,17 +6,14 @@ from core.formats.tables import csv_text
 from core.statistics.reports.judge_biases import BiasRow, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, bias_chart, reference_choice
+from pages.results.parts import alignment_data, bias_chart, choices, reference_choice
 from pages.results.parts.alignment_data import Version
-from pages.results.parts.choices import choose
 from storage import database
-from storage.reports import judge_biases, judge_ranking, order_consistency
+from storage.reports import judge_biases, order_consistency
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
-
-ALL_SCENARIOS = "all scenarios"
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
@@ -40,13 +37,7 @@ def load_rows(
 def draw_page(study: Study) -> None:
     """Draw the biases, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
-
-    @st.fragment(run_every=2)
-    def watch_version() -> None:
-        if alignment_data.label_version(study) != drawn_version:
-            st.rerun()
-
-    watch_version()
+    alignment_data.rerun_on_change(study, drawn_version)
     reference = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
@@ -55,10 +46,7 @@ def draw_page(study: Study) -> None:
         st.info("Biases need judges and people who compare the same pairs of responses. This study has none yet.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
-        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, "preference", criterion)]
-        scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
-    query = RankingQuery("preference", criterion, None if scenario == ALL_SCENARIOS else scenario)
+        query = choices.choose_query(data, [("preference", criterion) for criterion in criteria])
     draw_rows(load_rows(url, study.id, drawn_version, reference, query, data))
 
 

@@ -10,10 +10,8 @@ from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, causes_chart, item_drilldown, slice_section
+from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_section
 from pages.results.parts.alignment_data import Version
-from pages.results.parts.alignment_rows import KINDS
-from pages.results.parts.choices import choose
 from storage import database
 from storage.reports import disagreements, discordance, judge_errors, judge_ranking
 from storage.reports.alignment import AlignmentData
@@ -24,8 +22,6 @@ from storage.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ALL_SCENARIOS = "all scenarios"
 
 
 @st.cache_data(max_entries=32, show_spinner="Explaining disagreements …")
@@ -52,13 +48,7 @@ def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, 
 def draw_page(study: Study) -> None:
     """Draw the causes, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
-
-    @st.fragment(run_every=2)
-    def watch_version() -> None:
-        if alignment_data.label_version(study) != drawn_version:
-            st.rerun()
-
-    watch_version()
+    alignment_data.rerun_on_change(study, drawn_version)
     item_drilldown.apply_selection()
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, "majority")
@@ -66,12 +56,13 @@ def draw_page(study: Study) -> None:
     if not keys:
         st.info("Disagreements are explained by the labels of several annotators of the same targets. There are none.")
         return
-    query = choose_query(data, keys)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        query = choices.choose_query(data, keys)
     found = load_errors(url, study.id, drawn_version, query, data)
     draw_causes(found)
     names = [errors.judge for errors in found if errors.uncertain]
     if names:
-        judge = choose("Disagreements of", names, "judge")
+        judge = choices.choose("Disagreements of", names, "judge")
         slice_section.draw_section(load_slices(url, study.id, drawn_version, query, data), judge)
         chosen = slice_section.chosen_slice()
         if chosen is not None:
@@ -81,18 +72,6 @@ def draw_page(study: Study) -> None:
         else:
             errors = next(errors for errors in found if errors.judge == judge)
             draw_disagreements(study, judge, judge_errors.informative(data, query, errors))
-
-
-def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
-    """Draw the choices, which are in the URL."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        kinds = list(dict.fromkeys(kind for kind, _ in keys))
-        kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name))
-        criteria = [criterion for key, criterion in keys if key == kind]
-        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name)
-        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
-        scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name)
-    return RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario)
 
 
 def draw_causes(found: Sequence[JudgeErrors]) -> None:
@@ -157,13 +136,7 @@ def draw_slice(study: Study, judge: str, chosen: Slice, differing: Drilldown) ->
 
 def draw_targets(study: Study, drilldown: Drilldown) -> None:
     """Draw the targets with their values, except those that the viewer has not labelled, and the opened one."""
-    if drilldown.hidden:
-        hidden = numbers.format_count(drilldown.hidden, "target")
-        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
-    if not drilldown.items:
-        return
-    item_drilldown.draw_list(drilldown)
-    item = item_drilldown.opened(drilldown.items)
+    item = item_drilldown.draw_drilldown(drilldown, "target")
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

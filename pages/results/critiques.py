@@ -81,13 +81,12 @@ def empty_state(study: Study) -> None:
     """Draw the empty state if no critique has been judged."""
     st.info("No critique of this study has been judged yet. Label AIUs, or start a MetaCritique run.")
     shell.link_sample("results/critiques.py", "metacritique")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("label/aius.py", "Label AIUs", ":material/rule:"),
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("setup/studies.py", "Import", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("label/aius.py", "Label AIUs", ":material/rule:"),
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("setup/studies.py", "Import", ":material/upload_file:"),
+    )
 
 
 def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> None:

@@ -14,8 +14,8 @@ from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
-    agreement_rows,
     alignment_data,
+    choices,
     cost_chart,
     item_drilldown,
     judge_charts,
@@ -23,8 +23,6 @@ from pages.results.parts import (
     reference_choice,
 )
 from pages.results.parts.alignment_data import Version
-from pages.results.parts.alignment_rows import KINDS
-from pages.results.parts.choices import choose
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
@@ -37,7 +35,6 @@ ABSTENTIONS: dict[str, str] = {
     "excluded": "are left out",
     "tie": "count as ties",
 }
-ALL_SCENARIOS = "all scenarios"
 RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
     "distance from the ceiling and ω have no such range: read them with the coverage."
@@ -71,11 +68,6 @@ def draw_page(study: Study) -> None:
     """Draw the ranking, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
 
-    @st.fragment(run_every=2)
-    def watch_version() -> None:
-        if alignment_data.label_version(study) != drawn_version:
-            st.rerun()
-
     @st.fragment
     def draw_ranking() -> None:
         item_drilldown.apply_selection()
@@ -99,38 +91,29 @@ def draw_page(study: Study) -> None:
             if plans is not None:
                 label_plan_section.draw_section(plans, leaders)
 
-    watch_version()
+    alignment_data.rerun_on_change(study, drawn_version)
     draw_ranking()
 
 
 def empty_state(study: Study) -> None:
     """Draw the empty state if nothing can be ranked."""
     st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
-            ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
+        ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+    )
 
 
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
     """Draw the choices, which are in the URL."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
-        kinds = list(dict.fromkeys(kind for kind, _ in keys))
-        kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), clear_selection)
-        criteria = [criterion for key, criterion in keys if key == kind]
-        criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
-        names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
-        scenario = choose(
-            "Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name, clear_selection
-        )
-        abstentions = choose(
+        query = choices.choose_query(data, keys, clear_selection)
+        abstentions = choices.choose(
             "Targets without a verdict", list(ABSTENTIONS), "abstentions", ABSTENTIONS.__getitem__, clear_selection
         )
-        rule = choose_rule()
-    query = RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario, rule=rule)
+        query = replace(query, rule=choose_rule())
     for policy in get_args(Abstentions):
         if policy == abstentions:
             return replace(query, abstentions=policy)
@@ -301,13 +284,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         st.subheader(f"Selected targets: {drilldown.total:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
-    if drilldown.hidden:
-        hidden = numbers.format_count(drilldown.hidden, "more target")
-        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
-    if not drilldown.items:
-        return
-    item_drilldown.draw_list(drilldown)
-    item = item_drilldown.opened(drilldown.items)
+    item = item_drilldown.draw_drilldown(drilldown, "more target")
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

@@ -43,12 +43,11 @@ def empty_state(study: Study) -> None:
     """Draw the empty state if there are no aspect scores with a reference."""
     st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
     shell.link_sample("results/laboratory.py", "dna_eval")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("label/home.py", "Label preferences", ":material/edit:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("label/home.py", "Label preferences", ":material/edit:"),
+    )
 
 
 def draw_report(study: Study, report: LaboratoryReport) -> None:

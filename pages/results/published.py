@@ -47,12 +47,11 @@ def draw_page(study: Study) -> None:
 def empty_state(study: Study) -> None:
     """Draw the empty state if there are no values."""
     st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("setup/studies.py", "Import a published data set", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("setup/studies.py", "Import a published data set", ":material/upload_file:"),
+    )
 
 
 def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]) -> None:

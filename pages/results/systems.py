@@ -10,7 +10,7 @@ from core.formats.tables import csv_text
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, intervals, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, reference_choice
@@ -46,13 +46,7 @@ def load_report(
 def draw_page(study: Study) -> None:
     """Draw the systems, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
-
-    @st.fragment(run_every=2)
-    def watch_version() -> None:
-        if alignment_data.label_version(study) != drawn_version:
-            st.rerun()
-
-    watch_version()
+    alignment_data.rerun_on_change(study, drawn_version)
     reference = reference_choice.draw_choice(study, drawn_version)
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
     choices = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
@@ -69,12 +63,11 @@ def draw_page(study: Study) -> None:
 def empty_state(study: Study) -> None:
     """Draw the empty state if there are no labels and no verdicts."""
     st.info("Systems are compared by labels or verdicts on their responses. This study has none yet.")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("setup/runs.py", "Start a run", ":material/play_circle:"),
-            ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+    )
 
 
 def choose(choices: Sequence[Choice]) -> tuple[Choice, str]:
@@ -163,14 +156,7 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
                 name=name,
                 mode="markers",
                 marker={"size": 10, "symbol": symbol, "color": colour},
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [0 if high is None else high - value for _, value, _, high in defined],
-                    "arrayminus": [0 if low is None else value - low for _, value, low, _ in defined],
-                    "color": colour,
-                    "thickness": 1.5,
-                },
+                error_x=intervals.error_bars([(value, low, high) for _, value, low, high in defined], colour),
                 hovertext=[
                     f"{name}<br>{numbers.format_estimate(value, low, high)}<br>"
                     f"{numbers.format_count(row.labelled, 'labelled target')}"

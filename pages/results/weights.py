@@ -102,9 +102,7 @@ def empty_state(study: Study) -> None:
         ("label/weights.py", "Give weights", ":material/tune:"),
         ("setup/studies.py", "Import", ":material/upload_file:"),
     ]
-    with st.container(horizontal=True):
-        for script, label, icon in links:
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(study, *links)
 
 
 def choose_distance(largest: int) -> DistanceChoice:

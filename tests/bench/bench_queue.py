@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -36,7 +35,7 @@ from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, tasks
 from storage.labelling.work import Json, Work, open_work
 from storage.tables import AnnotatorRow, LabelRow, LeaseRow, now
-from tests.storage.postgres import Server, binaries
+from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
 from tests.storage.shared import debates
 
 Result = TypeVar("Result")
@@ -240,19 +239,11 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=500)
     parser.add_argument("--overlap", type=int, default=3)
     parser.add_argument("--pause", type=float, default=0.0, help="mean seconds between two labels of an annotator")
-    parser.add_argument("--postgresql", action="store_true", help="on a server that is started for it, else on SQLite")
+    parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url = f"sqlite:///{Path(folder) / 'queue.db'}"
-        if options.postgresql:
-            server = start_server()
-            stack.callback(server.stop)
-            url = server.url(server.create())
-        engine = database.connect(url)
-        database.upgrade(engine)
-        sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "pause")}
+    sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "pause")}
+    with temporary_database(postgresql=options.postgresql) as (engine, url):
         found = run(engine, url, **sizes)
-        engine.dispose()
     wanted = options.targets * options.overlap
     both = [sum(pair) for pair in zip(found.claims, found.saves, strict=True)]
     print(
@@ -261,20 +252,10 @@ def main() -> None:
         f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {wanted / found.seconds:.0f} labels/s"
     )
     for name, times in (("claim", found.claims), ("label", found.saves), ("claim and label", both)):
-        ordered = sorted(times)
-        median, p95 = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]
-        print(f"  {name}: median {1e3 * median:.0f} ms, p95 {1e3 * p95:.0f} ms")
-    print(f"  load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+        print_times(name, times)
+    print_load()
     if (found.counted, found.repeated, found.lost, found.leases) != (wanted, 0, 0, 0):
         raise SystemExit("wrong")
-
-
-def start_server() -> Server:
-    """Start a PostgreSQL server; raises SystemExit if it is not installed."""
-    folder = binaries()
-    if folder is None:
-        raise SystemExit("PostgreSQL is not installed.")
-    return Server(folder)
 
 
 if __name__ == "__main__":

@@ -5,25 +5,21 @@ times are those of the route's functions: an action with its result, reveal and 
 """
 
 import argparse
-import os
 import resource
-import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.labels import Label, Target
-from storage import database, studies
+from storage import studies
 from storage.database import reading, writing
 from storage.labelling import actions, tasks
 from storage.labelling.work import Work, open_work
 from storage.transfer import imports
-from tests.bench.bench_queue import start_server
+from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace
 
@@ -90,16 +86,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--labels", type=int, default=100_000, help="labels that are stored before")
     parser.add_argument("--count", type=int, default=300, help="labels that are given; 2000 to see the memory")
-    parser.add_argument("--postgresql", action="store_true", help="on a server that is started for it, else on SQLite")
+    parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url = f"sqlite:///{Path(folder) / 'workbench.db'}"
-        if options.postgresql:
-            server = start_server()
-            stack.callback(server.stop)
-            url = server.url(server.create())
-        engine = database.connect(url)
-        database.upgrade(engine)
+    with temporary_database(postgresql=options.postgresql) as (engine, url):
         plant(engine, options.labels)
         with writing(engine) as session:
             work = open_work(session, "disagreements", STUDY, "newcomer")
@@ -107,14 +96,11 @@ def main() -> None:
         label(engine, work, 100)
         before = memory()
         times = label_as(engine, options.count)
-        engine.dispose()
     print(f"{options.labels:,} labels stored, {options.count} given on {url.split(':')[0]}:")
     for name, seconds in times.items():
-        ordered = sorted(seconds)
-        median, p95 = ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]
-        print(f"  {name}: median {1e3 * median:.1f} ms, p95 {1e3 * p95:.1f} ms, n = {len(ordered)}")
+        print_times(name, seconds)
     print(f"  memory: {memory() - before:+.1f} MB during the labels")
-    print(f"  load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print_load()
 
 
 def label_as(engine: Engine, count: int) -> dict[str, list[float]]:

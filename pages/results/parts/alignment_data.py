@@ -22,6 +22,17 @@ def label_version(study: Study) -> Version:
     return live.load("opinions", (live.study_topic(study.id),), read)
 
 
+def rerun_on_change(study: Study, drawn_version: Version) -> None:
+    """Run the page again when a label or an opinion is added to what was drawn."""
+
+    @st.fragment(run_every=2)
+    def watch_version() -> None:
+        if label_version(study) != drawn_version:
+            st.rerun()
+
+    watch_version()
+
+
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
     """Return the references of a study with their titles at a version, the default first."""

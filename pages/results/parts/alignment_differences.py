@@ -286,13 +286,7 @@ def draw_selected_items(
         st.subheader(f"Selected items: {len(drilldown.items):,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(escape_markdown(" · ".join(filter(None, (description, query.scenario)))))
-    if drilldown.hidden:
-        hidden = numbers.format_count(drilldown.hidden, "more item")
-        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
-    if not drilldown.items:
-        return
-    item_drilldown.draw_list(drilldown)
-    item = item_drilldown.opened(drilldown.items)
+    item = item_drilldown.draw_drilldown(drilldown, "more item")
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
             st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
-from pages.parts import charts, numbers
+from pages.parts import charts, intervals, numbers
 from pages.results.parts.judge_charts import wrap_name
 
 if TYPE_CHECKING:
@@ -47,16 +47,14 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
                 name=name,
                 mode="markers",
                 marker={"size": 10, "color": colour if found else charts.GREY, "symbol": symbol},
-                error_x={
-                    "type": "data", "symmetric": False, "thickness": 1.5, "width": 4,
-                    "color": colour if found else charts.GREY,
-                    "array": [_length(row.effect.value, row.effect.high) for row, _ in members],
-                    "arrayminus": [_length(row.effect.low, row.effect.value) for row, _ in members],
-                },
+                error_x=intervals.error_bars(
+                    [(row.effect.value, row.effect.low, row.effect.high) for row, _ in members],
+                    colour if found else charts.GREY,
+                ),
                 hovertext=[_hover(row) for row, _ in members],
                 hoverinfo="text",
             )
-        )  # fmt: skip
+        )
     for row, y in zip(shown, positions, strict=True):
         figure.add_annotation(
             x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
@@ -75,10 +73,6 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     charts.apply_layout(figure, "Biases of each judge", 150 + round(ROW_HEIGHT * at), legend=True)
     legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
     return figure.update_layout(margin={"r": 136, "t": 40, "b": 84}, legend=legend)
-
-
-def _length(low: float | None, high: float | None) -> float:
-    return 0.0 if low is None or high is None else max(0.0, high - low)
 
 
 def _hover(row: BiasRow) -> str:

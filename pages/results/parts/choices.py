@@ -4,6 +4,14 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from pages.results.parts import agreement_rows
+from pages.results.parts.alignment_rows import KINDS
+from storage.reports import judge_ranking
+from storage.reports.alignment import AlignmentData
+from storage.reports.judge_ranking import RankingQuery
+
+ALL_SCENARIOS = "all scenarios"
+
 
 def choose(
     label: str,
@@ -19,3 +27,18 @@ def choose(
         label, options, format_func=format_func, key=key, bind="query-params", width=260, on_change=on_change
     )
     return choice or options[0]
+
+
+def choose_query(
+    data: AlignmentData, keys: Sequence[tuple[str, str]], on_change: Callable[[], None] | None = None
+) -> RankingQuery:
+    """Draw the choices of one of the kinds and criteria, and of a scenario."""
+    kinds = list(dict.fromkeys(kind for kind, _ in keys))
+    kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), on_change)
+    criteria = [criterion for key, criterion in keys if key == kind]
+    criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
+    names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
+    scenario = choose(
+        "Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name, on_change
+    )
+    return RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario)

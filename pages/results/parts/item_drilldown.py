@@ -102,6 +102,17 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
         draw_detail(study, judged_item)
 
 
+def draw_drilldown(drilldown: Drilldown, noun: str) -> TargetValues | None:
+    """Draw the table of the items and how many more are hidden; returns the opened one. `noun` is in the singular."""
+    if drilldown.hidden:
+        hidden = numbers.format_count(drilldown.hidden, noun)
+        st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
+    if not drilldown.items:
+        return None
+    draw_list(drilldown)
+    return opened(drilldown.items)
+
+
 def draw_list(drilldown: Drilldown) -> None:
     """Draw the items that are listed, and how many are not."""
     draw_table(list(drilldown.items[:MAX_ITEMS]))

@@ -10,7 +10,7 @@ from core.provenance import INTERVALS
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
-from pages.parts import charts, colours, numbers
+from pages.parts import charts, colours, intervals, numbers
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -93,25 +93,13 @@ def _points(
         name=decision,
         mode="markers",
         marker={"size": 10, "color": colour, "symbol": symbol},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [_distance(judge.accuracy.high, judge.accuracy.value) for judge in judges],
-            "arrayminus": [_distance(judge.accuracy.value, judge.accuracy.low) for judge in judges],
-            "color": colour,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        error_x=intervals.error_bars([intervals.of_estimate(judge.accuracy) for judge in judges], colour),
         customdata=names,
         hovertext=[_hover(judge) for judge in judges],
         hoverinfo="text",
         selectedpoints=[names.index(selected)] if selected in names else None,
         unselected={"marker": {"opacity": 0.4}},
     )
-
-
-def _distance(upper: float | None, lower: float | None) -> float:
-    return 0.0 if upper is None or lower is None else max(0.0, upper - lower)
 
 
 def _hover(judge: JudgeEvaluation) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
-from pages.parts import charts, colours, numbers
+from pages.parts import charts, colours, intervals, numbers
 from pages.results.parts.judge_charts import wrap_name
 
 if TYPE_CHECKING:
@@ -18,33 +18,14 @@ AXIS = "Agreement with the reference"
 
 def agreement_figure(report: LaboratoryReport) -> "go.Figure":
     """Return a point with its interval for each set of weights and each run with one overall score."""
-    import plotly.graph_objects as go
-
     rows = [row for row in report.schemes if not row.less and row.agreement.value is not None][::-1]
-    values = [row.agreement.value or 0.0 for row in rows]
     places = list(range(len(rows)))
-    figure = go.Figure(
-        go.Scatter(
-            x=values,
-            y=places,
-            mode="markers",
-            marker={"size": 11, "color": charts.accent_colour()},
-            error_x=_error_bars([row.agreement for row in rows], charts.accent_colour()),
-            hovertext=[_hover_text(row.scheme, row.agreement) for row in rows],
-            hoverinfo="text",
-        )
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=[row.agreement.value if row.agreement.high is None else row.agreement.high for row in rows],
-            y=places,
-            mode="text",
-            text=[f"  n {row.agreement.items:,}" for row in rows],
-            textposition="middle right",
-            textfont={"size": 11},
-            cliponaxis=False,
-            hoverinfo="skip",
-        )
+    figure = intervals.row_figure(
+        [intervals.of_estimate(row.agreement) for row in rows],
+        places,
+        [_hover_text(row.scheme, row.agreement) for row in rows],
+        [row.agreement.items for row in rows],
+        charts.accent_colour(),
     )
     figure.update_xaxes(title=AXIS, range=[-0.02, 1.08], tickformat=".0%", zeroline=True, fixedrange=True)
     names = [wrap_name(row.scheme) for row in rows]
@@ -68,7 +49,7 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
                 mode="lines+markers",
                 line={"color": colour, "dash": "solid" if weighting == HEAVIEST else "dot"},
                 marker={"size": 9, "color": colour, "symbol": "circle" if weighting == HEAVIEST else "circle-open"},
-                error_y=_error_bars([point.agreement for point in points], colour),
+                error_y=intervals.error_bars([intervals.of_estimate(point.agreement) for point in points], colour),
                 hovertext=[_hover_text(f"{point.k} heaviest, {weighting}", point.agreement) for point in points],
                 hoverinfo="text",
             )
@@ -77,19 +58,6 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)), fixedrange=True)
     figure.update_yaxes(range=[-0.02, 1.04], tickformat=".0%", fixedrange=True)
     return charts.apply_layout(figure, "Agreement by number of aspects", CURVE_HEIGHT, legend=True)
-
-
-def _error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, object]:
-    ends = [(estimate.value or 0.0, estimate.low, estimate.high) for estimate in estimates]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [0 if high is None else max(0.0, high - value) for value, _, high in ends],
-        "arrayminus": [0 if low is None else max(0.0, value - low) for value, low, _ in ends],
-        "color": colour,
-        "thickness": 1.5,
-        "width": 4,
-    }
 
 
 def _hover_text(name: str, estimate: Estimate) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from pages.parts import charts, numbers
+from pages.parts import charts, intervals, numbers
 from pages.results.parts.judge_charts import LINE_HEIGHT, wrap_name
 from storage.reports.published import PublishedRow
 
@@ -16,42 +16,15 @@ ROW_HEIGHT = 36
 
 def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     """Return the figure, the highest value at the top; `rows` are of one statistic and have values."""
-    import plotly.graph_objects as go
-
     ranked = sorted(rows, key=lambda row: row.value or 0.0)
-    values = [row.value or 0.0 for row in ranked]
     names = [wrap_name(row.scorer) for row in ranked]
     places = list(range(len(ranked)))
-    chart = go.Figure(
-        go.Scatter(
-            x=values,
-            y=places,
-            mode="markers",
-            marker={"size": 11, "color": charts.accent_colour()},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [0 if row.high is None else row.high - (row.value or 0) for row in ranked],
-                "arrayminus": [0 if row.low is None else (row.value or 0) - row.low for row in ranked],
-                "color": charts.accent_colour(),
-                "thickness": 1.5,
-                "width": 4,
-            },
-            hovertext=[_hover_text(row) for row in ranked],
-            hoverinfo="text",
-        )
-    )
-    chart.add_trace(
-        go.Scatter(
-            x=[row.value if row.high is None else row.high for row in ranked],
-            y=places,
-            mode="text",
-            text=[f"  n {row.items:,}" for row in ranked],
-            textposition="middle right",
-            textfont={"size": 11},
-            cliponaxis=False,
-            hoverinfo="skip",
-        )
+    chart = intervals.row_figure(
+        [(row.value, row.low, row.high) for row in ranked],
+        places,
+        [_hover_text(row) for row in ranked],
+        [row.items for row in ranked],
+        charts.accent_colour(),
     )
     first = ranked[0]
     ends = [end for row in ranked for end in (row.value, row.low, row.high) if end is not None]

@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
-from pages.parts import charts, colours, numbers
+from pages.parts import charts, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 
@@ -30,43 +30,16 @@ def draw_distances(rows: Sequence[RaterDistance], human: RaterDistance | None, a
 
 def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, axis: str) -> "go.Figure":
     """Return the figure, judges in the given order from the top; undefined distances are left out."""
-    import plotly.graph_objects as go
-
     defined = [row for row in rows if row.distance.value is not None]
-    names = [escape(truncate(row.rater_a, 30), quote=False) for row in defined]
-    values = [row.distance.value or 0.0 for row in defined]
+    figure = intervals.row_figure(
+        [intervals.of_estimate(row.distance) for row in defined],
+        [escape(truncate(row.rater_a, 30), quote=False) for row in defined],
+        [_hover_text(row) for row in defined],
+        [row.units - row.undefined for row in defined],
+        charts.accent_colour(),
+        selectable=[rows.index(row) for row in defined],
+    )
     ends = [row.distance.high or row.distance.value or 0.0 for row in defined]
-    figure = go.Figure(
-        go.Scatter(
-            x=values,
-            y=names,
-            mode="markers",
-            marker={"size": 12, "color": charts.accent_colour()},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [(row.distance.high or value) - value for row, value in zip(defined, values, strict=True)],
-                "arrayminus": [value - (row.distance.low or value) for row, value in zip(defined, values, strict=True)],
-                "color": charts.accent_colour(),
-                "thickness": 1.5,
-                "width": 4,
-            },
-            hovertext=[_hover_text(row) for row in defined],
-            hoverinfo="text",
-            customdata=[rows.index(row) for row in defined],
-        )
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=ends,
-            y=names,
-            mode="text",
-            text=[f"  n {row.units - row.undefined:,}" for row in defined],
-            textposition="middle right",
-            textfont={"size": 11},
-            hoverinfo="skip",
-        )
-    )
     if human is not None and human.distance.value is not None:
         _add_human_line(figure, human)
         ends.append(human.distance.high or human.distance.value)

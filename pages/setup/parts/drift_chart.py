@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from pages.parts import charts, numbers
+from pages.parts import charts, intervals, numbers
 from storage.reports.annotators import Share
 
 if TYPE_CHECKING:
@@ -25,34 +25,23 @@ def figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
     """Return the shares by week with their intervals, n at each point."""
     import plotly.graph_objects as go
 
-    intervals = [share.interval for _, share in drift]
-    values = [value or 0.0 for value, _, _ in intervals]
-    above = [max(0.0, (high or 0.0) - value) for value, (_, _, high) in zip(values, intervals, strict=True)]
-    below = [max(0.0, value - (low or 0.0)) for value, (_, low, _) in zip(values, intervals, strict=True)]
+    shares = [share.interval for _, share in drift]
     colour = charts.accent_colour()
     weeks = [f"{monday:%Y-%m-%d}" for monday, _ in drift]
     chart = go.Figure(
         go.Scatter(
             x=weeks,
-            y=values,
+            y=[value for value, _, _ in shares],
             mode="lines+markers+text",
             text=[f"  n {share.n:,}" for _, share in drift],
             textposition="middle right",
             cliponaxis=False,
             line={"color": colour, "width": 1.5},
             marker={"size": 9, "color": colour},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": above,
-                "arrayminus": below,
-                "color": colour,
-                "thickness": 1.5,
-                "width": 4,
-            },
+            error_y=intervals.error_bars(shares, colour),
             hovertext=[
                 f"Week of {week}<br>{numbers.format_estimate(*interval)}"
-                for week, interval in zip(weeks, intervals, strict=True)
+                for week, interval in zip(weeks, shares, strict=True)
             ],
             hoverinfo="text",
         )

@@ -1,0 +1,44 @@
+"""Databases of benchmarks, and the report of times."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from storage import database
+from tests.storage.postgres import Server, binaries
+
+POSTGRESQL_HELP = "on a server that is started for it, else on SQLite"
+
+
+@contextmanager
+def temporary_database(*, postgresql: bool) -> Iterator[tuple[Engine, str]]:
+    """Yield the engine and the URL of an empty database with tables; raises SystemExit without PostgreSQL."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        url = f"sqlite:///{Path(folder) / 'bench.db'}"
+        if postgresql:
+            programs = binaries()
+            if programs is None:
+                raise SystemExit("PostgreSQL is not installed.")
+            server = Server(programs)
+            stack.callback(server.stop)
+            url = server.url(server.create())
+        engine = database.connect(url)
+        database.upgrade(engine)
+        yield engine, url
+        engine.dispose()
+
+
+def print_times(name: str, seconds: Sequence[float]) -> None:
+    """Print the median and the 95th percentile of some times."""
+    ordered = sorted(seconds)
+    median, p95 = ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]
+    print(f"  {name}: median {1e3 * median:.1f} ms, p95 {1e3 * p95:.1f} ms, n = {len(ordered)}")
+
+
+def print_load() -> None:
+    """Print how busy the machine is."""
+    print(f"  load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
