@@ -8,10 +8,14 @@ UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: run setup test test-fast coverage browser check check-js test-js format bench clean
+.PHONY: run worker setup test test-fast coverage browser check check-js test-js format bench clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
+
+# Executes requested runs; on PostgreSQL any number of workers, on any machine, share them.
+worker: setup
+	@$(BIN)/python cli.py worker
 
 setup: .venv/ready
 

@@ -105,7 +105,8 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        worker.stop()
+        if worker is not None:
+            worker.stop()
 
 
 def import_slow_modules() -> None:

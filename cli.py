@@ -21,6 +21,7 @@ from commands import (
     runs,
     statistics,
     transfer,
+    workers,
 )
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": transfer.import_file,
     "mapping": transfer.suggest_mapping,
     "run": runs.run,
+    "worker": workers.worker,
     "experiment": experiments.experiment,
     "agreement": statistics.agreement,
     "alignment": statistics.alignment,

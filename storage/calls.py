@@ -6,11 +6,12 @@ is stored; a pending call whose worker has ended was interrupted, and may have b
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Text, and_, cast, delete, func, or_, select
+from sqlalchemy import Text, and_, cast, delete, false, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.llm.client import Reply
+from storage import workers
 from storage.database import clock, insert_all, upsert_all
 from storage.json_columns import sanitize
 from storage.tables import CallRow, PendingCallRow, RunRow, now
@@ -58,11 +59,9 @@ def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:
 
 def count_interrupted(session: Session, run_ids: Sequence[int]) -> int:
     """Return the number of calls of runs that were sent and whose replies were lost when a worker ended."""
-    is_ended = or_(
-        col(RunRow.claimed_by).is_distinct_from(col(PendingCallRow.worker)),
-        col(RunRow.claimed_until).is_(None),
-        col(RunRow.claimed_until) <= clock(session),
-    )
+    at = clock(session)
+    is_alone = and_(col(RunRow.claimed_by) == col(PendingCallRow.worker), col(RunRow.claimed_until) > at)
+    is_ended = not_(or_(func.coalesce(is_alone, false()), workers.is_alive(col(PendingCallRow.worker), at)))
     query = (
         select(func.count())
         .select_from(PendingCallRow)

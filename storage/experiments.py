@@ -123,8 +123,7 @@ def save(session: Session, study_id: int, definition: Definition) -> int:
 
 def runs_of(session: Session, experiment_id: int) -> list[Run]:
     """Return the runs of an experiment, in the order in which they are executed."""
-    query = select(RunRow).where(col(RunRow.experiment_id) == experiment_id).order_by(col(RunRow.id))
-    return runs.from_rows(session, session.scalars(query).all())
+    return runs.select_runs(session, col(RunRow.experiment_id) == experiment_id)
 
 
 def budget(session: Session, run: Run) -> tuple[float | None, float]:

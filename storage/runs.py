@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, false, func, not_, or_, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -13,7 +13,7 @@ from core.errors import RunStopped, TiebreakError
 from core.items import Item
 from core.protocols import registry
 from core.wording import format_count
-from storage import items, studies
+from storage import items, studies, trace_claims
 from storage.database import clock, insert_all
 from storage.item_selection import ItemSelection, item_ids
 from storage.tables import RunRow, TraceRow, now
@@ -177,22 +177,21 @@ def unused_name(session: Session, study_id: int, wanted: str) -> str:
 
 def get(session: Session, run_id: int) -> Run:
     """Return the run with that id; raises TiebreakError if there is none."""
-    row = session.get(RunRow, run_id)
+    row = session.execute(_with_activity(clock(session)).where(col(RunRow.id) == run_id)).first()
     if row is None:
         raise TiebreakError(f"There is no run {run_id}.")
-    return _run(row, clock(session))
+    return _run(row[0], row[1])
 
 
 def of_study(session: Session, study_id: int) -> list[Run]:
     """Return a study's runs, newest first."""
-    query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
-    return from_rows(session, session.scalars(query).all())
+    return select_runs(session, col(RunRow.study_id) == study_id)[::-1]
 
 
-def from_rows(session: Session, rows: Sequence[RunRow]) -> list[Run]:
-    """Return runs as values."""
-    at = clock(session)
-    return [_run(row, at) for row in rows]
+def select_runs(session: Session, condition: ColumnElement[bool]) -> list[Run]:
+    """Return the runs that meet a condition, oldest first."""
+    query = _with_activity(clock(session)).where(condition).order_by(col(RunRow.id))
+    return [_run(row, active) for row, active in session.execute(query)]
 
 
 def uninstalled_protocol_notes(session: Session, study_id: int) -> list[str]:
@@ -243,30 +242,28 @@ def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int
         col(other.state) == "stopped",
     )
     has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
-    query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", _expired(at), not_(has_to_wait.exists()))
+    query = select(col(RunRow.id)).where(
+        col(RunRow.state) == "requested", trace_claims.is_shared(at), not_(has_to_wait.exists())
+    )
     if experiment_id is not None:
         query = query.where(col(RunRow.experiment_id) == experiment_id)
     return list(session.scalars(query.order_by(col(RunRow.id))))
 
 
 def claim_run(session: Session, run_id: int, worker: str) -> bool:
-    """Claim a requested run; return False if another worker executes it.
+    """Claim a requested run as a whole; return False if other workers execute it.
 
-    A run has one worker at a time: its limits and its ceiling are counted in one process. `worker` is a name that no
+    The worker executes it alone: limits and ceiling are counted in its process. `worker` is a name that no
     earlier claim had: it also identifies the traces that are claimed by it, and the events that it may append.
     """
+    row = _locked(session, run_id)  # before the next query: a claim of a trace locks the run too
     at = clock(session)
-    query = (
-        update(RunRow)
-        .where(
-            col(RunRow.id) == run_id,
-            col(RunRow.state) == "requested",
-            or_(_expired(at), col(RunRow.claimed_by) == worker),
-        )
-        .values(claimed_by=worker, claimed_until=at + LEASE)
-        .returning(col(RunRow.id))
-    )
-    return session.execute(query).first() is not None
+    free = row.claimed_by == worker or (not _is_active(row, at) and not _is_shared_by_workers(session, run_id, at))
+    if row.state != "requested" or not free:
+        return False
+    row.claimed_by, row.claimed_until = worker, at + LEASE
+    trace_claims.forget_spending(session, run_id)
+    return True
 
 
 def lock_claim(session: Session, run_id: int, worker: str) -> None:
@@ -347,7 +344,9 @@ def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. Stored events remain, and the run can be resumed."""
     row = _locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if _is_active(row, clock(session)) else "cancelled"
+        at = clock(session)
+        active = _is_active(row, at) or _is_shared_by_workers(session, run_id, at)
+        row.state = "cancelling" if active else "cancelled"
 
 
 def resume(session: Session, run_id: int) -> None:
@@ -365,6 +364,7 @@ def resume(session: Session, run_id: int) -> None:
         .values(outcome="waiting", problem="")
     )
     row.state, row.problem, row.ended_at = "requested", "", None
+    trace_claims.forget_spending(session, run_id)
 
 
 def replace_prompts(session: Session, run_id: int, prompts: dict[str, str]) -> None:
@@ -387,17 +387,22 @@ def _state_of_traces(session: Session, run_id: int) -> str:
     return "requested" if count else "finished"
 
 
-def _expired(at: datetime) -> ColumnElement[bool]:
-    return or_(col(RunRow.claimed_until).is_(None), col(RunRow.claimed_until) <= at)
+def _with_activity(at: datetime) -> Select[RunRow, bool]:
+    """Select runs, and whether workers execute them at a time of the database's clock."""
+    alone = func.coalesce(col(RunRow.claimed_until) > at, false())
+    return select(RunRow, or_(alone, trace_claims.any_alive(at)))
 
 
-def _run(row: RunRow, at: datetime) -> Run:
+def _run(row: RunRow, active: bool) -> Run:
     columns: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "active"})
-    active = _is_active(row, at)
     # The worker that should have ended a cancelled run may have crashed.
     state = "cancelled" if row.state == "cancelling" and not active else row.state
-    return Run(**columns, state=state, active=active)
+    return Run(**columns, state=state, active=bool(active))
 
 
 def _is_active(row: RunRow, at: datetime) -> bool:
     return row.claimed_until is not None and row.claimed_until > at
+
+
+def _is_shared_by_workers(session: Session, run_id: int, at: datetime) -> bool:
+    return bool(session.scalar(select(trace_claims.any_alive(at)).where(col(RunRow.id) == run_id)))

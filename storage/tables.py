@@ -379,8 +379,11 @@ class RunRow(Table, table=True):
     ended_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
 
 
+CLAIMED = text("claimed_by IS NOT NULL")
+
+
 class TraceRow(Table, table=True):
-    """One item, or one pair of its responses, in a run. A worker executes it while it has the claim of the run."""
+    """One item, or one pair of its responses, in a run."""
 
     __tablename__ = "trace"
     __table_args__ = (
@@ -388,6 +391,7 @@ class TraceRow(Table, table=True):
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome"),
         Index(None, "study_id", "contention"),
+        Index(None, "claimed_by", postgresql_where=CLAIMED, sqlite_where=CLAIMED),
     )
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=owner_column("study.id"))
@@ -403,7 +407,7 @@ class TraceRow(Table, table=True):
     contention: float | None = None
     """See `core.contention`; None if there is no verdict, or if it cannot be computed."""
     claimed_by: str | None = None
-    """The worker that claimed it; the claim counts as long as the worker has claimed the run."""
+    """The worker that claimed it; the claim counts while the worker has claimed the run or is alive: `trace_claims`."""
 
 
 class EventRow(Table, table=True):

@@ -17,7 +17,7 @@ from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
 from core.wording import format_count
-from storage import calls, target_summaries, targets, unread
+from storage import calls, target_summaries, targets, unread, workers
 from storage.database import clock, insert_all
 from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -421,9 +421,10 @@ def _status_conditions(status: Status | None, at: datetime) -> list[ColumnElemen
 
 
 def _is_claimed(at: datetime) -> ColumnElement[bool]:
-    """Return whether a trace is claimed by the worker that executes its run; another one's claim has ended."""
+    """Return whether a trace is claimed by a worker that is alive, or by the one that has claimed its run."""
     is_own = func.coalesce(col(TraceRow.claimed_by) == col(RunRow.claimed_by), false())
-    return and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
+    alone = and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
+    return or_(alone, workers.is_alive(col(TraceRow.claimed_by), at))
 
 
 def _trace(row: Row[*tuple[Any, ...]]) -> Trace:

@@ -1,5 +1,7 @@
 """Resources shared by all visits: the database engine, the run worker and the model client."""
 
+import os
+
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
@@ -9,6 +11,8 @@ from storage.database import Engine
 from storage.database_errors import DBAPIError
 from storage.transfer import imports, samples
 from storage.worker import RunWorker
+
+WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
 
 
 def engine() -> Engine:
@@ -34,16 +38,25 @@ def has_accounts() -> bool:
 _workers: list[RunWorker] = []
 
 
-def start_worker() -> RunWorker:
-    """Start the worker that executes runs in the background, and return it."""
+def start_worker() -> RunWorker | None:
+    """Start the worker that executes runs in the background, and return it; None if the setting says so."""
+    if not has_own_worker():
+        return None
     worker = RunWorker(engine(), model_client)
     worker.start()
     _workers[:] = [worker]
     return worker
 
 
+def has_own_worker() -> bool:
+    """Return whether this server executes runs; False leaves them to workers in processes of their own."""
+    return os.environ.get(WORKER_VARIABLE, "").strip().lower() not in ("off", "0", "false", "no")
+
+
 def worker_problem() -> str:
     """Return why requested runs are not executed by this server, as a sentence; empty while they are."""
+    if not has_own_worker():
+        return ""
     return _workers[0].problem() if _workers else "The worker that executes runs is not running."
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sqlalchemy import Engine
@@ -43,11 +43,23 @@ async def through_outage(operation: Callable[[], Result]) -> Result:
         wait = min(2 * wait, MAX_WAIT)
 
 
-class EventWriter:
-    """Stores the events of one claim of a run; each waits for its commit."""
+Fence = Callable[[Session, Sequence[int]], None]
+"""Locks the claim of traces until the end of the transaction; raises ClaimLost if they are not the worker's any more.
 
-    def __init__(self, engine: Engine, run_id: int, worker: str) -> None:
-        self._engine, self._run_id, self._worker = engine, run_id, worker
+A worker that was suspended longer than its claim writes nothing over the work of its successor.
+"""
+
+
+def run_claim(run_id: int, worker: str) -> Fence:
+    """Return the fence of a worker that has claimed a run as a whole."""
+    return lambda session, _: runs.lock_claim(session, run_id, worker)
+
+
+class EventWriter:
+    """Stores the events of the traces that a worker has claimed; each waits for its commit."""
+
+    def __init__(self, engine: Engine, fence: Fence) -> None:
+        self._engine, self._fence = engine, fence
         self._queue: asyncio.Queue[tuple[NewEvent, Waiter]] = asyncio.Queue()
 
     async def append(self, event: NewEvent) -> None:
@@ -73,13 +85,15 @@ class EventWriter:
             await self._store([event for event, _ in batch])
         except DatabaseUnavailable as error:
             _resolve(batch, RunStopped(str(error)))
-        except (TiebreakError, OperationalError) as error:
+        except OperationalError as error:
             _resolve(batch, error)
         except Exception as error:
             if len(batch) > 1:  # one of them is the cause, and the others can be stored
                 for entry in batch:
                     await self._write([entry])
                 return
+            if isinstance(error, TiebreakError):
+                return _resolve(batch, error)
             log.error("An event could not be stored.", exc_info=error)
             _resolve(batch, EventNotStored(f"An event could not be stored ({type(error).__name__})."))
         else:
@@ -96,7 +110,7 @@ class EventWriter:
         await through_outage(commit)
 
     def _append(self, session: Session, batch: list[NewEvent], *, is_first: bool) -> None:
-        runs.lock_claim(session, self._run_id, self._worker)
+        self._fence(session, sorted({event.trace_id for event in batch}))
         if not is_first:  # the connection may have been lost after the commit
             numbers = events.next_sequence_numbers(session, [event.trace_id for event in batch])
             batch = [event for event in batch if event.seq >= numbers[event.trace_id]]

@@ -1,11 +1,13 @@
-"""The thread that executes requested runs while the app is serving."""
+"""The thread that executes requested runs while the app is serving, or in a process of its own."""
 
 import asyncio
 import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Protocol
 
 from sqlalchemy import Engine
 
@@ -17,22 +19,42 @@ from storage.worker.worker import execute_run, worker_name
 
 POLL_SECONDS = 0.5
 """Interval between two queries for requested runs."""
-MAX_WAIT = 15.0
-"""Seconds between two queries after several errors."""
+MAX_WAIT = 5.0
+"""Seconds between two queries after several errors: shorter than a claim holds."""
 STALLED_SECONDS = 60.0
 """Without a query for this time the worker is not ready: an operation of the database may be stuck."""
+THREADS = 16
+"""For operations of the database, which may wait for locks."""
 log = logging.getLogger("tiebreak")
 
 
-class RunWorker:
-    """Executes every requested run, and continues after errors."""
+class _Executor(Protocol):
+    """Executes requested runs in the worker's event loop."""
 
-    def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
-        self._engine, self._create_model = engine, model
-        self._model: Model | None = None
+    async def step(self) -> None:
+        """Start what is requested; called again and again, also after an error."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the next step."""
+
+    async def end(self) -> None:
+        """Stop what is in progress."""
+
+
+class RunWorker:
+    """Executes every requested run, and continues after errors.
+
+    On SQLite it executes whole runs; on PostgreSQL it shares the traces of a run with other workers, and executes
+    `traces` at once.
+    """
+
+    def __init__(
+        self, engine: Engine, model: Callable[[], Model], *, traces: int | None = None, grace: float = 4.0
+    ) -> None:
+        """Create a worker that waits `grace` seconds for calls in progress when it is stopped."""
+        self._engine, self._create_model, self._traces, self._grace = engine, model, traces, grace
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
-        self._executions: set[asyncio.Task[None]] = set()
         self._last_query = time.monotonic()
         self._problem = ""
 
@@ -41,9 +63,9 @@ class RunWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread. The claims of its runs expire, and another worker can continue them."""
+        """Stop the thread. Another worker can continue its traces."""
         self._stopping.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=self._grace + 1)
 
     def problem(self) -> str:
         """Return why requested runs are not executed now, as a sentence; empty while they are."""
@@ -54,24 +76,63 @@ class RunWorker:
         return self._problem
 
     async def _serve(self) -> None:
-        wait = POLL_SECONDS
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
+        executor, wait = self._create_executor(), POLL_SECONDS
         while not self._stopping.is_set():
             try:
-                await self._start_requested()
+                await executor.step()
                 self._problem, wait = "", POLL_SECONDS
             except Exception as error:  # the next attempt may succeed
                 wait = min(2 * wait, MAX_WAIT)
                 self._report(error)
             self._last_query = time.monotonic()
-            await asyncio.to_thread(self._stopping.wait, wait)
-        await self._end()
+            await executor.wait(wait)
+        await executor.end()
 
-    async def _start_requested(self) -> None:
+    def _create_executor(self) -> _Executor:
+        if self._engine.dialect.name != "postgresql":
+            return _WholeRuns(self._engine, self._create_model)
+        from storage.worker.job_worker import TRACES, JobWorker
+
+        return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
+
+    def _report(self, error: Exception) -> None:
+        problem = (
+            str(error)
+            if isinstance(error, TiebreakError)
+            else f"An unexpected error occurred ({type(error).__name__})."
+        )
+        if problem != self._problem:  # an outage is logged once
+            log.error("Requested runs cannot be executed: %s", problem, exc_info=error)
+        self._problem = problem
+
+
+class _WholeRuns:
+    """Claims runs and executes each alone."""
+
+    def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
+        self._engine, self._create_model = engine, model
+        self._model: Model | None = None
+        self._executions: set[asyncio.Task[None]] = set()
+
+    async def step(self) -> None:
         for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
             model = self._model = self._model or self._create_model()  # importing litellm takes seconds
             execution = asyncio.create_task(execute_run(self._engine, run_id, model, worker=worker))
             self._executions.add(execution)
             execution.add_done_callback(self._ended)
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def end(self) -> None:
+        """Cancel the executions; their claims expire."""
+        executions = list(self._executions)
+        for execution in executions:
+            execution.cancel()
+        await asyncio.gather(*executions, return_exceptions=True)
+        if self._model is not None:
+            await self._model.close()
 
     def _claim_runs(self) -> dict[int, str]:
         """Return the runs that were claimed, each with the name of its claim."""
@@ -88,21 +149,3 @@ class RunWorker:
         self._executions.discard(execution)
         if not execution.cancelled() and (error := execution.exception()) is not None:
             log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
-
-    def _report(self, error: Exception) -> None:
-        problem = (
-            str(error)
-            if isinstance(error, TiebreakError)
-            else f"An unexpected error occurred ({type(error).__name__})."
-        )
-        if problem != self._problem:  # an outage is logged once
-            log.error("Requested runs cannot be executed: %s", problem, exc_info=error)
-        self._problem = problem
-
-    async def _end(self) -> None:
-        executions = list(self._executions)
-        for execution in executions:
-            execution.cancel()
-        await asyncio.gather(*executions, return_exceptions=True)
-        if self._model is not None:
-            await self._model.close()

@@ -1,7 +1,7 @@
-"""The run worker: it claims the traces of a run, drives each to its verdict, and stores every event before the next.
+"""The execution of a run by one process: it claims the run, and executes its traces until none is waiting.
 
-The database is the only channel between a run and a page, and between processes. Any process may request a run; one at
-a time executes it; after a crash another one continues from the stored events.
+The database is the only channel between a run and a page, and between processes. Any process may request a run; after a
+crash another one continues from the stored events. `storage.worker.job_worker` shares a run among processes.
 """
 
 import asyncio
@@ -11,63 +11,36 @@ import os
 import socket
 import threading
 import uuid
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from core.errors import RunStopped, TiebreakError
-from core.frozen import Frozen
-from core.items import Item
 from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, Limits
-from core.llm.reuse import ReusedReplies, reply_key
-from core.protocols import Protocol, registry
-from core.protocols.flows import start_flow
-from core.protocols.settings_file import validate_settings
-from core.runner import run_flow
-from core.trace import Event, Spec, TraceFailed, TurnCompleted
-from storage import aius, events, experiments, items, runs, studies, traces
-from storage.database import Session, reading, write
+from storage import experiments, runs, studies
+from storage.database import reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
-from storage.traces import NewEvent
-from storage.worker.earlier_replies import Replies, earlier_replies
-from storage.worker.event_writer import EventWriter, through_outage
+from storage.trace_claims import MAX_INITIAL_FAILURES, ONLY_FAILURES
+from storage.worker.event_writer import EventWriter, run_claim, through_outage
 from storage.worker.stored_calls import StoredCalls
+from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
 
 log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
 """Interval between two renewals of a worker's claims. A cancelled run stops after at most this time."""
-MAX_INITIAL_FAILURES = 5
-"""A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
-SEQUENCE_END = 1_000_000_000
-PROMPTS_CHANGED = (
-    "The prompts of this protocol have changed since the trace was started. It starts again with the new ones; the "
-    "earlier replies are stored, and do not count."
-)
 
 
 def worker_name() -> str:
     """Return a name for the claim of a run that no other claim has, on any machine."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-
-
-@dataclass(frozen=True)
-class _ClaimedTrace:
-    id: int
-    item: Item
-    part: str
-    stored: list[Event]
-    next_sequence_number: int
-    replies: Replies
-    """Replies of earlier runs that are reused."""
 
 
 @dataclass
@@ -84,20 +57,17 @@ class _RunExecution:
     """The reason why the run ends early; empty while it may continue."""
     ended: int = 0
     failed: int = 0
-    protocol: Protocol = field(init=False)
-    settings: Frozen = field(init=False)
-    extractor: Spec | None = field(init=False)
+    setup: RunSetup = field(init=False)
 
     async def execute(self, at_once: int) -> None:
         """Claim and execute traces, `at_once` of them, until none is waiting or the run is stopped.
 
         Raises TiebreakError if the protocol is not installed or the settings are not valid.
         """
-        self.protocol = registry.get(self.run.protocol)
-        self.settings = validate_settings(self.run.settings, self.protocol)
-        self.extractor = Spec.model_validate(self.run.extractor) if self.run.extractor else None
-        if not self.protocol.is_current(self.run.prompts):
-            self.run = await asyncio.to_thread(_update_prompts, self.engine, self.run)
+        self.setup = RunSetup.of(self.run)
+        if not self.setup.protocol.is_current(self.run.prompts):
+            updated = await asyncio.to_thread(write, self.engine, partial(update_prompts, run=self.run))
+            self.setup = replace(self.setup, run=updated)
         running: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -117,80 +87,22 @@ class _RunExecution:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _execute_trace(self, trace: _ClaimedTrace) -> None:
-        """Run one trace to its verdict, starting from its stored events."""
-        numbers = iter(range(trace.next_sequence_number, SEQUENCE_END))
-
-        async def record(event: Event) -> None:
-            await self.writer.append(NewEvent(trace.id, next(numbers), event))
-
+    async def _execute_trace(self, trace: LoadedTrace) -> None:
         try:
-            flow = start_flow(
-                self.protocol,
-                trace.item,
-                self.settings,
-                seed=self.run.seed,
-                templates=self.run.prompts,
-                part=trace.part,
-            )
-            verdict = await run_flow(
-                flow, self._model_of(trace), record, stored=trace.stored, limits=self.limits, extractor=self.extractor
-            )
+            has_verdict = await execute_trace(self.setup, trace, self.model, self.writer, self.limits)
         except RunStopped as reason:
             self.stopped = self.stopped or str(reason)
             return
-        except SQLAlchemyError:
-            raise
-        except Exception as error:
-            await record(TraceFailed(problem=_describe(error)))
-            verdict = None
-        self._count(failed=verdict is None)
-
-    def _model_of(self, trace: _ClaimedTrace) -> Model:
-        used = Counter(reply_key(event.turn) for event in trace.stored if isinstance(event, TurnCompleted))
-        return ReusedReplies(self.model, trace.replies, used) if trace.replies else self.model
+        self._count(failed=not has_verdict)
 
     def _count(self, *, failed: bool) -> None:
         self.ended, self.failed = self.ended + (not failed), self.failed + failed
         if not self.ended and self.failed == MAX_INITIAL_FAILURES:
-            self.stopped = (
-                f"The first {MAX_INITIAL_FAILURES} items all failed; open one of them, fix the cause, and resume."
-            )
+            self.stopped = ONLY_FAILURES
 
-    def _claim(self, limit: int) -> list[_ClaimedTrace]:
+    def _claim(self, limit: int) -> list[LoadedTrace]:
         claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
-        with reading(self.engine) as session:
-            numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
-            imported = items.by_ids(session, list({trace.item_id for trace in claimed}))
-            items_by_id = aius.evaluated_items(session, self.run, imported)
-            edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id]]
-            replies = earlier_replies(session, self.run, edited)
-            return [
-                _ClaimedTrace(
-                    trace.id,
-                    items_by_id[trace.item_id],
-                    trace.part,
-                    traces.events_with_prompts(session, trace.id) if numbers[trace.id] else [],
-                    numbers[trace.id],
-                    replies.get(trace.item_id, {}),
-                )
-                for trace in claimed
-            ]
-
-
-def _update_prompts(engine: Engine, run: Run) -> Run:
-    """Give a run of an earlier version the study's templates of today, and restart its unfinished traces.
-
-    Replies to the earlier prompts answer other questions than those that are still to be asked.
-    """
-
-    def update(session: Session) -> Run:
-        prompts = studies.by_id(session, run.study_id).templates(run.protocol)
-        runs.replace_prompts(session, run.id, prompts)
-        traces.restart_unfinished(session, run.id, PROMPTS_CHANGED)
-        return runs.get(session, run.id)
-
-    return write(engine, update)
+        return load_traces(self.engine, self.setup.run, claimed)
 
 
 async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
@@ -205,10 +117,11 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
     budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
     cancelled = threading.Event()
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
-    writer = EventWriter(engine, run_id, worker)
-    stored = ModelWithImages(StoredCalls(model, engine, run, worker), folder)
-    execution = _RunExecution(engine, run, stored, worker, limits, writer)
-    async with _run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
+    writer = EventWriter(engine, run_claim(run_id, worker))
+    execution = _RunExecution(
+        engine, run, ModelWithImages(StoredCalls(model, engine, run, worker), folder), worker, limits, writer
+    )
+    async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, cancelled)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 
@@ -224,18 +137,10 @@ async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tupl
         log.error("An event could not be stored.", exc_info=error)
         return "stopped", f"An event could not be stored: {error.__class__.__name__}."
     except Exception as error:
-        return "stopped", _describe(error)
+        return "stopped", describe(error)
     if cancelled.is_set():
         return None, ""
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
-
-
-def _describe(error: Exception) -> str:
-    """Return a sentence about an error; the details of an unexpected one go to the log."""
-    if isinstance(error, TiebreakError):
-        return str(error)
-    log.error("A run ended with an unexpected error.", exc_info=error)
-    return f"An unexpected error occurred ({type(error).__name__}); its details are in the server's log."
 
 
 @asynccontextmanager
@@ -254,12 +159,12 @@ async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: thread
                 log.warning("The claim of run %d could not be renewed: %s", run_id, error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async with _run_concurrently(beat()):
+    async with run_concurrently(beat()):
         yield
 
 
 @asynccontextmanager
-async def _run_concurrently(work: Awaitable[None]) -> AsyncIterator[None]:
+async def run_concurrently(work: Awaitable[None]) -> AsyncIterator[None]:
     """Run a coroutine concurrently with the body, and cancel it at the end of the body."""
     task = asyncio.ensure_future(work)
     try:

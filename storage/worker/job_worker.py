@@ -1,0 +1,254 @@
+"""A worker that shares runs with others on PostgreSQL: it executes the traces that the queue gives it.
+
+It is registered in the database and renews this every second, by the database's clock. Others continue its traces when
+it has not been seen for `storage.workers.LEASE`; from then on it can store nothing more for them.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import RunStopped
+from core.llm import images
+from core.llm.client import Model
+from core.llm.images import ModelWithImages
+from storage import changes, experiments, runs, studies, trace_claims, workers
+from storage.database import reading, write
+from storage.database_errors import DatabaseUnavailable
+from storage.runs import ClaimLost
+from storage.tables import RunRow
+from storage.trace_claims import ClaimedTrace
+from storage.worker import jobs
+from storage.worker.event_writer import EventWriter, through_outage
+from storage.worker.shared_limits import CeilingReached, SharedLimits
+from storage.worker.stored_calls import StoredCalls
+from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces
+from storage.worker.worker import worker_name
+
+TRACES = 32
+"""Traces that a worker executes at once, of all runs."""
+SHORTEST_WAIT = 0.05
+"""Between two steps: many traces may end at the same time."""
+FILL_SECONDS = 2.0
+"""Interval at which queues are filled when nothing has changed."""
+STALLED_SECONDS = 5.0
+"""Interval at which the jobs of crashed workers are looked for."""
+log = logging.getLogger("tiebreak")
+
+
+@dataclass
+class _SharedRun:
+    """A run of which this process executes traces."""
+
+    setup: RunSetup
+    model: Model
+    limits: SharedLimits
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass
+class _Registration:
+    """A worker in the database, until it is not seen for too long."""
+
+    id: int
+    name: str
+    steady_since: float
+    """Before one lease has passed it takes over no trace: after an outage every other worker seems to have crashed."""
+    seen: float
+    """The last renewal. Both are times of this process's clock, and only their difference counts."""
+    runs: dict[int, _SharedRun] = field(default_factory=dict)
+
+    def saw_database(self) -> None:
+        """Record a renewal that succeeded."""
+        if time.monotonic() - self.seen > workers.LEASE.total_seconds() / 2:
+            self.steady_since = time.monotonic()
+        self.seen = time.monotonic()
+
+    @property
+    def is_steady(self) -> bool:
+        """Return whether this worker may conclude that others have crashed."""
+        return self.seen - self.steady_since >= workers.LEASE.total_seconds()
+
+
+class JobWorker:
+    """Executes traces of every requested run, together with other workers."""
+
+    def __init__(self, engine: Engine, model: Callable[[], Model], *, traces: int = TRACES, grace: float = 4.0) -> None:
+        self._engine, self._create_model, self._traces, self._grace = engine, model, traces, grace
+        self._model: Model | None = None
+        self._stopping = asyncio.Event()
+        self._registration: _Registration | None = None
+        self._in_progress: dict[int, str] = {}
+        """Trace id -> the name that claimed it."""
+        self._writer = EventWriter(engine, self._fence)
+        self._app = jobs.create_app(engine, self._execute)
+        self._work: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._known: changes.Version = ()
+        self._next_fill = self._next_stalled = 0.0
+        self._released = asyncio.Event()
+        self._notified: asyncio.Task[None] | None = None
+
+    async def step(self) -> None:
+        """Renew the registration, fill the queues, and start what has ended; called again and again.
+
+        Raises what the database raises; the next call may succeed.
+        """
+        registration = await self._renew()
+        self._writing = self._writing or asyncio.create_task(self._writer.work())
+        now = time.monotonic()
+        version = changes.version(self._engine, changes.RUNS)
+        if now >= self._next_fill or version != self._known:
+            self._known, self._next_fill = version, 0.0
+            await asyncio.to_thread(self._fill)
+            self._next_fill = now + FILL_SECONDS
+        if self._work is None or self._work.done():
+            self._restart_work()
+        elif now >= self._next_stalled and registration.is_steady:
+            await jobs.discard_stalled(self._app)
+            await asyncio.to_thread(write, self._engine, workers.remove_crashed)
+            self._next_stalled = now + STALLED_SECONDS
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until a run is requested or a trace has ended, or for some seconds."""
+        if self._notified is None or self._notified.done():
+            wait = partial(changes.wait, self._engine, self._known, changes.RUNS, timeout=seconds)
+            self._notified = asyncio.create_task(asyncio.to_thread(wait))
+        released = asyncio.create_task(self._released.wait())
+        await asyncio.wait({self._notified, released}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        released.cancel()
+        self._released.clear()
+        await asyncio.sleep(SHORTEST_WAIT)
+
+    async def end(self) -> None:
+        """Start no more calls, wait for those in progress, and release every claim."""
+        self._stopping.set()
+        registration = self._registration
+        for run in registration.runs.values() if registration else ():
+            run.cancelled.set()
+        if self._work is not None:
+            await asyncio.gather(self._work, return_exceptions=True)
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        if registration is not None:
+            await asyncio.to_thread(write, self._engine, partial(_sign_off, registration=registration))
+        if self._model is not None:
+            await self._model.close()
+
+    def _restart_work(self) -> None:
+        """Start to execute jobs: at first, and when the database was unavailable."""
+        if self._work is not None and not self._work.cancelled() and (error := self._work.exception()) is not None:
+            log.warning("The job queue was interrupted: %s", " ".join(str(error).split()))
+        self._work = asyncio.create_task(jobs.work(self._app, self._traces, self._stopping, self._grace))
+
+    async def _renew(self) -> _Registration:
+        """Renew the registration, and cancel what may not continue; register again after a long interruption."""
+        known = self._registration
+        if known is not None:
+            states = await asyncio.to_thread(write, self._engine, partial(_renew, known=known))
+            if states is not None:
+                known.saw_database()
+                for run_id in [run_id for run_id in known.runs if states.get(run_id) != "requested"]:
+                    known.runs.pop(run_id).cancelled.set()
+                return known
+            log.warning("This worker was not seen for too long; others continue its traces.")
+            for run in known.runs.values():
+                run.cancelled.set()
+        name = worker_name()
+        worker_id = await asyncio.to_thread(write, self._engine, partial(workers.register, name=name))
+        now = time.monotonic()
+        self._registration = _Registration(worker_id, name, steady_since=now, seen=now)
+        return self._registration
+
+    def _fill(self) -> None:
+        with reading(self._engine) as session:
+            unfinished = runs.unclaimed(session) + trace_claims.cancelling_runs(session)
+        for run_id in unfinished:
+            write(self._engine, partial(jobs.fill, run_id=run_id))
+
+    def _fence(self, session: Session, trace_ids: Sequence[int]) -> None:
+        if trace_claims.lost(session, {trace_id: self._in_progress.get(trace_id, "") for trace_id in trace_ids}):
+            raise ClaimLost("Another worker continues this trace.")
+
+    async def _execute(self, trace_id: int) -> None:
+        """Run a trace to its end if it can be claimed."""
+        registration = self._registration
+        if registration is None or self._stopping.is_set() or trace_id in self._in_progress:
+            return
+        self._in_progress[trace_id] = registration.name
+        failed, claimed = False, None
+        claim = partial(
+            trace_claims.claim, trace_id=trace_id, worker=registration.name, take_over=registration.is_steady
+        )
+        try:
+            with contextlib.suppress(DatabaseUnavailable):  # the trace is queued again
+                claimed = await asyncio.to_thread(write, self._engine, claim)
+            if claimed is not None:
+                failed = not await self._execute_claimed(registration, claimed)
+        finally:
+            self._in_progress.pop(trace_id)
+            if claimed is not None:
+                await asyncio.shield(self._release(claimed, registration.name, failed=failed))
+
+    async def _execute_claimed(self, registration: _Registration, claimed: ClaimedTrace) -> bool:
+        """Return whether the trace has a verdict, or may continue later."""
+        try:
+            run = await self._shared_run(registration, claimed.run_id)
+            [trace] = await asyncio.to_thread(load_traces, self._engine, run.setup.run, [claimed])
+            return await execute_trace(run.setup, trace, run.model, self._writer, run.limits)
+        except CeilingReached as reason:
+            await self._stop_run(claimed.run_id, str(reason))
+        except (RunStopped, DatabaseUnavailable):
+            pass
+        except Exception as error:
+            await self._stop_run(claimed.run_id, describe(error))
+        return True
+
+    async def _shared_run(self, registration: _Registration, run_id: int) -> _SharedRun:
+        if run_id not in registration.runs:
+            loaded = await asyncio.to_thread(self._load_run, registration, run_id)
+            registration.runs.setdefault(run_id, loaded)
+        return registration.runs[run_id]
+
+    def _load_run(self, registration: _Registration, run_id: int) -> _SharedRun:
+        with reading(self._engine) as session:
+            run = runs.get(session, run_id)
+            ceiling, _ = experiments.budget(session, run)
+            folder = images.media_folder(studies.by_id(session, run.study_id).name)
+        self._model = self._model or self._create_model()  # importing litellm takes seconds
+        cancelled = threading.Event()
+        limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set)
+        model = ModelWithImages(StoredCalls(self._model, self._engine, run, registration.name), folder)
+        return _SharedRun(RunSetup.of(run), model, limits, cancelled)
+
+    async def _stop_run(self, run_id: int, reason: str) -> None:
+        await through_outage(partial(write, self._engine, partial(trace_claims.stop, run_id=run_id, reason=reason)))
+
+    async def _release(self, claimed: ClaimedTrace, worker: str, *, failed: bool) -> None:
+        release = partial(trace_claims.release, claimed=claimed, worker=worker, failed=failed)
+        await through_outage(partial(write, self._engine, release))
+        self._next_fill = 0.0
+        self._released.set()
+
+
+def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
+    """Renew a registration; return run id -> state of its runs that no worker executes alone, or None if it is lost."""
+    if not workers.renew(session, known.id):
+        return None
+    query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.id).in_(list(known.runs)))
+    return dict(session.execute(query).all())
+
+
+def _sign_off(session: Session, registration: _Registration) -> None:
+    trace_claims.release_all(session, registration.name)
+    workers.remove(session, registration.id)

@@ -1,0 +1,106 @@
+"""The limits of a run that several workers execute: concurrent calls and costs are counted in the database."""
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import IntegrityError
+
+from core.errors import RunStopped
+from core.llm import costs, local_server
+from core.llm.limits import Budget, ConcurrencyLimit, Limits
+from core.trace import Ask, Spec
+from storage import reservations
+from storage.database import write
+from storage.runs import Run
+from storage.worker.event_writer import through_outage
+
+WAIT_SECONDS = (0.02, 0.1)
+"""Between two attempts to reserve a call, at random: a call takes about a second."""
+
+
+class CeilingReached(RunStopped):
+    """The run has reached its ceiling: no worker can continue it."""
+
+
+class _Spending(Budget):
+    """Adds up the costs of calls until one of them is released, which stores them."""
+
+    def take(self) -> float:
+        """Return the costs since the last call of this method."""
+        dollars, self.spent = self.spent, 0.0
+        return dollars
+
+
+class SharedLimits(Limits):
+    """The limits of one run in one of its workers. The process starts no more calls than the whole run may."""
+
+    def __init__(
+        self, engine: Engine, run: Run, ceiling: float | None, worker_id: int, cancelled: Callable[[], bool]
+    ) -> None:
+        self._spending = _Spending(ceiling or 0.0, costs.maximum_cost)
+        super().__init__(
+            parallel=run.parallel, budget=self._spending if ceiling is not None else None, cancelled=cancelled
+        )
+        self._engine, self._run, self._ceiling, self._worker_id = engine, run, ceiling, worker_id
+        self._reserving: dict[str, asyncio.Lock] = {}
+        self._releasing = asyncio.Lock()
+
+    @asynccontextmanager
+    async def acquire(self, ask: Ask) -> AsyncIterator[None]:
+        """Reserve a call in the database; raises RunStopped instead of starting it."""
+        limit = self.concurrency_limit(ask.spec)
+        async with limit.semaphore:
+            call_id = await self._reserve(ask, limit)
+            try:
+                yield
+            finally:
+                await asyncio.shield(self._release(call_id))
+
+    async def _reserve(self, ask: Ask, limit: ConcurrencyLimit) -> int:
+        model = _model_key(ask.spec)
+        async with self._reserving.setdefault(model, asyncio.Lock()):  # one attempt at a time from this process
+            while True:
+                while (remaining := limit.remaining_pause()) > 0:
+                    await self.pause(remaining)
+                self.raise_if_cancelled()
+                call_id = await through_outage(partial(self._try, ask, model))
+                if call_id is not None:
+                    return call_id
+                await asyncio.sleep(random.uniform(*WAIT_SECONDS))
+
+    def _try(self, ask: Ask, model: str) -> int | None:
+        slots = min(self.parallel, local_server.SLOTS) if local_server.is_local(ask.spec) else self.parallel
+        ceiling = self._ceiling
+        reserve = partial(
+            reservations.reserve,
+            run_id=self._run.id,
+            worker_id=self._worker_id,
+            model=model,
+            slots=slots,
+            dollars=(costs.maximum_cost(ask) or 0.0) if ceiling is not None else 0.0,
+            ceiling=ceiling,
+        )
+        try:
+            return write(self._engine, reserve)
+        except reservations.CeilingReached:
+            raise CeilingReached(f"The ceiling of ${ceiling:.2f} is reached.") from None
+        except IntegrityError:  # the worker was not seen for too long, or the run has been deleted
+            raise RunStopped("Another worker continues this run.") from None
+
+    async def _release(self, call_id: int) -> None:
+        async with self._releasing:  # the costs of a call are stored before its reservation ends
+            dollars = self._spending.take()
+            await through_outage(partial(write, self._engine, partial(self._store, call_id=call_id, dollars=dollars)))
+
+    def _store(self, session: object, *, call_id: int, dollars: float) -> None:
+        reservations.release(session, self._run.id, call_id, dollars)  # type: ignore[arg-type]
+
+
+def _model_key(spec: Spec) -> str:
+    """Return what a limit counts: a model at an address; each machine has its own local server."""
+    return f"{spec.model} {socket.gethostname() if local_server.is_local(spec) else spec.address or ''}"

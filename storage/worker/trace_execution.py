@@ -1,0 +1,152 @@
+"""Runs one trace to its end, from whatever is stored of it; every executor of runs uses these functions."""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import Protocol as Interface
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.errors import RunStopped, TiebreakError
+from core.frozen import Frozen
+from core.items import Item
+from core.llm.client import Model
+from core.llm.limits import Limits
+from core.llm.reuse import ReusedReplies, reply_key
+from core.protocols import Protocol, registry
+from core.protocols.flows import start_flow
+from core.protocols.settings_file import validate_settings
+from core.runner import run_flow
+from core.trace import Event, Spec, TraceFailed, TurnCompleted
+from storage import aius, events, items, runs, studies, traces
+from storage.database import Session, reading
+from storage.runs import Run
+from storage.traces import NewEvent
+from storage.worker.earlier_replies import Replies, earlier_replies
+from storage.worker.event_writer import EventWriter
+
+log = logging.getLogger("tiebreak")
+SEQUENCE_END = 1_000_000_000
+PROMPTS_CHANGED = (
+    "The prompts of this protocol have changed since the trace was started. It starts again with the new ones; the "
+    "earlier replies are stored, and do not count."
+)
+
+
+class Claim(Interface):
+    """A claimed trace."""
+
+    @property
+    def id(self) -> int:
+        """Return the id of the trace."""
+
+    @property
+    def item_id(self) -> int:
+        """Return the id of its item."""
+
+    @property
+    def part(self) -> str:
+        """Return its part."""
+
+
+@dataclass(frozen=True)
+class LoadedTrace:
+    """A claimed trace with what is stored of it."""
+
+    id: int
+    item: Item
+    part: str
+    stored: list[Event]
+    next_sequence_number: int
+    replies: Replies
+    """Replies of earlier runs that are reused."""
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """What the traces of a run have in common; raises TiebreakError if the protocol is missing or settings invalid."""
+
+    run: Run
+    protocol: Protocol
+    settings: Frozen
+    extractor: Spec | None
+
+    @classmethod
+    def of(cls, run: Run) -> "RunSetup":
+        """Return the setup of a run."""
+        protocol = registry.get(run.protocol)
+        extractor = Spec.model_validate(run.extractor) if run.extractor else None
+        return cls(run, protocol, validate_settings(run.settings, protocol), extractor)
+
+
+def load_traces(engine: Engine, run: Run, claimed: Sequence[Claim]) -> list[LoadedTrace]:
+    """Return claimed traces of a run with their items and events."""
+    with reading(engine) as session:
+        numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
+        imported = items.by_ids(session, list({trace.item_id for trace in claimed}))
+        items_by_id = aius.evaluated_items(session, run, imported)
+        edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id]]
+        replies = earlier_replies(session, run, edited)
+        return [
+            LoadedTrace(
+                trace.id,
+                items_by_id[trace.item_id],
+                trace.part,
+                traces.events_with_prompts(session, trace.id) if numbers[trace.id] else [],
+                numbers[trace.id],
+                replies.get(trace.item_id, {}),
+            )
+            for trace in claimed
+        ]
+
+
+async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, writer: EventWriter, limits: Limits) -> bool:
+    """Run a trace to its end and store every event before the next; return whether it has a verdict.
+
+    Raises RunStopped if the run may make no more calls, and SQLAlchemyError if an event cannot be stored.
+    """
+    numbers = iter(range(trace.next_sequence_number, SEQUENCE_END))
+
+    async def record(event: Event) -> None:
+        await writer.append(NewEvent(trace.id, next(numbers), event))
+
+    try:
+        flow = start_flow(
+            setup.protocol,
+            trace.item,
+            setup.settings,
+            seed=setup.run.seed,
+            templates=setup.run.prompts,
+            part=trace.part,
+        )
+        used = Counter(reply_key(event.turn) for event in trace.stored if isinstance(event, TurnCompleted))
+        answering: Model = ReusedReplies(model, trace.replies, used) if trace.replies else model
+        verdict = await run_flow(flow, answering, record, stored=trace.stored, limits=limits, extractor=setup.extractor)
+    except (RunStopped, SQLAlchemyError):
+        raise
+    except Exception as error:
+        await record(TraceFailed(problem=describe(error)))
+        return False
+    return verdict is not None
+
+
+def update_prompts(session: Session, run: Run) -> Run:
+    """Give a run of an earlier version the study's templates of today, and restart its unfinished traces.
+
+    Replies to the earlier prompts answer other questions than those that are still to be asked.
+    """
+    prompts: dict[str, Any] = studies.by_id(session, run.study_id).templates(run.protocol)
+    runs.replace_prompts(session, run.id, prompts)
+    traces.restart_unfinished(session, run.id, PROMPTS_CHANGED)
+    return runs.get(session, run.id)
+
+
+def describe(error: Exception) -> str:
+    """Return a sentence about an error; the details of an unexpected one go to the log."""
+    if isinstance(error, TiebreakError):
+        return str(error)
+    log.error("A run ended with an unexpected error.", exc_info=error)
+    return f"An unexpected error occurred ({type(error).__name__}); its details are in the server's log."

@@ -1,0 +1,258 @@
+"""Workers that share a run on PostgreSQL: its limits hold over all of them, and each trace is executed once."""
+
+import asyncio
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text, update
+
+from core.errors import PermanentFailure
+from core.formats.records import ItemRecord
+from core.llm.client import Reply, ScriptedModel
+from core.trace import Usage
+from storage import runs, studies, trace_claims, traces, workers
+from storage.database import reading, writing
+from storage.transfer import imports
+from storage.worker import RunWorker, launch
+from storage.worker_tables import WorkerRow
+from tests.conftest import make_item
+from tests.storage.worker.test_outages import wait_for
+from tests.storage.worker.test_worker import make_request
+
+ITEMS = 12
+
+
+@pytest.fixture
+def engine(postgres_engine, monkeypatch):
+    """The PostgreSQL database; claims expire after 1.5 seconds."""
+    monkeypatch.setattr("storage.workers.LEASE", timedelta(seconds=1.5))
+    monkeypatch.setattr("storage.worker.job_worker.STALLED_SECONDS", 0.3)
+    monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.1)
+    yield postgres_engine
+    with postgres_engine.begin() as connection:
+        for table in ("study", "annotator", "worker", "procrastinate_jobs"):
+            connection.execute(text(f"DELETE FROM {table}"))
+
+
+@pytest.fixture
+def study(engine):
+    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
+    with reading(engine) as session:
+        return studies.get(session, "s")
+
+
+@pytest.fixture
+def start(engine):
+    """Start workers with a model, and stop them at the end."""
+    started = []
+
+    def start(model, count=2, **options):
+        for _ in range(count):
+            started.append(RunWorker(engine, lambda: model, **options))
+            started[-1].start()
+        return started
+
+    yield start
+    for worker in started:
+        worker.stop()
+
+
+class SlowModel:
+    """Counts its calls; each takes some time."""
+
+    def __init__(self, seconds=0.03, dollars=0.0):
+        self.seconds, self.dollars = seconds, dollars
+        self.calls, self.most_at_once = Counter(), Counter()
+        self.in_progress, self.lock = Counter(), threading.Lock()
+
+    async def complete(self, ask):
+        model = ask.spec.model
+        with self.lock:
+            self.calls[model, ask.prompt] += 1
+            self.in_progress[model] += 1
+            self.most_at_once[model] = max(self.most_at_once[model], self.in_progress[model])
+        await asyncio.sleep(self.seconds)
+        with self.lock:
+            self.in_progress[model] -= 1
+        return Reply(text="1", usage=Usage(prompt_tokens=1, completion_tokens=1, seconds=0.1, dollars=self.dollars))
+
+    async def answer_format(self, spec):
+        return "text"
+
+    async def close(self):
+        pass
+
+
+def ends(engine, run_id, state="finished") -> bool:
+    return wait_for(lambda: launch.progress(engine, run_id)[0].state == state)
+
+
+def count(engine, query) -> int:
+    with reading(engine) as session:
+        return session.scalar(text(query))
+
+
+def test_two_workers_share_a_run_within_its_limits(engine, study, start):
+    model = SlowModel()
+    start(model, traces=8)
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    assert ends(engine, run_id)
+    _, progress = launch.progress(engine, run_id)
+    assert (progress.done, progress.totals.calls) == (ITEMS, 2 * ITEMS)
+    assert set(model.calls.values()) == {1}, "no call is repeated"
+    assert model.most_at_once == {"a": 2, "b": 2}, "each worker alone may make two calls at once"
+    assert count(engine, "SELECT count(*) FROM reservation") == 0
+
+
+def test_two_workers_share_one_budget(engine, study, start, monkeypatch):
+    monkeypatch.setattr("core.llm.costs.maximum_cost", lambda ask: 1.0)
+    model = SlowModel(dollars=0.75)
+    start(model)
+    run_id = launch.create_run(engine, make_request(study, parallel=4, ceiling=6.0))
+    assert ends(engine, run_id, "stopped")
+    assert wait_for(lambda: count(engine, "SELECT count(*) FROM trace WHERE claimed_by IS NOT NULL") == 0)
+    run, progress = launch.progress(engine, run_id)
+    assert run.problem == "The ceiling of $6.00 is reached."
+    assert progress.totals.dollars <= 6.0
+    assert progress.totals.dollars > 4.0, "waiting for reservations uses the ceiling"
+    assert sum(model.calls.values()) == progress.totals.calls
+
+
+def test_the_costs_of_earlier_calls_count_when_a_run_is_resumed_by_workers(engine, study, start, monkeypatch):
+    monkeypatch.setattr("core.llm.costs.maximum_cost", lambda ask: 1.0)
+    model = SlowModel(dollars=1.0)
+    run_id = launch.create_run(engine, make_request(study, parallel=2, ceiling=4.0))
+    alone, _ = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    assert alone.state == "stopped"
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    start(model)
+    assert ends(engine, run_id, "stopped")
+    assert launch.progress(engine, run_id)[1].totals.dollars == 4.0
+
+
+def test_the_traces_of_a_crashed_worker_are_continued_from_their_events(engine, study, start):
+    run_id = launch.create_run(engine, make_request(study))
+    with writing(engine) as session:
+        crashed = workers.register(session, "crashed")
+        [first, *_] = trace_claims.waiting(session, run_id, without=[], limit=3)
+        assert trace_claims.claim(session, first, "crashed") is not None
+        assert trace_claims.claim(session, first, "another") is None, "it is alive"
+        age(session, crashed)
+    model = SlowModel()
+    start(model)
+    assert ends(engine, run_id)
+    assert set(model.calls.values()) == {1}
+    assert count(engine, "SELECT count(*) FROM worker WHERE name = 'crashed'") == 0
+
+
+def age(session, worker_id, seconds=5):
+    """Let a worker be seen for the last time some seconds ago."""
+    seen = WorkerRow.seen_at - timedelta(seconds=seconds)
+    session.execute(update(WorkerRow).where(WorkerRow.id == worker_id).values(seen_at=seen))
+
+
+def test_a_worker_that_was_suspended_stores_nothing_over_the_work_of_its_successor(engine, study, start):
+    suspended, resume = threading.Event(), threading.Event()
+
+    async def suspend(ask):
+        if not suspended.is_set():
+            suspended.set()
+            await asyncio.to_thread(resume.wait, 20)
+        return "2"
+
+    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    start(ScriptedModel(suspend), count=1, traces=1)
+    assert suspended.wait(20)
+    with writing(engine) as session:
+        trace_id = session.scalar(text("SELECT id FROM trace WHERE claimed_by IS NOT NULL"))
+        workers.register(session, "successor")
+        session.execute(text("UPDATE worker SET seen_at = seen_at + interval '1 hour' WHERE name = 'successor'"))
+        session.execute(text("UPDATE trace SET claimed_by = 'successor' WHERE id = :id"), {"id": trace_id})
+    events = f"SELECT count(*) FROM event WHERE trace_id = {trace_id}"
+    stored = count(engine, events)
+    resume.set()
+    assert wait_for(lambda: launch.progress(engine, run_id)[1].done == ITEMS - 1)
+    assert count(engine, events) == stored
+
+
+def test_a_cancelled_run_starts_no_more_calls_and_can_be_resumed(engine, study, start):
+    model = SlowModel(0.05)
+    start(model)
+    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    assert wait_for(lambda: sum(model.calls.values()) >= 2)
+    with writing(engine) as session:
+        runs.cancel(session, run_id)
+    assert ends(engine, run_id, "cancelled")
+    made = sum(model.calls.values())
+    assert made < 2 * ITEMS
+    assert launch.progress(engine, run_id)[1].totals.calls == made, "calls in progress are stored"
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    assert ends(engine, run_id)
+    assert set(model.calls.values()) == {1}
+
+
+def test_a_worker_that_is_stopped_leaves_its_traces_to_others_at_once(engine, study, start):
+    model = SlowModel(0.05)
+    [worker] = start(model, count=1)
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    assert wait_for(lambda: sum(model.calls.values()) >= 3)
+    worker.stop()
+    made = sum(model.calls.values())
+    assert launch.progress(engine, run_id)[1].totals.calls == made < 2 * ITEMS
+    assert count(engine, "SELECT count(*) FROM worker") == 0
+    assert count(engine, "SELECT count(*) FROM trace WHERE claimed_by IS NOT NULL") == 0
+    start(model, count=1)
+    assert ends(engine, run_id)
+    assert set(model.calls.values()) == {1}
+
+
+def test_a_run_whose_first_traces_all_fail_is_stopped(engine, study, start):
+    def wrong_key(ask):
+        raise PermanentFailure("Wrong key.")
+
+    start(ScriptedModel(wrong_key))
+    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    assert ends(engine, run_id, "stopped")
+    assert "all failed" in launch.progress(engine, run_id)[0].problem
+
+
+def test_a_run_of_a_protocol_that_is_not_installed_is_stopped_with_a_sentence(engine, study, start):
+    run_id = launch.create_run(engine, make_request(study))
+    with writing(engine) as session:
+        session.execute(text("UPDATE run SET protocol = 'unknown'"))
+    start(SlowModel(), count=1)
+    assert ends(engine, run_id, "stopped")
+    assert "unknown" in launch.progress(engine, run_id)[0].problem
+
+
+def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
+    run_id = launch.create_run(engine, make_request(study))
+    with writing(engine) as session:
+        first, second = trace_claims.waiting(session, run_id, without=[], limit=2)
+        assert runs.claim_run(session, run_id, "alone")
+        assert trace_claims.claim(session, first, "shared") is None
+        runs.release(session, run_id, "alone")
+        shared = workers.register(session, "shared")
+        assert trace_claims.claim(session, first, "shared") is not None
+        assert not runs.claim_run(session, run_id, "alone")
+        assert runs.get(session, run_id).active
+        assert traces.get(session, first).status == "running"
+        assert traces.get(session, second).status == "waiting"
+        age(session, shared)
+        assert not runs.get(session, run_id).active
+        assert traces.get(session, first).status == "waiting"
+        assert runs.claim_run(session, run_id, "alone")
+
+
+def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(engine, study):
+    run_id = launch.create_run(engine, make_request(study))
+    with writing(engine) as session:
+        [first] = trace_claims.waiting(session, run_id, without=[], limit=1)
+        age(session, workers.register(session, "silent"))
+        session.execute(text("UPDATE trace SET claimed_by = 'silent' WHERE id = :id"), {"id": first})
+        assert trace_claims.claim(session, first, "new", take_over=False) is None
+        assert trace_claims.claim(session, first, "new") is not None

@@ -1,0 +1,64 @@
+"""A worker in a process of its own, for tests and benchmarks, with the clock of its machine ahead or behind.
+
+python -m tests.storage.worker.worker_process URL [--lease SECONDS] [--skew SECONDS] [--traces N]
+"""
+
+import argparse
+import datetime
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from tests.paths import ROOT
+
+
+def start(url: str, *, lease: float, skew: float = 0.0, traces: int = 8) -> subprocess.Popen[bytes]:
+    """Start a worker whose claims expire after `lease` seconds."""
+    arguments = [url, "--lease", str(lease), "--skew", str(skew), "--traces", str(traces)]
+    return subprocess.Popen([sys.executable, "-m", "tests.storage.worker.worker_process", *arguments], cwd=ROOT)
+
+
+def shift_clock(seconds: float) -> None:
+    """Let this process see another time; call it before other modules import `datetime`."""
+    real_time, real = time.time, datetime.datetime
+
+    class Shifted(real):
+        @classmethod
+        def now(cls, tz=None):
+            return real.now(tz) + datetime.timedelta(seconds=seconds)
+
+    datetime.datetime = Shifted
+    time.time = lambda: real_time() + seconds
+
+
+def main() -> None:
+    """Execute runs until SIGTERM."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("url")
+    parser.add_argument("--lease", type=float, default=15.0)
+    parser.add_argument("--skew", type=float, default=0.0)
+    parser.add_argument("--traces", type=int, default=8)
+    options = parser.parse_args()
+    if options.skew:
+        shift_clock(options.skew)
+
+    from core.llm.router import Router
+    from storage import workers
+    from storage.database import connect
+    from storage.worker import RunWorker, job_worker, run_worker
+
+    workers.LEASE = datetime.timedelta(seconds=options.lease)
+    job_worker.STALLED_SECONDS = min(job_worker.STALLED_SECONDS, options.lease / 4)
+    run_worker.POLL_SECONDS = min(run_worker.POLL_SECONDS, options.lease / 10)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    worker = RunWorker(connect(options.url), Router, traces=options.traces, grace=10.0)
+    worker.start()
+    stopping.wait()
+    worker.stop()
+
+
+if __name__ == "__main__":
+    main()
