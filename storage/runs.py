@@ -258,12 +258,18 @@ def claim_run(session: Session, run_id: int, worker: str) -> bool:
     """
     row = _locked(session, run_id)  # before the next query: a claim of a trace locks the run too
     at = clock(session)
-    free = row.claimed_by == worker or (not _is_active(row, at) and not _is_shared_by_workers(session, run_id, at))
+    free = row.claimed_by == worker or (not _is_active(row, at) and not is_shared_by_workers(session, run_id))
     if row.state != "requested" or not free:
         return False
     row.claimed_by, row.claimed_until = worker, at + LEASE
     trace_claims.forget_spending(session, run_id)
     return True
+
+
+def is_shared_by_workers(session: Session, run_id: int) -> bool:
+    """Return whether workers that are alive execute single traces of a run."""
+    query = select(trace_claims.any_alive(clock(session))).where(col(RunRow.id) == run_id)
+    return bool(session.scalar(query))
 
 
 def lock_claim(session: Session, run_id: int, worker: str) -> None:
@@ -345,7 +351,7 @@ def cancel(session: Session, run_id: int) -> None:
     row = _locked(session, run_id)
     if row.state == "requested":
         at = clock(session)
-        active = _is_active(row, at) or _is_shared_by_workers(session, run_id, at)
+        active = _is_active(row, at) or is_shared_by_workers(session, run_id)
         row.state = "cancelling" if active else "cancelled"
 
 
@@ -402,7 +408,3 @@ def _run(row: RunRow, active: bool) -> Run:
 
 def _is_active(row: RunRow, at: datetime) -> bool:
     return row.claimed_until is not None and row.claimed_until > at
-
-
-def _is_shared_by_workers(session: Session, run_id: int, at: datetime) -> bool:
-    return bool(session.scalar(select(trace_claims.any_alive(at)).where(col(RunRow.id) == run_id)))

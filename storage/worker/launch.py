@@ -217,9 +217,13 @@ def find_run(engine: Engine, study: Study, name: str) -> Run:
 async def execute_here(
     engine: Engine, run_id: int, report: Callable[[Run, Progress], None], model: Model | None = None
 ) -> tuple[Run, Progress]:
-    """Execute a run in this process until it ends; `report` is called about once a second when there is progress."""
+    """Execute a run until it ends; `report` is called about once a second when there is progress.
+
+    A run that workers share is left to them.
+    """
     worker, model = worker_name(), model or Router()
-    await _claim(engine, run_id, worker)
+    if not await _claim(engine, run_id, worker, report):
+        return progress(engine, run_id)
     execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
     previous = None
     while not execution.done():
@@ -239,13 +243,20 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
         return runs.get(session, run_id), runs.progress(session, run_id)
 
 
-async def _claim(engine: Engine, run_id: int, worker: str) -> None:
-    """Claim a run, waiting for the claim of a crashed worker to expire."""
+async def _claim(engine: Engine, run_id: int, worker: str, report: Callable[[Run, Progress], None]) -> bool:
+    """Claim a run, waiting for the claim of a crashed worker to expire; return False once other workers ended it."""
     deadline = time.monotonic() + CLAIM_TIMEOUT
     while True:
         with writing(engine) as session:
             if runs.claim_run(session, run_id, worker):
-                return
-        if time.monotonic() > deadline:
+                return True
+            is_shared = runs.is_shared_by_workers(session, run_id)
+        run, current = await asyncio.to_thread(progress, engine, run_id)
+        if run.state not in ("requested", "cancelling"):
+            return False
+        if is_shared:
+            report(run, current)
+            deadline = time.monotonic() + CLAIM_TIMEOUT
+        elif time.monotonic() > deadline:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
         await asyncio.sleep(1.0)

@@ -248,6 +248,18 @@ def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
         assert runs.claim_run(session, run_id, "alone")
 
 
+def test_the_command_line_waits_for_workers_that_have_begun_a_run(engine, study, start):
+    model = SlowModel(0.05)
+    start(model, count=1)
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    assert wait_for(lambda: sum(model.calls.values()) >= 2)
+    reported = []
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *state: reported.append(state), model))
+    assert (run.state, progress.done) == ("finished", ITEMS)
+    assert set(model.calls.values()) == {1}
+    assert reported
+
+
 def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(engine, study):
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
