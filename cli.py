@@ -20,6 +20,7 @@ from commands import (
     replies,
     runs,
     statistics,
+    studies,
     transfer,
     workers,
 )
@@ -65,6 +66,14 @@ account_commands = typer.Typer(help="Manage accounts, their sessions and their A
 for name, command in accounts.COMMANDS.items():
     account_commands.command(name)(command)
 app.add_typer(account_commands, name="accounts")
+study_commands = typer.Typer(help="List, rename, archive, delete and restore studies.", rich_markup_mode=None)
+for name, command in studies.STUDY_COMMANDS.items():
+    study_commands.command(name)(command)
+app.add_typer(study_commands, name="studies")
+run_commands = typer.Typer(help="List, delete and restore the runs of a study.", rich_markup_mode=None)
+for name, command in studies.RUN_COMMANDS.items():
+    run_commands.command(name)(command)
+app.add_typer(run_commands, name="runs")
 annotator_commands = typer.Typer(invoke_without_command=True, rich_markup_mode=None, callback=annotators.annotators)
 for name, command in annotators.COMMANDS.items():
     annotator_commands.command(name)(command)

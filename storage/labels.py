@@ -31,6 +31,7 @@ from storage.tables import (
     MarkRow,
     OpinionRow,
     OpinionViewRow,
+    StudyRow,
     TargetRow,
     now,
 )
@@ -191,14 +192,15 @@ def marks(session: Session, study_id: int) -> list[MarkRecord]:
     ]
 
 
-def version(session: Session, study_id: int) -> tuple[int, int]:
-    """Return numbers that change with every label and opinion; fast enough to be read every second.
+def version(session: Session, study_id: int) -> tuple[int, ...]:
+    """Return numbers that change with every label, opinion and deletion; fast enough to be read every second.
 
     Rows are counted: on PostgreSQL the row with the highest id need not be the last that was committed.
     """
     return (
         session.scalars(select(func.count()).where(col(LabelRow.study_id) == study_id)).one(),
         session.scalars(select(func.count()).where(col(OpinionRow.study_id) == study_id)).one(),
+        session.scalars(select(col(StudyRow.removals)).where(col(StudyRow.id) == study_id)).one(),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from sqlalchemy import Text, distinct, func, select
+from sqlalchemy import ColumnElement, Text, distinct, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -37,6 +37,8 @@ class Study:
     prompts: dict[str, str]
     """The study's own templates, which replace the protocols': "protocol/ask" -> template."""
     sample: bool
+    archived: bool = False
+    """Whether nobody is offered its targets any more."""
 
     def templates(self, protocol: str) -> dict[str, str]:
         """Return every template of a protocol, with the study's own in place; those no longer used are left out."""
@@ -111,8 +113,29 @@ def lock(session: Session, study_id: int) -> None:
 
 
 def names(session: Session) -> list[str]:
-    """Return the names of all studies, newest first."""
-    return list(session.scalars(select(col(StudyRow.name)).order_by(col(StudyRow.id).desc())).all())
+    """Return the names of all studies, newest first; those that are archived at the end."""
+    query = select(col(StudyRow.name)).where(is_present())
+    return list(session.scalars(query.order_by(col(StudyRow.archived_at).is_not(None), col(StudyRow.id).desc())))
+
+
+def is_present() -> ColumnElement[bool]:
+    """Return whether a study is not deleted (see `storage.deletions`)."""
+    return col(StudyRow.deleted_at).is_(None)
+
+
+def rename(session: Session, study_id: int, name: str) -> None:
+    """Change the name of a study; raises TiebreakError if it is invalid or in use."""
+    lock(session, study_id)
+    name, row = normalize_name(name), session.get_one(StudyRow, study_id)
+    if name != row.name and _find(session, name) is not None:
+        raise TiebreakError(f"A study called {name!r} already exists.")
+    row.name = name
+
+
+def archive(session: Session, study_id: int, archived: bool = True) -> None:
+    """Archive a study, or end that: nobody is offered targets of an archived study, and its results stay."""
+    lock(session, study_id)
+    session.get_one(StudyRow, study_id).archived_at = now() if archived else None
 
 
 def get(session: Session, name: str) -> Study:
@@ -135,7 +158,7 @@ def secret(session: Session, study_id: int) -> bytes:
 
 
 def _find(session: Session, name: str) -> StudyRow | None:
-    return session.scalars(select(StudyRow).where(col(StudyRow.name) == name)).first()
+    return session.scalars(select(StudyRow).where(col(StudyRow.name) == name, is_present())).first()
 
 
 def update(session: Session, study_id: int, *, description: str, guidelines: str, rules: StudyRules) -> None:
@@ -276,4 +299,5 @@ def _study(row: StudyRow) -> Study:
         rules=StudyRules.model_validate(row.rules),
         prompts=dict(row.prompts),
         sample=row.sample,
+        archived=row.archived_at is not None,
     )

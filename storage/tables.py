@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Text, UniqueConstraint, false, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Text, UniqueConstraint, false, text
 from sqlmodel import Field
 from sqlmodel.sql.sqltypes import AutoString
 
@@ -28,6 +28,29 @@ class StudyRow(Table, table=True):
     secret: str
     """The key of the opaque ids and random orders of the workbench, and of its CSRF tokens; never sent to a browser."""
     created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    archived_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    """Since when nobody is offered its targets."""
+    deleted_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    deleted_name: str | None = None
+    """The name before the deletion: it is free for another study."""
+    removals: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
+    """How often a run was deleted or restored: numbers of rows alone do not show it (see `storage.labels.version`)."""
+
+
+class DeletedRunRow(Table, table=True):
+    """A deleted run, which can be restored for some time; see `storage.deletions`."""
+
+    __tablename__ = "deleted_run"
+    __table_args__ = (Index(None, "study_id"),)
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    name: str
+    traces: int
+    fields: Any = Field(sa_column=Column(Json, nullable=False))
+    """Columns of the run that an export does not contain."""
+    records: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """The run and its traces in Tiebreak's own format, compressed with gzip."""
+    deleted_at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
 class GuidelinesRow(Table, table=True):

@@ -32,7 +32,7 @@ def read(path: Path) -> Records:
     """Yield the records of the file in order; raises FileFormatError with the line and the field."""
     number = 0
     for number, text in read_lines(path):
-        yield _parse_record(text, number)
+        yield parse_record(text, number)
     if not number:
         raise FileFormatError("the file is empty: expected one record per line")
 
@@ -54,7 +54,8 @@ def _to_line(fields: Any) -> str:
     return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _parse_record(text: str, number: int) -> Record:
+def parse_record(text: str, number: int) -> Record:
+    """Return the record of one line; raises FileFormatError with its number and the field."""
     try:
         record: Record = RECORD_ADAPTER.validate_json(text)
     except ValidationError as error:

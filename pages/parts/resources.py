@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import accounts, database, database_errors, studies
+from storage import accounts, database, database_errors, deletions, studies
 from storage.database import Engine
 from storage.database_errors import DBAPIError
 from storage.transfer import imports, samples
@@ -23,8 +23,9 @@ def engine() -> Engine:
 def prepare_database() -> None:
     """Migrate the database to this version; an empty one also gets the sample studies."""
     database.upgrade(engine())
-    with database.reading(engine()) as session:
-        empty = not studies.names(session)
+    with database.writing(engine()) as session:
+        deletions.purge(session)
+        empty = not studies.names(session) and not deletions.deleted_studies(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
 

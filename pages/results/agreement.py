@@ -23,10 +23,10 @@ GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
 
 
-def label_version(study: Study) -> tuple[int, int]:
+def label_version(study: Study) -> tuple[int, ...]:
     """Return the version of the labels, which changes whenever a label is saved."""
 
-    def read() -> tuple[int, int]:
+    def read() -> tuple[int, ...]:
         with database.reading(resources.engine()) as session:
             return labels.version(session, study.id)
 
@@ -34,7 +34,7 @@ def label_version(study: Study) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, int]) -> AgreementReport:
+def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> AgreementReport:
     """Return the figures of a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)

@@ -50,14 +50,14 @@ class DistanceChoice:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_distances(url: str, study_id: int, choice: DistanceChoice, version: tuple[int, int]) -> list[RaterDistance]:
+def load_distances(url: str, study_id: int, choice: DistanceChoice, version: tuple[int, ...]) -> list[RaterDistance]:
     """Return the distances at a version of the labels; the cache is shared by all visitors."""
     return weights.rows(resources.engine(), load_study(study_id), choice.measure)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_tables(
-    url: str, study_id: int, version: tuple[int, int]
+    url: str, study_id: int, version: tuple[int, ...]
 ) -> tuple[list[AverageWeight], list[AspectQuality], list[VerdictAgreement]]:
     """Return average weights, qualities of aspects and agreement of verdicts at a version of the labels."""
     engine, study = resources.engine(), load_study(study_id)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.parts import paging, resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import run_cards, run_form
+from pages.setup.parts import run_cards, run_form, study_actions
 from storage import database, runs
 from storage.studies import Study
 
@@ -25,6 +25,7 @@ def draw_overview(study: Study) -> None:
     page = paging.current_page("runs_page", len(study_runs), RUNS_PER_PAGE)
     run_cards.draw_cards(study, paging.page_slice(study_runs, page, RUNS_PER_PAGE))
     paging.draw_pagination("runs_page", len(study_runs), RUNS_PER_PAGE, bind="query-params")
+    study_actions.draw_deleted_runs(study)
 
 
 def draw_new_run(study: Study) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 from core.formats.registry import FileReport
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
-from pages.setup.parts import import_steps, study_form
+from pages.setup.parts import import_steps, study_actions, study_form
 from storage import database, studies
 from storage.studies import Progress, Study
 
@@ -29,6 +29,7 @@ def draw_overview() -> None:
     for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):
             draw_card(study, progress[study.id])
+    study_actions.draw_deleted_studies()
 
 
 def draw_import_result() -> None:
@@ -61,6 +62,8 @@ def draw_card(study: Study, progress: Progress) -> None:
     """Draw the progress of a study, and links to its pages."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(study.name)}**")
+        if study.archived:
+            st.badge("archived", color="gray", help="Nobody is offered its targets.")
         if study.sample:
             st.badge("sample", color="gray", help="Its items, debates and labels were written for demonstration.")
     if study.description:

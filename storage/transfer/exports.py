@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Engine, Text, cast, func, select
+from sqlalchemy import ColumnElement, Engine, Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -113,14 +113,20 @@ def _items(session: Session, study_id: int) -> Iterator[Record]:
         yield ItemRecord(item=Item.model_validate_json(body))
 
 
-def _runs(session: Session, study_id: int) -> Iterator[Record]:
-    query = select(RunRow).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id))
+def run_records(session: Session, study_id: int, run_id: int) -> Iterator[Record]:
+    """Yield a run and its traces. The study has to have the run."""
+    yield from _runs(session, study_id, col(RunRow.id) == run_id)
+    yield from _traces(session, study_id, col(RunRow.id) == run_id)
+
+
+def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:
+    query = select(RunRow).where(col(RunRow.study_id) == study_id, *conditions).order_by(col(RunRow.id))
     for row in session.scalars(query):
         fields: Any = row.model_dump(include=RunRecord.model_fields.keys() - {"type"})
         yield RunRecord.model_validate(fields)
 
 
-def _traces(session: Session, study_id: int) -> Iterator[Record]:
+def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:
     query = (
         select(
             col(TraceRow.id),
@@ -134,7 +140,7 @@ def _traces(session: Session, study_id: int) -> Iterator[Record]:
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
         .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
-        .where(col(TraceRow.study_id) == study_id)
+        .where(col(TraceRow.study_id) == study_id, *conditions)
         .order_by(col(TraceRow.id), col(EventRow.seq))
         .execution_options(yield_per=CHUNK)
     )

@@ -97,6 +97,11 @@ def import_records(
             raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
 
 
+def add_records(session: Session, study_id: int, records: Iterable[Record]) -> ImportCounts:
+    """Import records within a transaction, into a study that exists and is locked."""
+    return _Import(session, study_id, _SortedRecords(records), lambda done, total: None).run()
+
+
 @contextmanager
 def _garbage_collection_off() -> Iterator[None]:
     """Disable the garbage collector: to search hundreds of thousands of records again and again takes three times as

@@ -40,7 +40,11 @@ def choose_study() -> Study:
         name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
     st.query_params["study"] = st.session_state["study_in_address"] = name
     with database.reading(resources.engine()) as session:
-        return studies.get(session, name)
+        study = studies.get(session, name)
+    if study.archived:
+        st.info("This study is archived, so its targets are not offered. It can be activated on the page Studies.")
+        st.stop()
+    return study
 
 
 def choose_scenario(study: Study) -> str | None:

@@ -12,6 +12,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from pages.parts import colours, live, numbers, resources, shell
 from pages.parts.text import escape_markdown
+from pages.setup.parts import study_actions
 from storage import adoption, database, runs, studies
 from storage.runs import Progress, Run
 from storage.studies import Study
@@ -157,6 +158,8 @@ def _draw_settings(run: Run) -> None:
             st.query_params["view"] = "new"
             st.rerun(scope="app")
         st.caption(f"Random seed {run.seed} · {run.parallel} parallel calls")
+    if run.state not in ACTIVE:
+        study_actions.draw_run_deletion(run)
 
 
 def _own_prompts(run: Run) -> dict[str, str]:

@@ -15,7 +15,7 @@ from core.labels import Scale
 from pages.parts import downloads, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
-from pages.setup.parts import rules_form, scale_form, training_form
+from pages.setup.parts import rules_form, scale_form, study_actions, training_form
 from storage import database, studies, views
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -26,8 +26,8 @@ REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "req
 
 def draw_study(study: Study) -> None:
     """Draw the tabs."""
-    names = ["Guidelines and rules", "Criteria", "Training and checks", "Export"]
-    guidelines, criteria, training, exports_tab = st.tabs(names)
+    names = ["Guidelines and rules", "Criteria", "Training and checks", "Export", "Name and deletion"]
+    guidelines, criteria, training, exports_tab, actions = st.tabs(names)
     with guidelines:
         _draw_rules(study)
     with criteria:
@@ -36,6 +36,8 @@ def draw_study(study: Study) -> None:
         training_form.draw_training(study)
     with exports_tab:
         _draw_exports(study)
+    with actions:
+        study_actions.draw_actions(study)
 
 
 def _draw_rules(study: Study) -> None:

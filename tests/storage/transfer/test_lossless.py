@@ -28,6 +28,11 @@ from tests.storage.transfer.test_imports import export, one_of_each_type
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 NOT_EXPORTED = {
     "draft": "an answer that is not submitted belongs to its annotator alone",
+    "deleted_run": "a run that can be restored in this database only",
+    "study.archived_at": "a study is archived in this database",
+    "study.deleted_at": "a deleted study is not exported",
+    "study.deleted_name": "a deleted study is not exported",
+    "study.removals": "a number that only changes, for pages that show the study",
     "lease": "a reservation on this server, which expires within minutes",
     "action": "the outbox of one browser on this server",
     "undo_entry": "the undo stack of a session on this server",

@@ -1,0 +1,169 @@
+"""Deleted studies and runs: they can be restored for some time, and are in no list and no figure.
+
+A deleted study stays in its tables, under another name, and cannot be found by its former one. A deleted run is removed
+from all tables, so that no query can count it, and its records are stored. Labels belong to targets, not to runs: they
+stay.
+"""
+
+import gzip
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, exists, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.formats import tiebreak
+from core.formats.records import Record
+from storage import runs, studies, target_summaries
+from storage.database import clock
+from storage.tables import DeletedRunRow, ExperimentRow, RunRow, StudyRow, TraceRow
+from storage.transfer import exports, imports
+
+PERIOD = timedelta(days=30)
+"""How long a deleted study or run can be restored."""
+ACTIVE = ("requested", "cancelling")
+RUN_FIELDS = ("source", "state", "repeat", "fresh", "experiment_id", "cell")
+"""Columns that an import sets otherwise: it does not resume a run that was executed elsewhere."""
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A deleted study or run as it is listed."""
+
+    id: int
+    name: str
+    deleted_at: datetime
+    until: datetime
+    """When it is removed for good."""
+    traces: int = 0
+    """Of a run."""
+
+
+def delete_study(session: Session, study_id: int) -> None:
+    """Delete a study; raises TiebreakError while one of its runs is being executed."""
+    studies.lock(session, study_id)
+    row = session.get_one(StudyRow, study_id)
+    if row.deleted_at is not None:
+        raise TiebreakError(f"The study {row.deleted_name!r} is deleted already.")
+    active = exists().where(col(RunRow.study_id) == study_id, col(RunRow.state).in_(ACTIVE))
+    if session.scalar(select(active)):
+        raise TiebreakError("A run of this study is being executed; cancel it first.")
+    row.deleted_name, row.deleted_at = row.name, clock(session)
+    row.name = f"{row.name} (deleted {study_id})"
+
+
+def restore_study(session: Session, study_id: int) -> str:
+    """Restore a deleted study and return its name, which has a number if the former one is in use."""
+    studies.lock(session, study_id)
+    row = session.get_one(StudyRow, study_id)
+    if row.deleted_at is None or row.deleted_name is None:
+        raise TiebreakError(f"The study {row.name!r} is not deleted.")
+    used, name, number = set(studies.names(session)), row.deleted_name, 1
+    while name in used:
+        number += 1
+        name = f"{row.deleted_name} ({number})"
+    row.name, row.deleted_name, row.deleted_at = name, None, None
+    return name
+
+
+def deleted_studies(session: Session) -> list[Deleted]:
+    """Return the studies that can be restored, the newest deletion first."""
+    query = select(StudyRow).where(~studies.is_present()).order_by(col(StudyRow.deleted_at).desc())
+    return [
+        Deleted(row.id, row.deleted_name, row.deleted_at, row.deleted_at + PERIOD)
+        for row in session.scalars(query)
+        if row.deleted_at is not None and row.deleted_name is not None
+    ]
+
+
+def delete_run(session: Session, run_id: int) -> None:
+    """Delete a run with its traces, opinions and stored calls; raises TiebreakError while it is being executed."""
+    run = runs.get(session, run_id)
+    studies.lock(session, run.study_id)
+    row = session.scalars(select(RunRow).where(col(RunRow.id) == run_id).with_for_update()).one()
+    session.refresh(row)
+    if row.state in ACTIVE:
+        raise TiebreakError(f"The run {row.name!r} is being executed; cancel it first.")
+    session.add(
+        DeletedRunRow(
+            study_id=row.study_id,
+            name=row.name,
+            traces=session.scalars(select(func.count()).where(col(TraceRow.run_id) == run_id)).one(),
+            fields=row.model_dump(include=set(RUN_FIELDS)),
+            records=_compress(exports.run_records(session, row.study_id, run_id)),
+            deleted_at=clock(session),
+        )
+    )
+    session.execute(delete(RunRow).where(col(RunRow.id) == run_id))
+    _count_change(session, row.study_id)
+
+
+def restore_run(session: Session, deleted_id: int) -> str:
+    """Restore a deleted run and return its name; raises TiebreakError if the study has another run of that name."""
+    row = session.get(DeletedRunRow, deleted_id)
+    if row is None:
+        raise TiebreakError(f"There is no deleted run {deleted_id}.")
+    studies.lock(session, row.study_id)
+    same_name = select(RunRow).where(col(RunRow.study_id) == row.study_id, col(RunRow.name) == row.name)
+    if session.scalars(same_name).first() is not None:
+        raise TiebreakError(f"The study has another run called {row.name!r}, so the deleted one cannot be restored.")
+    imports.add_records(session, row.study_id, _decompress(row.records))
+    restored = session.scalars(same_name).one()
+    for name, value in _valid_fields(session, row.fields).items():
+        setattr(restored, name, value)
+    session.delete(row)
+    _count_change(session, row.study_id)
+    return row.name
+
+
+def deleted_runs(session: Session, study_id: int) -> list[Deleted]:
+    """Return the runs of a study that can be restored, the newest deletion first."""
+    columns = (
+        col(DeletedRunRow.id),
+        col(DeletedRunRow.name),
+        col(DeletedRunRow.deleted_at),
+        col(DeletedRunRow.traces),
+    )
+    query = select(*columns).where(col(DeletedRunRow.study_id) == study_id)
+    return [
+        Deleted(id, name, at, at + PERIOD, traces)
+        for id, name, at, traces in session.execute(query.order_by(col(DeletedRunRow.id).desc()))
+    ]
+
+
+def purge(session: Session) -> None:
+    """Remove for good what was deleted longer ago than it can be restored."""
+    limit = clock(session) - PERIOD
+    session.execute(delete(DeletedRunRow).where(col(DeletedRunRow.deleted_at) < limit))
+    session.execute(delete(StudyRow).where(col(StudyRow.deleted_at) < limit))
+
+
+def _count_change(session: Session, study_id: int) -> None:
+    session.get_one(StudyRow, study_id).removals += 1
+    session.flush()
+    target_summaries.mark_disputed_of_study(session, study_id)
+
+
+def _valid_fields(session: Session, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a run; without its experiment if that was deleted meanwhile."""
+    experiment = fields.get("experiment_id")
+    gone = experiment is not None and session.get(ExperimentRow, experiment) is None
+    return fields | {"experiment_id": None, "cell": None} if gone else fields
+
+
+def _compress(records: Iterator[Record]) -> bytes:
+    content = io.BytesIO()
+    with gzip.open(content, "wt", encoding="utf-8", newline="\n") as stream:
+        tiebreak.write(records, stream)
+    return content.getvalue()
+
+
+def _decompress(content: bytes) -> Iterator[Record]:
+    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8", newline="\n") as stream:
+        for number, line in enumerate(stream, 1):
+            yield tiebreak.parse_record(line, number)

@@ -1,0 +1,134 @@
+from datetime import timedelta
+
+import pytest
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.llm.client import ScriptedModel
+from storage import deletions, labels, runs, studies, traces
+from storage.database import reading, writing
+from storage.reports import disagreements
+from storage.transfer import exports, imports
+from storage.worker import launch
+from tests.conftest import make_item, make_target
+from tests.storage.worker.test_worker import execute, make_request
+
+
+@pytest.fixture
+def executed(engine, a_study):
+    """A study with one run of three debates, which the judges disagree on, and a label."""
+    model = ScriptedModel(lambda ask: "1" if ask.judge == "a" else "2")
+    run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), model)
+    with writing(engine) as session:
+        labels.save(session, a_study.id, make_target(), "ann", 1)
+    return run
+
+
+def study_records(engine, study):
+    return [record for record in exports.export_records(engine, study) if record.type in ("run", "trace", "label")]
+
+
+def test_a_deleted_run_is_in_no_figure_and_its_labels_stay(engine, a_study, executed):
+    with reading(engine) as session:
+        before = disagreements.version(session, a_study.id)
+    with writing(engine) as session:
+        deletions.delete_run(session, executed.id)
+    with reading(engine) as session:
+        assert runs.of_study(session, a_study.id) == []
+        assert list(traces.find(session, traces.Filter(a_study.id))) == []
+        assert disagreements.version(session, a_study.id) != before
+        assert len(list(labels.of_study(session, a_study.id))) == 1
+        (deleted,) = deletions.deleted_runs(session, a_study.id)
+    assert (deleted.name, deleted.traces) == (executed.name, 3)
+
+
+def test_a_restored_run_is_equal_to_the_one_that_was_deleted(engine, a_study, executed):
+    stored = study_records(engine, a_study)
+    with writing(engine) as session:
+        deletions.delete_run(session, executed.id)
+        (deleted,) = deletions.deleted_runs(session, a_study.id)
+        assert deletions.restore_run(session, deleted.id) == executed.name
+    assert study_records(engine, a_study) == stored
+    with reading(engine) as session:
+        assert deletions.deleted_runs(session, a_study.id) == []
+        (restored,) = runs.of_study(session, a_study.id)
+    assert (restored.state, restored.source, restored.seed) == ("finished", "live", executed.seed)
+
+
+def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        runs.cancel(session, run_id)
+    with writing(engine) as session:
+        deletions.delete_run(session, run_id)
+        deletions.restore_run(session, deletions.deleted_runs(session, a_study.id)[0].id)
+        (restored,) = runs.of_study(session, a_study.id)
+        runs.resume(session, restored.id)
+    run, progress = execute(engine, restored.id, ScriptedModel(lambda ask: "1"))
+    assert (run.state, progress.done) == ("finished", 3)
+
+
+def test_a_run_whose_name_was_used_again_is_not_restored(engine, a_study, executed):
+    with writing(engine) as session:
+        deletions.delete_run(session, executed.id)
+    launch.create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        (deleted,) = deletions.deleted_runs(session, a_study.id)
+        with pytest.raises(TiebreakError, match="another run called"):
+            deletions.restore_run(session, deleted.id)
+    with reading(engine) as session:
+        assert deletions.deleted_runs(session, a_study.id) == [deleted]
+
+
+def test_a_run_that_is_executed_is_neither_deleted_nor_its_study(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    for delete, deleted_id in ((deletions.delete_run, run_id), (deletions.delete_study, a_study.id)):
+        with writing(engine) as session, pytest.raises(TiebreakError, match="cancel it first"):
+            delete(session, deleted_id)
+
+
+def test_a_deleted_study_is_not_found_and_its_name_is_free(engine, a_study, executed):
+    stored = study_records(engine, a_study)
+    with writing(engine) as session:
+        deletions.delete_study(session, a_study.id)
+        assert studies.names(session) == []
+        with pytest.raises(TiebreakError, match="no study called 's'"):
+            studies.get(session, "s")
+        with pytest.raises(TiebreakError, match="deleted already"):
+            deletions.delete_study(session, a_study.id)
+        assert [deleted.name for deleted in deletions.deleted_studies(session)] == ["s"]
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("other"))])
+    with writing(engine) as session:
+        assert deletions.restore_study(session, a_study.id) == "s (2)"
+        restored = studies.get(session, "s (2)")
+        with pytest.raises(TiebreakError, match="not deleted"):
+            deletions.restore_study(session, a_study.id)
+    assert study_records(engine, restored) == stored
+
+
+def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, executed, monkeypatch):
+    with writing(engine) as session:
+        deletions.delete_run(session, executed.id)
+        deletions.delete_study(session, a_study.id)
+        deletions.purge(session)
+        assert len(deletions.deleted_studies(session)) == 1
+    monkeypatch.setattr("storage.deletions.PERIOD", timedelta(seconds=-1))
+    with writing(engine) as session:
+        deletions.purge(session)
+        assert deletions.deleted_studies(session) == []
+        assert deletions.deleted_runs(session, a_study.id) == []
+
+
+def test_an_archived_study_is_listed_last_and_a_renamed_one_under_its_new_name(engine, a_study):
+    with writing(engine) as session:
+        other = studies.create(session, "older name")
+        studies.rename(session, other.id, " new  name ")
+        studies.archive(session, other.id)
+        assert studies.names(session) == ["s", "new name"]
+        assert studies.get(session, "new name").archived
+        studies.archive(session, other.id, archived=False)
+        assert not studies.get(session, "new name").archived
+        with pytest.raises(TiebreakError, match="'s' already exists"):
+            studies.rename(session, other.id, "s")
+        with pytest.raises(TiebreakError, match="needs a name"):
+            studies.rename(session, other.id, " ")
