@@ -179,46 +179,63 @@ def estimate_run(
     every = [(item, part) for item in of_items for part in trace_parts(protocol, settings, item, pairs)]
     traces = round(len(every) * count / len(of_items)) if items else 0
     sampled = _sample_evenly(every)
-    templates = protocol.prompts if templates is None else templates
-    reply = "words " * protocol.reply_words(settings)
-
-    def simulate(reading: SimulatedReading, reply: str = reply) -> list[Ask]:
-        flows = [
-            start_flow(protocol, item, settings, seed=seed, templates=templates, part=part) for item, part in sampled
-        ]
-        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
-
-    fewest_readings, most_readings = _extreme_readings()
-    most_reading = max(most_readings, key=lambda reading: len(simulate(reading)))
-    fewest_reading = min(fewest_readings, key=lambda reading: len(simulate(reading)))
-    asks, fewest = simulate(most_reading), simulate(fewest_reading)
-    further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
-    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     factor = traces / len(sampled) if sampled else 0.0
+    simulation = _Simulation(protocol, settings, protocol.prompts if templates is None else templates, seed, sampled)
+    reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
+    reply = "words " * protocol.reply_words(settings)
+    fewest, most = simulation.extreme_readings(reply)
+    asks = simulation.asks(most, reply)
+    further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
     sent = [first_request(ask, "text") for ask in asks]
     usage = _expected_usage(sent, reply_tokens, factor)
-    usual_tokens = reply_tokens
-    if recorded is not None and recorded.completion_tokens is not None:
-        usual_tokens = recorded.completion_tokens
-    usual_reply = "words " * round(usual_tokens / TOKENS_PER_WORD)
-    extremes = [
-        _expected_usage([first_request(ask, "text") for ask in simulate(reading, usual_reply)], usual_tokens, factor)
-        for reading in (fewest_reading, most_reading)
-    ]
-    expected = _mean_usage(extremes)
-    seconds = None if recorded is None or recorded.seconds is None else recorded.seconds * expected.calls / parallel
+    usual_tokens = None if recorded is None else recorded.completion_tokens
+    expected = simulation.mean_usage((fewest, most), reply_tokens if usual_tokens is None else usual_tokens, factor)
     return CostEstimate(
         items=count,
         traces=traces,
-        calls_at_least=round(len(fewest) * factor),
+        calls_at_least=round(len(simulation.asks(fewest, reply)) * factor),
         calls_at_most=usage.calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         dollars=usage.dollars,
         upper_bound=_expected_usage([*sent, *further], reply_tokens, factor),
         expected=expected,
-        seconds=seconds,
+        seconds=None if recorded is None or recorded.seconds is None else recorded.seconds * expected.calls / parallel,
     )
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """The real flow of a run on some traces, each an item and its part, with simulated replies."""
+
+    protocol: Protocol
+    settings: Any
+    templates: Templates
+    seed: int
+    traces: Sequence[tuple[Item, str]]
+
+    def asks(self, reading: SimulatedReading, reply: str) -> list[Ask]:
+        """Return every ask when each reply has the text `reply` and this reading."""
+        flows = [
+            start_flow(self.protocol, item, self.settings, seed=self.seed, templates=self.templates, part=part)
+            for item, part in self.traces
+        ]
+        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
+
+    def extreme_readings(self, reply: str) -> tuple[SimulatedReading, SimulatedReading]:
+        """Return the reading that takes the fewest calls, and the one that takes the most."""
+
+        def calls(reading: SimulatedReading) -> int:
+            return len(self.asks(reading, reply))
+
+        alike, all_readings = _extreme_readings()
+        return min(alike, key=calls), max(all_readings, key=calls)
+
+    def mean_usage(self, readings: Sequence[SimulatedReading], reply_tokens: float, factor: float) -> ExpectedUsage:
+        """Return the mean usage over readings, with replies of that many tokens."""
+        reply = "words " * round(reply_tokens / TOKENS_PER_WORD)
+        requests = [[first_request(ask, "text") for ask in self.asks(reading, reply)] for reading in readings]
+        return _mean_usage([_expected_usage(sent, reply_tokens, factor) for sent in requests])
 
 
 def _mean_usage(usages: Sequence[ExpectedUsage]) -> ExpectedUsage:
