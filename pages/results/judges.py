@@ -199,7 +199,8 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         }
         for baseline in ranking.baselines
     ]
-    widths = {"Accuracy": 135, "Coverage": 135, "From ceiling": 150}
+    widths = {"Accuracy": 132, "Coverage": 132, "From ceiling": 145}
+    longest = max((len(line["Judge"]) for line in lines), default=0)
     right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
         lines,
@@ -207,9 +208,9 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         hide_index=True,
         column_config=right
         | {
-            "Judge": st.column_config.TextColumn(width=300),
-            "Decision": st.column_config.TextColumn(width=130),
-            "Range": st.column_config.TextColumn(alignment="right", width=110, help=RANGE_HELP),
+            "Judge": st.column_config.TextColumn(width=min(420, max(240, 8 * longest))),
+            "Decision": st.column_config.TextColumn(width=124),
+            "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),
         },

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, gammaln
+from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
 from core.statistics.data.arrays import Bools, Floats
 from core.statistics.measures.means import Z, mean_estimate
 
 MIN_VERDICTS = 10
 """No test of fewer verdicts."""
+MIN_SIGNAL = 0.1
+"""The smallest covariance of two annotators' labels, of at most 1, that is an instrument."""
 TOLERANCE = 1e-7
 """Relative difference of two probabilities that are equal except for rounding."""
 
@@ -82,6 +84,51 @@ def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] |
         float(chose.mean()),
         float(people.mean()),
     )
+
+
+def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str] | None = None) -> SideEffect | None:
+    """Return the preference for the side that several annotators' labels do not explain; None if they are too few.
+
+    As `preference_given_people`, but for labels with errors: if people choose the side more often, a majority that is
+    wrong at random looks like a preference of every accurate judge for it. `chose` (N,) is whether the judge chose the
+    side; `labels` (N, R) are 1 for the side, -1 for the other, 0 for a tie, nan missing. With J = 1 or -1 for the
+    judge, x for an item's mean label and u for the mean product of two of its labels,
+
+        effect = (mean J - b mean x) / 2,    b = cov(J, x) / (mean u - mean x ** 2)
+
+    Another annotator's label is an instrument for the first one's (Fuller 1987, section 1.4): errors of annotators that
+    are independent of each other and of the side cancel. Interval and p are from the linearised variance, of whole
+    groups if there are any, and a t distribution.
+    """
+    counts = (~np.isnan(labels)).sum(axis=1)
+    several = counts >= 2
+    n = int(several.sum())
+    if n < MIN_VERDICTS:
+        return None
+    judge, count = np.where(chose[several], 1.0, -1.0), counts[several]
+    sums, squares = np.nansum(labels[several], axis=1), np.nansum(labels[several] ** 2, axis=1)
+    x, u = sums / count, (sums**2 - squares) / (count * (count - 1))
+    spread = float(u.mean() - x.mean() ** 2)
+    if spread < MIN_SIGNAL:
+        return None
+    slope = float(((judge * x).mean() - judge.mean() * x.mean()) / spread)
+    effect = float(judge.mean() - slope * x.mean()) / 2
+    d_judge, d_people = judge - judge.mean(), x - x.mean()
+    d_covariance = d_judge * d_people - slope * spread
+    d_spread = u - u.mean() - 2 * x.mean() * d_people
+    influence = (d_judge - slope * d_people - x.mean() * (d_covariance - slope * d_spread) / spread) / 2
+    names = np.arange(n) if groups is None else np.unique(np.array(groups, str)[several], return_inverse=True)[1]
+    by_group = np.bincount(names.reshape(-1), influence)
+    clusters = by_group.size
+    if clusters < MIN_VERDICTS:
+        return None
+    error = float(np.sqrt(clusters / (clusters - 1) * (by_group**2).sum())) / n
+    if not error:  # the judge has the same answer everywhere: exact tests remain
+        return None
+    quantile, p = float(stdtrit(clusters - 1, 0.975)), float(2 * stdtr(clusters - 1, -abs(effect) / error))
+    low, high = (float(np.clip(effect + sign * quantile * error, -0.5, 0.5)) for sign in (-1, 1))
+    people = float(((x > 0) + 0.5 * (x == 0)).mean())
+    return SideEffect(float(np.clip(effect, -0.5, 0.5)), low, high, p, n, float(chose[several].mean()), people)
 
 
 def preference_in_both_orders(choices: Floats) -> SideEffect:

@@ -6,12 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats
-from core.statistics.data.dataset import Dataset
+from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.dataset import Dataset, consensus
+from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.side_bias import (
     SideEffect,
     preference_against_half,
+    preference_beyond_people,
     preference_given_people,
     preference_in_both_orders,
 )
@@ -28,6 +30,8 @@ CHOICES: Mapping[Bias, tuple[str, str]] = {
 """Bias -> what a positive and a negative effect prefer."""
 MIN_ORDER_SHARE = 0.25
 """Below this share of pairs in one of both orders, the order was not assigned at random."""
+MIN_LABELLED_SHARE = 0.8
+"""Share of the pairs whose reference is the majority of several labels; below it, only the reference is used."""
 LEVEL = 0.05
 
 
@@ -92,28 +96,46 @@ def summarize(rows: Sequence[BiasRow]) -> str:
 
 def _judge_rows(dataset: Dataset, judge: str) -> Iterator[BiasRow]:
     opinions = dataset.judges[judge]
-    choice, people = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
+    choice = dataset.to_numbers(opinions.values)
     for column, bias in SIDES.items():
         if column in opinions.sides:
             side = np.nan_to_num(opinions.sides[column])
             if ((side == 1) | (side == 2)).any():
-                yield BiasRow(judge, bias, _effect(bias, choice, side, people, dataset.ratings.groups), None)
+                yield BiasRow(judge, bias, _effect(bias, choice, side, dataset), None)
 
 
-def _effect(bias: Bias, choice: Floats, side: Floats, people: Floats, groups: Sequence[str] | None) -> SideEffect:
+def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideEffect:
     """Return the effect of a bias: against 1/2 for a random order, otherwise against people's own preference."""
+    people, groups = dataset.to_numbers(dataset.gold), dataset.ratings.groups
     used = ((side == 1) | (side == 2)) & ((choice == 1) | (choice == 2))
     if bias == "position" and used.any():
         first = float((side[used] == 1).mean())
         if MIN_ORDER_SHARE <= first <= 1 - MIN_ORDER_SHARE:
             return preference_against_half((choice == side)[used], _select(groups, used))
+    effect = _effect_beyond_labels(choice == side, side, used, dataset)
     used &= (people == 1) | (people == 2)
-    effect = preference_given_people((choice == side)[used], (people == side)[used], _select(groups, used))
+    if effect is None:
+        effect = preference_given_people((choice == side)[used], (people == side)[used], _select(groups, used))
     if bias == "position":
         note = "the order was not random, so the effect is relative to people's choices"
         effect = replace(effect, reason="; ".join(filter(None, (effect.reason, note))))
     return effect
 
 
-def _select(groups: Sequence[str] | None, used: "np.typing.NDArray[np.bool_]") -> list[str] | None:
+def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Dataset) -> SideEffect | None:
+    """Return the effect from the labels of several annotators; None if the reference is not mostly their majority."""
+    if not isinstance(dataset.ratings, Ratings):
+        return None
+    majority, labels = consensus(dataset.ratings), dataset.to_numbers(dataset.labels)
+    by_labels = (dataset.gold == majority) | (np.isnan(dataset.gold) & np.isnan(majority))
+    from_labels = used & by_labels & ((~np.isnan(labels)).sum(axis=1) >= 2)
+    if from_labels.sum() < MIN_LABELLED_SHARE * (used & ~np.isnan(dataset.gold)).sum():
+        return None
+    own = labels[from_labels]
+    signs = np.where(own == side[from_labels, None], 1.0, -1.0)
+    signs = np.where(np.isnan(own), np.nan, np.where((own == 1) | (own == 2), signs, 0.0))
+    return preference_beyond_people(chose[from_labels], signs, _select(dataset.ratings.groups, from_labels))
+
+
+def _select(groups: Sequence[str] | None, used: Bools) -> list[str] | None:
     return None if groups is None else [group for group, use in zip(groups, used.tolist(), strict=True) if use]

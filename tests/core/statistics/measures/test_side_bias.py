@@ -87,3 +87,27 @@ def test_intervals_cover_the_effect():
         effect = side_bias.preference_given_people(judge, people)
         covered += effect.low <= 0.14 <= effect.high
     assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_errors_of_annotators_are_no_bias_of_an_accurate_judge():
+    """People choose the side on 70 %, and 15 % of their labels are wrong: the majority alone shows a bias."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(20_000) < 0.7, 1.0, -1.0)
+    labels = truth[:, None] * np.where(rng.random((20_000, 3)) < 0.15, -1.0, 1.0)
+    labels[rng.random(labels.shape) < 0.2] = np.nan
+    chose = truth > 0
+    majority = np.nansum(labels, axis=1)
+    naive = side_bias.preference_given_people(chose[majority != 0], (majority > 0)[majority != 0])
+    found = side_bias.preference_beyond_people(chose, labels)
+    assert naive.value is not None and naive.value > 0.02
+    assert found is not None and found.value == pytest.approx(0, abs=0.005)
+    biased = side_bias.preference_beyond_people(np.where(rng.random(20_000) < 0.3, True, chose), labels)
+    assert biased is not None and biased.value == pytest.approx(0.15, abs=0.01)
+    assert biased.low is not None and biased.low < 0.15 < (biased.high or 0)
+
+
+def test_labels_without_agreement_are_no_instrument():
+    rng = np.random.default_rng(1)
+    labels = rng.choice([1.0, -1.0], size=(400, 2))
+    assert side_bias.preference_beyond_people(rng.random(400) < 0.5, labels) is None
+    assert side_bias.preference_beyond_people(np.ones(400, bool), np.repeat(labels[:, :1], 2, axis=1)) is None

@@ -1,0 +1,168 @@
+"""Planted judges are ranked, their biases found and their disagreements explained.
+
+python -m tests.bench.bench_planted_judges
+
+Each study has three annotators and five judges: strong, mid (it follows the length of responses on 40 % of the pairs),
+weak (it follows the position on half of them, and abstains on 60 %), constant and random. Of all possible annotators, a
+share of Beta(.4, .4) prefers response 1 of a pair; this is the truth behind judge error, ambiguity and human noise.
+"""
+
+import argparse
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from core.labels import PREFERENCE
+from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.comparison import compare_scores
+from core.statistics.measures.disagreement_causes import CAUSES, find_causes
+from core.statistics.reports.judge_biases import BiasRow, bias_rows
+from core.statistics.reports.recommendations import rank_judges
+
+ITEMS, ANNOTATORS = 400, 3
+PLANTED = {("mid", "length"), ("weak", "position")}
+LENGTH_EFFECT = 0.2
+"""Half of the share of pairs on which mid follows the length."""
+CLEAR = (1 / 3, 2 / 3)
+"""A target is clear if the share of people for response 1 is outside of these limits."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the reports find in one study."""
+
+    order: tuple[str, ...]
+    """The judges, the most accurate first."""
+    decisions: dict[str, str]
+    found: frozenset[tuple[str, str]]
+    """The (judge, bias) that are found."""
+    covered: dict[str, tuple[bool, ...]]
+    """Judge -> whether the interval of each of `CAUSES` holds the true share of its disagreements."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A dataset, and the true share of people who would choose each judge's verdict, nan without one."""
+
+    dataset: Dataset
+    shares: dict[str, np.ndarray]
+
+
+def plant(seed: int, items: int = ITEMS, *, biased: bool = True) -> Study:
+    """Return a study; without biases, mid and weak err as often for other reasons."""
+    rng = np.random.default_rng(seed)
+    share = rng.beta(0.4, 0.4, items)
+    truth = np.where(share > 0.5, 1, 2)
+    is_clear = (share < CLEAR[0]) | (share > CLEAR[1])
+    longer = np.where(rng.random(items) < 0.6, truth, 3 - truth)
+    first = rng.integers(1, 3, items)
+
+    def judge(error: float) -> np.ndarray:
+        wrong = rng.random(items) < np.where(is_clear, error, 0.5)
+        return np.where(wrong, 3 - truth, truth)
+
+    def follow(side: np.ndarray, strength: float, verdicts: np.ndarray) -> np.ndarray:
+        chosen = side if biased else rng.integers(1, 3, items)
+        return np.where(rng.random(items) < strength, chosen, verdicts)
+
+    verdicts = {
+        "strong": judge(0.03).astype(float),
+        "mid": follow(longer, 0.4, judge(0.05)).astype(float),
+        "weak": np.where(rng.random(items) < 0.6, np.nan, follow(first, 0.5, judge(0.1))),
+        "constant": np.ones(items),
+        "random": rng.integers(1, 3, items).astype(float),
+    }
+    common = {
+        "item": [f"i{n}" for n in range(items)],
+        "scenario": "s",
+        "kind": "preference",
+        "criterion": "c",
+        "part": "",
+    }
+    labels = pd.concat(
+        pd.DataFrame(common | {"rater": f"a{number}", "value": np.where(rng.random(items) < share, 1, 2)})
+        for number in range(ANNOTATORS)
+    )
+    opinions = pd.concat(
+        pd.DataFrame(common | {"rater": name, "judge": name, "value": values, "shown_first": first, "longer": longer})
+        for name, values in verdicts.items()
+    )
+    (dataset,) = build_datasets(labels, opinions, None, {("preference", "c"): PREFERENCE}, "all")
+    chosen = {name: np.where(values == 1, share, 1 - share) for name, values in verdicts.items()}
+    return Study(dataset, {name: np.where(np.isnan(verdicts[name]), np.nan, one) for name, one in chosen.items()})
+
+
+def evaluate(study: Study, resamples: int = 1000) -> Outcome:
+    """Return what the reports of the pages Judges, Biases and Causes find."""
+    ranking = rank_judges(study.dataset, resamples=resamples)
+    found = frozenset((row.judge, row.bias) for row in bias_rows(study.dataset, {}) if row.found)
+    covered = {name: covered_causes(study, name) for name in ("strong", "mid", "random")}
+    decisions = {judge.judge: judge.decision for judge in ranking.judges}
+    return Outcome(tuple(judge.judge for judge in ranking.judges), decisions, found, covered)
+
+
+def is_ranked_as_planted(outcome: Outcome) -> bool:
+    """Return whether strong and mid are first, and the judge that abstains last."""
+    return outcome.order[:2] == ("strong", "mid") and outcome.order[-1] == "weak"
+
+
+def find_row(study: Study, judge: str, bias: str) -> BiasRow:
+    """Return one bias of one judge."""
+    return next(row for row in bias_rows(study.dataset, {}) if (row.judge, row.bias) == (judge, bias))
+
+
+def covered_causes(study: Study, judge: str) -> tuple[bool, ...]:
+    """Return whether the interval of each cause holds its true share among the judge's disagreements."""
+    ratings, values = study.dataset.ratings, study.dataset.judges[judge].values
+    assert isinstance(ratings, Ratings)
+    causes = find_causes(ratings, np.where(np.isnan(values), -1, values).astype(np.int16))
+    cause = np.digitize(study.shares[judge][causes.disagreeing], CLEAR)
+    true = np.bincount(cause, minlength=len(CAUSES)) / causes.disagreements
+    return tuple(bool(one.low <= share <= one.high) for one, share in zip(causes.shares, true, strict=True))
+
+
+def boundary_rate(studies: int, items: int = 200) -> float:
+    """Return how often two judges of equal accuracy are told apart at the level .05."""
+    significant = 0
+    for seed in range(studies):
+        rng = np.random.default_rng(seed)
+        hard = rng.random(items) < 0.3
+        scores = {name: (rng.random(items) < np.where(hard, 0.5, 0.9)).astype(float) for name in ("a", "b")}
+        (comparison,) = compare_scores(scores, seed=seed)
+        significant += comparison.p_corrected is not None and comparison.p_corrected < 0.05
+    return significant / studies
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--studies", type=int, default=1000, help="of the error rates")
+    options = parser.parse_args()
+    outcomes = [evaluate(plant(seed)) for seed in range(options.seeds)]
+    print(f"{len(outcomes)} seeds, {ITEMS} pairs, {ANNOTATORS} annotators:")
+    print(f"  strong, mid first and weak last: {sum(map(is_ranked_as_planted, outcomes))}")
+    for judge in outcomes[0].decisions:
+        counts = Counter(outcome.decisions[judge] for outcome in outcomes)
+        print(f"  {judge}: " + ", ".join(f"{decision} {count}" for decision, count in sorted(counts.items())))
+    for judge, bias in sorted(PLANTED):
+        print(f"  {bias} of {judge} found: {sum((judge, bias) in outcome.found for outcome in outcomes)}")
+    print(f"  seeds with another finding: {sum(bool(outcome.found - PLANTED) for outcome in outcomes)}")
+    for judge in outcomes[0].covered:
+        held = np.sum([outcome.covered[judge] for outcome in outcomes], axis=0)
+        shares = ", ".join(f"{cause} {count}" for cause, count in zip(CAUSES, held, strict=True))
+        print(f"  true shares within their intervals, {judge}: {shares}")
+    unbiased = (bias_rows(plant(seed, biased=False).dataset, {}) for seed in range(options.studies))
+    false = np.mean([any(row.found for row in rows) for rows in unbiased])
+    print(f"{options.studies} studies without a bias: {false:.1%} have a finding")
+    effects = [find_row(plant(seed), "mid", "length").effect for seed in range(options.studies)]
+    held_length = np.mean([(one.low or 0) <= LENGTH_EFFECT <= (one.high or 0) for one in effects])
+    print(f"{options.studies} studies: the interval of the planted effect of length holds it in {held_length:.1%}")
+    rate = boundary_rate(options.studies)
+    print(f"{options.studies} studies of two judges of equal accuracy: {rate:.1%} with p < .05")
+
+
+if __name__ == "__main__":
+    main()
