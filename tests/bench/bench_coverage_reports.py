@@ -1,6 +1,6 @@
 """Coverage of the intervals of means, critique scores, ceilings and correlations at other levels.
 
-    python -m tests.bench.bench_coverage_reports
+    python -m tests.bench.bench_coverage_reports [STUDIES [CASE ...]]
 
 The other half of `bench_coverage`: statistics whose reports return estimates. The truth is the value of a study of
 100,000 units.
@@ -8,15 +8,24 @@ The other half of `bench_coverage`: statistics whose reports return estimates. T
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats
 from core.statistics.data.estimate import Estimate
+from core.statistics.data.patterns import row_patterns
+from core.statistics.data.ratings import Ratings
 from core.statistics.measures import correlation
+from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
+from core.statistics.measures.bias import estimate_share
+from core.statistics.measures.bradley_terry import rate_systems
 from core.statistics.measures.critiques import AiuCounts, critique_scores
+from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.statistics.measures.statistic import stack_statistics
+from tests.bench.bench_coverage import DESIGNS, draw_codes
 
 SIZES = (20, 50, 100, 300)
 RESAMPLES = 1000
@@ -87,8 +96,52 @@ def correlations_of_systems(rng: np.random.Generator, units: int, resamples: int
     return {f"{name}_between_systems": estimate for name, estimate in found.items()}
 
 
-def _value(value: Floats) -> Estimate:
-    return Estimate(float(value), None, None, 0, 0, 0, 0, 0, "")
+def shares(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Shares of verdicts with Wilson's interval, such as position, length and consistency in both orders."""
+    return {f"share of {rate:.0%}": estimate_share(rng.random(units) < rate, units) for rate in (0.1, 0.3, 0.5)}
+
+
+def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """A win rate of `units` labels and ten times as many verdicts of a judge that is right on four of five."""
+    human = rng.choice([0.0, 0.5, 1.0], 11 * units, p=[0.3, 0.1, 0.6])
+    judge = np.where(rng.random(human.size) < 0.8, human, rng.choice([0.0, 0.5, 1.0], human.size))
+    found = prediction_powered_mean(human[:units], judge[:units], judge[units:], limits=(0, 1))
+    return {
+        "labels and verdicts": _value(found.value, found.low, found.high),
+        "labels alone": _value(found.human, found.human_low, found.human_high),
+    }
+
+
+def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Advantage of the alternative-annotator test, three annotators and five categories."""
+    codes = draw_codes(rng, DESIGNS["5 even categories"], units)
+    patterns = row_patterns(Ratings((), (), codes, (1, 2, 3, 4, 5)))
+    rows = patterns.codes.astype(float)
+    test = run_alternative_annotator_test(
+        rows[:, :-1], rows[:, -1], ("a", "b", "c"), numeric=False, units=patterns.units
+    )
+    if not resamples:
+        return {"advantage": _value(float(np.mean([each.advantage_probability for each in test.tests])))}
+    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, 0)
+    return {"advantage": _value(0.0, result.low, result.high)}
+
+
+def strengths(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Bradley-Terry strengths of four systems from `units` games of each two; a tenth are ties."""
+    true = np.array([0.9, 0.2, -0.3, -0.8])
+    pairs = np.array([(one, other) for one in range(4) for other in range(one + 1, 4)])
+    if not resamples:  # a tie is half a win for each, which moves the strengths of an unlimited study
+        first, second = np.repeat(pairs, 4000, axis=0).T
+    else:
+        first, second = np.repeat(pairs, units, axis=0).T
+    wins = rng.random(first.size) < 1 / (1 + np.exp(true[second] - true[first]))
+    winner = np.where(rng.random(first.size) < 0.1, 0, np.where(wins, 1, 2))
+    found = rate_systems(first, second, winner, "abcd", resamples=max(resamples, 2))
+    return {f"strength of {rating.system}": _value(rating.strength or 0.0, rating.low, rating.high) for rating in found}
+
+
+def _value(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
+    return Estimate(None if value is None else float(value), low, high, 0, 0, 0, 0, 0, "")
 
 
 CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
@@ -98,6 +151,10 @@ CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
     continuous_scores: (SIZES, 20_000),
     correlations_in_dialogues: (SIZES, 20_000),
     correlations_of_systems: ((5, 10, 20), 2_000),
+    shares: (SIZES, 1_000_000),
+    prediction_powered: (SIZES, 1_000_000),
+    advantage: (SIZES[1:], 400_000),
+    strengths: (SIZES, 0),
 }
 """Case -> the numbers of units, and the units of the study that has the true value."""
 
@@ -115,9 +172,11 @@ def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int
     return {name: 100 * count / studies for name, count in held.items()}
 
 
-def main(studies: int = 1000) -> None:
-    """Print a table for each case."""
+def main(studies: int = 1000, names: Sequence[str] = ()) -> None:
+    """Print a table for each case, or for those with the names."""
     for draw, (sizes, largest) in CASES.items():
+        if names and draw.__name__ not in names:
+            continue
         truth = draw(np.random.default_rng(99), largest, 0)
         columns = [coverage(draw, size, truth, studies) for size in sizes]
         print(f"\n{(draw.__doc__ or '').splitlines()[0]:<60}" + "".join(f"{size:>8}" for size in sizes))
@@ -127,4 +186,4 @@ def main(studies: int = 1000) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])

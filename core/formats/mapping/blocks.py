@@ -1,5 +1,6 @@
 """The blocks of a mapping: responses, labels, judges, gold, critiques, weights, aspects, and a second file."""
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -271,3 +272,5 @@ def _check_scale(kind: str, scale: Scale, declared: bool) -> None:
         raise ValueError(f"a {kind} needs a `scale`: a level, and categories or low and high")
     if not scale.categories and (scale.low is None or scale.high is None):
         raise ValueError("a `scale` needs categories, lowest first, or low and high")
+    if not all(math.isfinite(end) for end in (scale.low, scale.high) if end is not None):
+        raise ValueError("the `low` and `high` of a scale are finite numbers")

@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Protocol
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import GoldBlock, JudgeBlock, Labels, LongLabels
+from core.formats.mapping.blocks import LongLabels
 from core.formats.mapping.cells import format_value
-from core.formats.mapping.fields import MISSING, Row, parse_path
+from core.formats.mapping.fields import Row, parse_path
 from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
 from core.formats.mapping.joined import join_rows
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
-from core.formats.mapping.mapping import Mapping, block_paths, field_paths, response_paths
+from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.required_fields import RequiredFields
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
 from core.formats.mapping.shuffled import shuffle_responses
@@ -57,11 +58,9 @@ def _read(path: Path, mapping: Mapping) -> Records:
     gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
     weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
     others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
-    unseen, names = _required_fields(mapping), set[str]()
+    fields = RequiredFields(mapping)
     for scope in _iter_file(path, mapping):
-        if unseen:
-            names.update(map(str, scope.row))
-            unseen -= _present(scope, unseen)
+        fields.check(scope)
         item, record = items.read(scope)
         if record is not None:
             yield record
@@ -69,40 +68,15 @@ def _read(path: Path, mapping: Mapping) -> Records:
             yield from reader.read(scope, item)
     for collected in (*(reader.finish() for reader in label_readers), judges.runs()):
         yield from collected
-    _check_end(mapping, unseen, names, is_empty=not items.first_seen)
+    if not items.first_seen:
+        raise _no_item(mapping)
+    fields.finish()
 
 
-def _check_end(mapping: Mapping, unseen: set[tuple[str, str]], names: set[str], *, is_empty: bool) -> None:
-    """Raise FileFormatError if there is no item, or for a field that no record has."""
-    if is_empty and mapping.where:
-        raise FileFormatError("no record has these values, so there is no item", field="where")
-    if is_empty:
-        raise FileFormatError("every list is empty, so there is no item", field=mapping.explode)
-    if unseen:
-        each, field = min(unseen)
-        place = f"element of {each!r}" if each else "record of the file"
-        listed = "" if each else f"; there are {join_names(sorted(names))}"
-        raise FileFormatError(f"no {place} has this field{listed}", field=field)
-
-
-def _required_fields(mapping: Mapping) -> set[tuple[str, str]]:
-    """Return the fields that must occur at least once, each with the list of its block, "" for those of the row.
-
-    Fields of optional responses may be missing from every row.
-    """
-    optional = {path for response in mapping.responses if response.optional for path in response_paths(response)}
-    required = {("", path) for path in set(field_paths(mapping)) - optional}
-    blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
-    return required | {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
-
-
-def _present(scope: Scope, fields: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return those of the fields that a record has."""
-    present = {pair for pair in fields if not pair[0] and scope.get(pair[1]) is not MISSING}
-    for list_path in {each for each, _ in fields if each}:
-        for element in scope.elements(list_path):
-            present |= {pair for pair in fields if pair[0] == list_path and element.get(pair[1]) is not MISSING}
-    return present
+def _no_item(mapping: Mapping) -> FileFormatError:
+    if mapping.where:
+        return FileFormatError("no record has these values, so there is no item", field="where")
+    return FileFormatError("every list is empty, so there is no item", field=mapping.explode)
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:

@@ -100,6 +100,10 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
             "field 'labels.0.wide': a `scale` needs categories, lowest first, or low and high",
         ),
         (
+            with_labels(kind="score", scale={"level": "interval", "low": 1, "high": "9" * 5000}),
+            "field 'labels.0.wide': the `low` and `high` of a scale are finite numbers",
+        ),
+        (
             with_labels(scale={"level": "nominal", "categories": ["A", "B"]}),
             "field 'labels.0.wide': a preference is 1, 2 or 0 for a tie: translate the file's values with `values`",
         ),

@@ -176,6 +176,10 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
             "field 'vote': no record of the file has this field; there are a, kind, votes",
         ),
         (
+            "labels: [{layout: wide, kind: preference, annotators: [v]}]",
+            "field 'v': no record has this field, but the objects in its list 'votes' do: add `each: votes`",
+        ),
+        (
             "gold: [{kind: score, value: {compare: [a, a]}, scale: {level: interval, low: 0, high: 1}}]",
             "`compare` gives a preference, not a score",
         ),
