@@ -59,9 +59,15 @@ def experiment(
 
 def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
     """Return the number of runs, and the estimate of the new ones, in sentences."""
-    runs, existing = format_count(len(planned.runs), "run"), len(planned.existing)
-    sentences = [f"{runs}; {existing} of them exist." if existing else f"{runs}."]
-    return sentences
+    from storage.worker import estimate, receivers_sentence
+
+    existing = f"{format_count(len(planned.existing), 'run')} of {len(planned.runs)} exist." if planned.existing else ""
+    receivers = dict.fromkeys(receivers_sentence(run.request) for run in planned.runs)
+    return [
+        *filter(None, [existing]),
+        *([f"{estimate(engine, planned).summary()}."] if planned.new else []),
+        *receivers,
+    ]
 
 
 def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":

@@ -84,6 +84,10 @@ class CostEstimate:
     """The mean of a run in which judges agree at once and of one in which they never do."""
     seconds: float | None = None
     """Expected duration, with the calls of `parallel` traces at a time; None without recorded calls."""
+    stored_calls: int = 0
+    """Calls that are known to be stored: they cost nothing, and are part of the other numbers."""
+    stored_dollars: float = 0.0
+    """What the stored calls cost when they were made, as far as it is known."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
@@ -96,8 +100,15 @@ class CostEstimate:
         likely = f"{self.expected_summary()}; " if self.expected is not None else ""
         return (
             f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
-            f"{likely}{self.upper_bound_summary()}"
+            f"{likely}{self.upper_bound_summary()}{self.stored_summary()}"
         )
+
+    def stored_summary(self) -> str:
+        """Return a clause about the calls that are stored; empty if none is."""
+        if not self.stored_calls:
+            return ""
+        saved = f" (${self.stored_dollars:,.2f})" if self.stored_dollars else ""
+        return f"; about {format_count(self.stored_calls, 'call')} stored from earlier runs{saved} cost nothing"
 
     def expected_summary(self) -> str:
         """Return the expected usage as a clause; empty if it is not known."""
@@ -175,10 +186,7 @@ def estimate_run(
     Raises the TiebreakError that the run itself would raise: an item it cannot judge, a template with a wrong blank.
     """
     count = len(items) if count is None else count
-    of_items = _sample_evenly(items)
-    every = [(item, part) for item in of_items for part in trace_parts(protocol, settings, item, pairs)]
-    traces = round(len(every) * count / len(of_items)) if items else 0
-    sampled = _sample_evenly(every)
+    sampled, traces = sample_traces(protocol, items, settings, count, pairs)
     factor = traces / len(sampled) if sampled else 0.0
     simulation = _Simulation(protocol, settings, protocol.prompts if templates is None else templates, seed, sampled)
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
@@ -236,6 +244,15 @@ class _Simulation:
         reply = "words " * round(reply_tokens / TOKENS_PER_WORD)
         requests = [[first_request(ask, "text") for ask in self.asks(reading, reply)] for reading in readings]
         return _mean_usage([_expected_usage(sent, reply_tokens, factor) for sent in requests])
+
+
+def sample_traces(
+    protocol: Protocol, items: Sequence[Item], settings: Any, count: int, pairs: Pairs | None = None
+) -> tuple[Sequence[tuple[Item, str]], int]:
+    """Return the (item, part) traces that an estimate simulates, and the number of traces of `count` items."""
+    of_items = _sample_evenly(items)
+    every = [(item, part) for item in of_items for part in trace_parts(protocol, settings, item, pairs)]
+    return _sample_evenly(every), round(len(every) * count / len(of_items)) if items else 0
 
 
 def _mean_usage(usages: Sequence[ExpectedUsage]) -> ExpectedUsage:

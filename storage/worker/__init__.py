@@ -1,6 +1,6 @@
 """Runs: from a request with settings to their execution, here or in a worker of the app."""
 
-from storage.worker.experiment_runs import Plan, execute_experiment, plan, start
+from storage.worker.experiment_runs import Plan, estimate, execute_experiment, plan, start
 from storage.worker.launch import (
     RunRequest,
     ceiling_warning,
@@ -21,6 +21,7 @@ __all__ = [
     "RunWorker",
     "ceiling_warning",
     "create_run",
+    "estimate",
     "estimate_run",
     "execute_experiment",
     "execute_here",

@@ -9,21 +9,25 @@ from sqlalchemy import Engine
 
 from core.errors import FileFormatError, TiebreakError
 from core.experiments import Cell, Definition, design
+from core.llm import costs
 from core.llm.client import Model
 from core.llm.router import Router
 from core.protocols import registry, settings_file
+from core.wording import format_count
 from storage import experiments, runs, studies
 from storage.database import reading, write, writing
 from storage.experiments import Progress
 from storage.item_selection import ItemSelection
 from storage.runs import Run
 from storage.studies import Study
-from storage.worker.launch import RunRequest, create_run, settings_of_run
+from storage.worker.launch import RunRequest, create_run, estimate_with_paid_calls, settings_of_run
 from storage.worker.worker import execute_run, worker_name
 
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")
 """Fields of a definition that runs of an experiment have in common: they cannot change later."""
 POLL_SECONDS = 1.0
+MIN_SAMPLED_ITEMS = 3
+"""Items of each run that the estimate of an experiment simulates, if it has many runs."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,57 @@ def start(engine: Engine, study: Study, planned: Plan) -> int:
             if progress.done < progress.traces and made.state != "requested":
                 runs.resume(session, made.id)
     return experiment_id
+
+
+@dataclass(frozen=True)
+class ExperimentEstimate:
+    """The expected calls and cost of the runs that an experiment will create."""
+
+    runs: int
+    traces: int
+    calls_at_most: int
+    expected_calls: int
+    dollars: float | None
+    """Expected; None if the price of a model is unknown."""
+    stored_calls: int
+    """Calls that are stored already."""
+    shared_calls: int
+    """Calls that several of the runs begin with: all but the first cost nothing."""
+
+    def summary(self) -> str:
+        """Return the estimate as one sentence without its full stop."""
+        cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
+        free = [
+            f"{format_count(count, 'call')} {reason}"
+            for count, reason in ((self.stored_calls, "stored"), (self.shared_calls, "shared by these runs"))
+            if count
+        ]
+        sentence = (
+            f"{format_count(self.runs, 'new run')}, {format_count(self.traces, 'trace')}: expected about "
+            f"{format_count(self.expected_calls, 'call')}, {cost}; at most {format_count(self.calls_at_most, 'call')}"
+        )
+        return f"{sentence}; of these, about {' and '.join(free)} cost nothing" if free else sentence
+
+
+def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
+    """Estimate the runs that a plan creates, from a few items of each, without calling a model."""
+    sampled = max(MIN_SAMPLED_ITEMS, costs.SAMPLED_ITEMS // max(1, len(planned.new)))
+    results = [estimate_with_paid_calls(engine, run.request, sampled) for run in planned.new]
+    shared, seen = 0.0, set[str]()
+    for _, paid, factor in results:
+        shared += factor * sum(key in seen for key in paid.first_keys)
+        seen |= set(paid.first_keys)
+    estimates = [result[0] for result in results]
+    dollars = [one.dollars if one.expected is None else one.expected.dollars for one in estimates]
+    return ExperimentEstimate(
+        runs=len(estimates),
+        traces=sum(one.traces for one in estimates),
+        calls_at_most=sum(one.calls_at_most for one in estimates),
+        expected_calls=sum(one.calls_at_most if one.expected is None else one.expected.calls for one in estimates),
+        dollars=None if None in dollars else sum(amount or 0.0 for amount in dollars),
+        stored_calls=sum(one.stored_calls for one in estimates),
+        shared_calls=round(shared),
+    )
 
 
 async def execute_experiment(

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.runs import Progress, Run
 from storage.studies import Study
+from storage.worker.paid_calls import PaidCalls, find_paid
 from storage.worker.worker import execute_run, worker_name
 
 CLAIM_TIMEOUT = 60.0
@@ -99,12 +100,19 @@ def request_from_file(
 
 def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
     """Estimate calls, tokens and dollars without calling a model; raises TiebreakError as `create_run` does."""
+    return estimate_with_paid_calls(engine, request)[0]
+
+
+def estimate_with_paid_calls(
+    engine: Engine, request: RunRequest, sampled_items: int = costs.SAMPLED_ITEMS
+) -> tuple[CostEstimate, PaidCalls, float]:
+    """Return the estimate, the stored calls of the sampled traces, and the number of traces that a sampled one is."""
     request.protocol.check_prompts(request.prompts)
-    count, sample = _sample_items(engine, request, costs.SAMPLED_ITEMS)
+    count, sample = _sample_items(engine, request, sampled_items)
     _check_images(request, sample)
     with reading(engine) as session:
         recorded = recorded_calls.find(session, request.study.id, request.protocol.name)
-    return costs.estimate_run(
+    estimate = costs.estimate_run(
         request.protocol,
         sample,
         request.settings,
@@ -116,6 +124,11 @@ def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
         recorded=recorded,
         parallel=request.parallel,
     )
+    sampled, traces = costs.sample_traces(request.protocol, sample, request.settings, count, request.pairs)
+    paid = find_paid(engine, request, sampled)
+    factor = traces / len(sampled) if sampled else 0.0
+    stored = replace(estimate, stored_calls=round(paid.calls * factor), stored_dollars=paid.dollars * factor)
+    return stored, paid, factor
 
 
 def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:

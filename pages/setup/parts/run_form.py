@@ -299,6 +299,8 @@ def _draw_estimate(request: RunRequest) -> bool:
     if estimate.expected is not None:
         st.caption(f"{escape_markdown(_capitalize(estimate.expected_summary()))}.")
     st.caption(f"With unreadable replies: {escape_markdown(estimate.upper_bound_summary())}.")
+    if estimate.stored_calls:
+        st.caption(f"{escape_markdown(_capitalize(estimate.stored_summary().removeprefix('; ')))}.")
     st.markdown(f":material/send: {escape_markdown(receivers_sentence(request))}")
     if warning := ceiling_warning(request, estimate):
         st.warning(warning, icon=":material/payments:")

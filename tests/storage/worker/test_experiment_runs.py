@@ -11,7 +11,7 @@ from core.trace import Ask, Usage
 from storage import experiments, runs
 from storage.database import reading, writing
 from storage.studies import Study
-from storage.worker import execute_experiment, plan, start
+from storage.worker import estimate, execute_experiment, plan, start
 
 FILE = """
 name: formats
@@ -138,7 +138,14 @@ base:
   criterion: {name: Engaging, scale: {level: ordinal, categories: [1, 2, 3]}}
 axes: {chair.model: [c1, c2]}
 """
-    progress, asked = execute(engine, begin(engine, study, text), lambda ask: "Rating of Engaging: 2")
+    planned = plan(engine, study, files.parse(text))
+    assert estimate(engine, planned).summary() == (
+        "2 new runs, 4 traces: expected about 12 calls, price unknown; at most 12 calls; of these, about 4 calls "
+        "shared by these runs cost nothing"
+    )
+    progress, asked = execute(engine, start(engine, study, planned), lambda ask: "Rating of Engaging: 2")
     assert progress.state == "finished"
     assert sorted(ask.spec.model for ask in asked) == ["c1", "c1", "c2", "c2", "m1", "m1", "m2", "m2"]
     assert (progress.totals.calls, progress.totals.reused) == (12, 4)
+    wider = plan(engine, study, files.parse(text.replace("[c1, c2]", "[c1, c2, c3]")))
+    assert (estimate(engine, wider).stored_calls, estimate(engine, wider).shared_calls) == (4, 0)

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,7 @@ from storage.item_selection import ItemSelection
 from storage.studies import Study
 from storage.tables import PendingCallRow
 from storage.transfer import imports
-from storage.worker import RunRequest, create_run, execute_here, resume_run
+from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
 from storage.worker.stored_calls import StoredCalls
 from tests.conftest import make_item
 
@@ -114,6 +115,16 @@ def test_reused_calls_cost_nothing_and_state_what_they_saved(engine: Engine, stu
     assert (totals.calls, totals.reused, totals.dollars, totals.saved_dollars) == (8, 6, 1.0, 3.0)
     assert totals.describe_calls() == "8 calls (6 reused)"
     assert totals.describe_cost() == "$1.00 (saved $3.00)"
+
+
+def test_the_estimate_states_what_is_stored(engine: Engine, study: Study) -> None:
+    request = RunRequest(study, registry.get("single-score"), make_settings(4), "planned")
+    assert estimate_run(engine, request).stored_calls == 0
+    run(engine, study, "first", make_settings())
+    estimate = estimate_run(engine, request)
+    assert (estimate.calls_at_most, estimate.stored_calls, estimate.stored_dollars) == (8, 6, 3.0)
+    assert estimate.summary().endswith("about 6 calls stored from earlier runs ($3.00) cost nothing")
+    assert estimate_run(engine, replace(request, fresh=True)).stored_calls == 0
 
 
 def test_a_ceiling_that_is_reached_stops_no_reused_call(engine: Engine, study: Study) -> None:
