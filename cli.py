@@ -21,6 +21,7 @@ from commands import (
     runs,
     statistics,
     studies,
+    tables,
     transfer,
     workers,
 )
@@ -49,7 +50,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "systems": judges.systems,
     "weights": statistics.weights,
     "laboratory": statistics.laboratory,
-    "table": statistics.table,
+    "table": tables.table,
     "critiques": statistics.critiques,
     "unread": replies.unread,
     "reread": replies.reread,

@@ -8,7 +8,6 @@ import typer
 
 from commands.options import DatabaseUrl, Json, Reference, StudyName, open_study
 from commands.output import format_table, print_result
-from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from core.statistics.data.estimate import Estimate
@@ -153,31 +152,3 @@ def critiques(
 def format_cell(name: str, cell: Any) -> Any:
     """Return the cell of a table; a range, such as the possible effect of unreadable replies, as text."""
     return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
-
-
-def table(
-    name: Annotated[
-        str | None, typer.Argument(help="A table or figure, such as metacritique-5; without it, a list.")
-    ] = None,
-    study: Annotated[str | None, typer.Option("--study", help="The study's name.")] = None,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Print a table or figure of one of the papers for a study. docs/published.md has their caveats."""
-    from storage.reports import published
-
-    if name is None or study is None:
-        if name is not None:
-            published.find_table(name)
-            raise TiebreakError("Name the study: --study NAME.")
-        tables = [
-            {"name": table.name, "paper": table.paper, "title": table.title, "needs": table.needs}
-            for table in published.TABLES
-        ]
-        return print_result(tables, format_table(tables, ""), as_json)
-    chosen = published.find_table(name)
-    engine, source = open_study(database, study)
-    rows = [asdict(row) for row in published.compute(engine, source, name, reference=reference)]
-    heading = f"{chosen.paper}, {chosen.title}\n{chosen.question}"
-    print_result(rows, f"{heading}\n{format_table(rows, f'No rows: this table needs {chosen.needs}.')}", as_json)

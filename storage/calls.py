@@ -57,6 +57,12 @@ def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:
     )
 
 
+def dollars(session: Session, run_ids: Sequence[int]) -> float:
+    """Return what the stored calls of runs cost, as far as it is known."""
+    cost = col(CallRow.reply)["usage"]["dollars"].as_float()
+    return session.scalars(select(func.sum(cost)).where(col(CallRow.run_id).in_(run_ids))).one() or 0.0
+
+
 def count_interrupted(session: Session, run_ids: Sequence[int]) -> int:
     """Return the number of calls of runs that were sent and whose replies were lost when a worker ended."""
     at = clock(session)

@@ -12,7 +12,7 @@ from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import Definition
 from core.wording import format_count, format_minutes
-from storage import runs, studies, traces
+from storage import calls, runs, studies, traces
 from storage.database import clock
 from storage.runs import Run
 from storage.tables import EventRow, ExperimentRow, RunRow, TraceRow
@@ -129,9 +129,14 @@ def runs_of(session: Session, experiment_id: int) -> list[Run]:
 def budget(session: Session, run: Run) -> tuple[float | None, float]:
     """Return the cost limit that holds for a run, None for none, and the dollars that count towards it."""
     if run.experiment_id is None:
-        return run.ceiling, traces.totals(session, run_ids=[run.id]).dollars
-    ids = _run_ids(session, run.experiment_id)
-    return get(session, run.experiment_id).ceiling, traces.totals(session, run_ids=ids).dollars
+        ceiling, ids = run.ceiling, [run.id]
+    else:
+        query = select(col(ExperimentRow.ceiling)).where(col(ExperimentRow.id) == run.experiment_id)
+        ceiling, ids = session.scalars(query).one(), _run_ids(session, run.experiment_id)
+    if ceiling is None:
+        return None, 0.0
+    # If a worker was killed, calls can be stored that no event has.
+    return ceiling, max(traces.totals(session, run_ids=ids).dollars, calls.dollars(session, ids))
 
 
 def progress(session: Session, experiment_id: int) -> Progress:

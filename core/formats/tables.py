@@ -17,6 +17,7 @@ LATEX_SPECIAL = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "–": "--",
+    "±": r"$\pm$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
@@ -84,22 +85,32 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     names = dict.fromkeys(name for row in flat for name in row)
     columns = [name for name in names if _is_informative([row.get(name) for row in flat])]
     numeric = {name for name in columns if all(_is_number(row.get(name)) for row in flat)}
-    lines = [
+    header = [name.replace("_", " ") for name in columns]
+    alignment = ["r" if name in numeric else "l" for name in columns]
+    lines = [[_latex_text(row.get(name)) for name in columns] for row in flat]
+    return latex_tabular(header, lines, alignment, caption, label)
+
+
+def latex_tabular(
+    header: Sequence[str], lines: Iterable[Sequence[str]], alignment: Sequence[str], caption: str, label: str
+) -> str:
+    r"""Return a `table` environment for the package booktabs; `alignment` has "l" or "r" for each column."""
+    rows = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(caption)}}}",
         rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}}}",
-        rf"\begin{{tabular}}{{{''.join('r' if name in numeric else 'l' for name in columns)}}}",
+        rf"\begin{{tabular}}{{{''.join(alignment)}}}",
         r"\toprule",
-        _latex_line(name.replace("_", " ") for name in columns),
+        _latex_line(header),
         r"\midrule",
-        *(_latex_line(_latex_text(row.get(name)) for name in columns) for row in flat),
+        *(_latex_line(line) for line in lines),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(rows) + "\n"
 
 
 def escape_latex(text: str) -> str:

@@ -1,0 +1,109 @@
+"""Tables: those of the papers, and those of a study's experiments."""
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commands.options import DatabaseUrl, Json, Reference, open_study
+from commands.output import format_table, print_result
+from core.errors import TiebreakError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.experiments import Experiment
+    from storage.studies import Study
+
+AXES_HELP = "Axes of an experiment, separated by commas."
+
+
+class TableFormat(StrEnum):
+    """The format of an experiment's table."""
+
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+
+
+def table(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="An experiment, or a table or figure of a paper, such as metacritique-5; else a list."),
+    ] = None,
+    study: Annotated[str | None, typer.Option("--study", help="The study's name.")] = None,
+    rows: Annotated[str | None, typer.Option(help=f"Rows. {AXES_HELP} Default: all but the columns.")] = None,
+    columns: Annotated[str | None, typer.Option(help=f"Columns. {AXES_HELP} Default: the last axis.")] = None,
+    statistic: Annotated[
+        str | None, typer.Option(help="The statistic of an experiment: accuracy, kappa, dollars...")
+    ] = None,
+    differences: Annotated[
+        bool, typer.Option("--differences", help="Paired differences along the axes, with significance.")
+    ] = False,
+    format: Annotated[TableFormat, typer.Option(help="The format of an experiment's table.")] = TableFormat.text,
+    output: Annotated[Path | None, typer.Option(help="Write the table of an experiment to this file.")] = None,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print a table of an experiment, or of one of the papers, for a study. docs/published.md has their caveats."""
+    from storage.reports import published
+
+    if name is None or study is None:
+        if name is not None:
+            published.find_table(name)
+            raise TiebreakError("Name the study: --study NAME.")
+        return print_result(*_published_tables(), as_json)
+    engine, found = open_study(database, study)
+    experiment = _find_experiment(engine, found, name)
+    if experiment is None:
+        return _print_published(engine, found, name, reference, as_json)
+    from storage.reports import experiments as report
+
+    results = report.results(engine, found, experiment, reference)
+    if differences:
+        value: list[dict[str, Any]] = [asdict(row) for row in results.differences]
+        lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
+        return print_result(value, format_table(lines, "No two cells can be compared yet."), as_json)
+    value, text = report.render(results, statistic, _axes(rows), _axes(columns), format.value)
+    if output is not None:
+        from core.formats.output import open_output
+
+        with open_output(output) as stream:
+            stream.write(text)
+        return print_result(value, f"Wrote {output}", as_json)
+    print_result(value, text.rstrip("\n"), as_json)
+
+
+def _axes(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment | None":
+    from storage import experiments
+    from storage.database import reading
+
+    with reading(engine) as session:
+        return experiments.find(session, study.id, name)
+
+
+def _published_tables() -> tuple[Any, str]:
+    from storage.reports import published
+
+    tables = [
+        {"name": table.name, "paper": table.paper, "title": table.title, "needs": table.needs}
+        for table in published.TABLES
+    ]
+    return tables, format_table(tables, "")
+
+
+def _print_published(engine: "Engine", study: "Study", name: str, reference: str | None, as_json: bool) -> None:
+    from storage.reports import published
+
+    chosen = published.find_table(name)
+    rows = [asdict(row) for row in published.compute(engine, study, name, reference=reference)]
+    heading = f"{chosen.paper}, {chosen.title}\n{chosen.question}"
+    print_result(rows, f"{heading}\n{format_table(rows, f'No rows: this table needs {chosen.needs}.')}", as_json)

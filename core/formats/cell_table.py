@@ -1,0 +1,136 @@
+"""The cells of an experiment as a table with axes in rows and columns: for a terminal, Markdown, LaTeX and CSV."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from core.errors import TiebreakError
+from core.formats.tables import latex_tabular, rows_csv
+from core.statistics.reports.experiments import CellResult
+
+JUDGED = "judged criterion"
+"""The name of the axis of criteria, if a run judges several."""
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place of the table: one cell, or the mean over axes that the table does not have."""
+
+    value: float | None
+    deviation: float | None
+    low: float | None
+    high: float | None
+    cells: int
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return MISSING
+        deviation = "" if self.deviation is None else f" ± {self.deviation:.3f}"
+        interval = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.value:.3f}{deviation}{interval}"
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """A table of entries; the axes of the rows come first in each line."""
+
+    row_axes: tuple[str, ...]
+    columns: tuple[str, ...]
+    lines: tuple[tuple[tuple[str, ...], tuple[Entry | None, ...]], ...]
+    """(labels of the row, its entries)."""
+    averaged: tuple[str, ...]
+    """Axes that are neither rows nor columns: entries are means over their levels."""
+
+    @property
+    def header(self) -> list[str]:
+        """The names of all columns."""
+        return [*self.row_axes, *self.columns]
+
+    def texts(self) -> list[list[str]]:
+        """Return the lines as text."""
+        return [[*labels, *(MISSING if entry is None else str(entry) for entry in row)] for labels, row in self.lines]
+
+    def markdown(self) -> str:
+        """Return a table in Markdown."""
+        lines = [self.header, ["---"] * len(self.header), *self.texts()]
+        return "\n".join("| " + " | ".join(map(_escape_cell, line)) + " |" for line in lines) + "\n"
+
+    def latex(self, caption: str, label: str) -> str:
+        """Return a `table` environment for the package booktabs."""
+        return latex_tabular(self.header, self.texts(), ["l"] * len(self.header), caption, label)
+
+
+def cell_table(
+    cells: Sequence[CellResult],
+    axes: Mapping[str, Sequence[str]],
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> CellTable:
+    """Return the cells with axes as rows and columns; `axes` has the levels of each axis in their order.
+
+    By default the last axis is the columns and the others the rows; with only `columns`, the rows are the others.
+    Raises TiebreakError for an unknown axis, or one that is both.
+    """
+    levels = {name: list(labels) for name, labels in axes.items()}
+    keyed = [(dict(zip(axes, cell.levels, strict=True)), cell) for cell in cells]
+    criteria = list(dict.fromkeys(cell.criterion for cell in cells))
+    if len({(cell.levels, cell.criterion) for cell in cells}) > len({cell.levels for cell in cells}):
+        levels[JUDGED] = criteria
+        keyed = [({**key, JUDGED: cell.criterion}, cell) for key, cell in keyed]
+    chosen_rows, chosen_columns = _chosen(list(levels), rows, columns)
+    averaged = tuple(name for name in levels if name not in (*chosen_rows, *chosen_columns))
+    places: dict[tuple[tuple[str, ...], tuple[str, ...]], list[CellResult]] = {}
+    for key, cell in keyed:
+        place = (tuple(key[name] for name in chosen_rows), tuple(key[name] for name in chosen_columns))
+        places.setdefault(place, []).append(cell)
+    row_labels = _in_order({place[0] for place in places}, [levels[name] for name in chosen_rows])
+    column_labels = _in_order({place[1] for place in places}, [levels[name] for name in chosen_columns])
+    lines = tuple((row, tuple(_entry(places.get((row, column), [])) for column in column_labels)) for row in row_labels)
+    names = tuple(" · ".join(labels) or "value" for labels in column_labels)
+    return CellTable(tuple(chosen_rows), names, lines, averaged)
+
+
+def long_csv(cells: Sequence[CellResult], axes: Sequence[str], statistic: str) -> str:
+    """Return one line for each cell, with a column for each axis."""
+    return rows_csv(long_row(cell, axes, statistic) for cell in cells)
+
+
+def long_row(cell: CellResult, axes: Sequence[str], statistic: str) -> dict[str, Any]:
+    """Return the columns of a cell."""
+    fields = ("kind", "criterion", "value", "deviation", "low", "high", "items", "repeats", "reference", "reason")
+    judged = {f"judged_{name}" if name in axes else name: getattr(cell, name) for name in fields}
+    return dict(zip(axes, cell.levels, strict=True)) | {"statistic": statistic} | judged
+
+
+def _chosen(known: list[str], rows: Sequence[str] | None, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    for name in (*(rows or ()), *(columns or ())):
+        if name not in known:
+            raise TiebreakError(f"The experiment has no axis {name!r}; its axes: {', '.join(known) or 'none'}.")
+    if both := set(rows or ()) & set(columns or ()):
+        raise TiebreakError(f"The axis {min(both)!r} cannot be both rows and columns.")
+    if columns is None:
+        free = [name for name in known if name not in (rows or ())]
+        columns = free[-1:] if rows is None else free
+    if rows is None:
+        rows = [name for name in known if name not in columns]
+    return list(rows), list(columns)
+
+
+def _in_order(labels: set[tuple[str, ...]], levels: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    return sorted(labels, key=lambda one: [names.index(name) for names, name in zip(levels, one, strict=True)])
+
+
+def _entry(cells: Sequence[CellResult]) -> Entry | None:
+    if not cells:
+        return None
+    if len(cells) == 1:
+        (cell,) = cells
+        return Entry(cell.value, cell.deviation, cell.low, cell.high, 1)
+    values = [cell.value for cell in cells if cell.value is not None]
+    return Entry(fmean(values) if values else None, None, None, None, len(cells))
+
+
+def _escape_cell(text: str) -> str:
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())

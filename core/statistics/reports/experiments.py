@@ -1,0 +1,251 @@
+"""Results of an experiment: each cell's statistic over its repeats and items, and paired differences along an axis.
+
+A cell has a value for each repeat; the result is their mean with the standard deviation between repeats. The interval
+is over items: the repeats of an item are judgements of the same item, so they are resampled together with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean, stdev
+
+import numpy as np
+import pandas as pd
+
+from core.statistics.data.arrays import Floats
+from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.frames import Scale
+from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
+from core.statistics.reports.alignment import AlignmentRow, judge_statistics, reference_mix, rows_from_estimates
+from core.statistics.reports.judge_comparison import correlation_difference
+
+REPEAT_SEPARATOR = "\x1f"
+"""Between an item and the number of the repeat in the name of a unit."""
+EPSILON = 0.2
+Levels = tuple[str, ...]
+"""The labels of a cell, in the order of the axes."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One statistic of one cell."""
+
+    levels: Levels
+    kind: str
+    criterion: str
+    value: float | None
+    """The mean over repeats."""
+    deviation: float | None
+    """The standard deviation between repeats; None for fewer than two."""
+    low: float | None
+    high: float | None
+    """The 95 % interval over items, of all repeats together."""
+    items: int
+    repeats: int
+    reason: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class AxisDifference:
+    """One level of an axis minus another, with the levels of the other axes equal."""
+
+    axis: str
+    level: str
+    other_level: str
+    fixed: Mapping[str, str]
+    """Other axis -> its level."""
+    criterion: str
+    statistic: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    items: int
+    p: float | None
+    """Two-sided, of the paired bootstrap over items."""
+    p_corrected: float | None
+    """Corrected by Holm's method for all differences of the experiment."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RunOfCell:
+    """The cell and the number of the repeat of a run."""
+
+    levels: Levels
+    repeat: int
+
+
+def cell_statistics(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame,
+    scales: Mapping[tuple[str, str], Scale],
+    runs: Mapping[int, RunOfCell],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, list[CellResult]]:
+    """Return statistic -> the results of the cells, in the order of `runs`.
+
+    Frames and scales as in `alignment_rows`; `opinions` has the verdicts of the runs, one per run and target.
+    """
+    results: dict[str, list[CellResult]] = {}
+    for levels in dict.fromkeys(run.levels for run in runs.values()):
+        repeats = {run_id: run.repeat for run_id, run in runs.items() if run.levels == levels}
+        own = opinions[opinions["run"].isin(repeats)]
+        if own.empty:
+            continue
+        for dataset in _repeat_datasets(labels, own, gold, scales, repeats):
+            for statistic, result in _cell_results(dataset, levels, resamples, seed):
+                results.setdefault(statistic, []).append(result)
+    return results
+
+
+def _repeat_datasets(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame,
+    scales: Mapping[tuple[str, str], Scale],
+    repeats: Mapping[int, int],
+) -> Iterator[Dataset]:
+    """Yield the datasets of one cell. Each repeat of an item is a target of its own, in the group of the item."""
+    number = opinions["run"].map(repeats).astype(str)
+    names = sorted(number.unique(), key=int)
+    judged = opinions.assign(judge="cell", group=_groups(opinions), item=opinions["item"] + REPEAT_SEPARATOR + number)
+    judged_items = set(opinions["item"])
+    copies = [
+        frame[frame["item"].isin(judged_items)].assign(group=lambda rows: _groups(rows)) for frame in (labels, gold)
+    ]
+    repeated = [
+        pd.concat([rows.assign(item=rows["item"] + REPEAT_SEPARATOR + name) for name in names], ignore_index=True)
+        for rows in copies
+    ]
+    yield from build_datasets(repeated[0], judged, repeated[1], scales, "criterion")
+
+
+def _groups(rows: pd.DataFrame) -> "pd.Series":
+    """Return the group of each row, otherwise its item."""
+    if "group" not in rows.columns:
+        return rows["item"]
+    return rows["group"].where(rows["group"].notna(), rows["item"])
+
+
+def _cell_results(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> Iterator[tuple[str, CellResult]]:
+    """Yield (statistic, result) of a cell whose repeats are in one dataset."""
+    opinions = dataset.judges["cell"]
+    numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item])
+    repeats = sorted(set(numbers[opinions.asked]), key=int)
+    pooled = _rows(dataset, resamples, seed)
+    single = [_rows(dataset.subset("all", numbers == name), 0, seed) for name in repeats] if len(repeats) > 1 else []
+    reference = reference_mix(dataset, opinions)
+    for statistic, row in pooled.items():
+        values = [rows[statistic].value for rows in single if statistic in rows] or [row.value]
+        defined = [value for value in values if value is not None]
+        items = round(row.items / max(len(repeats), 1))
+        yield (
+            statistic,
+            CellResult(
+                levels,
+                dataset.kind,
+                dataset.criterion,
+                fmean(defined) if defined else None,
+                stdev(defined) if len(defined) > 1 else None,
+                row.low,
+                row.high,
+                items,
+                len(repeats),
+                row.reason,
+                reference,
+            ),
+        )
+
+
+def _rows(dataset: Dataset, resamples: int, seed: int) -> dict[str, AlignmentRow]:
+    estimates = judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples, seed)
+    rows = rows_from_estimates("cell", dataset.kind, dataset.criterion, dataset.group, estimates)
+    return {row.statistic: row for row in rows}
+
+
+def axis_differences(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame,
+    scales: Mapping[tuple[str, str], Scale],
+    runs: Mapping[int, RunOfCell],
+    axes: Sequence[str],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[AxisDifference]:
+    """Return the difference between every two levels of an axis, for each combination of the other levels.
+
+    On nominal scales it is that of the accuracies, an item's score being its mean over repeats; on others that of
+    Pearson's r with the reference, of the mean scores over repeats. Only cells on the same targets are compared.
+    """
+    judges = {f"{run.levels} {run.repeat}": run for run in runs.values()}
+    names = {run_id: f"{run.levels} {run.repeat}" for run_id, run in runs.items()}
+    named = opinions.assign(judge=opinions["run"].map(names))
+    found: list[tuple[AxisDifference, Comparison]] = []
+    for dataset in build_datasets(labels, named, gold, scales, "criterion"):
+        scores = _mean_scores(dataset, judges)
+        for first, second in combinations(scores, 2):
+            differing = [place for place, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]]
+            if len(differing) == 1:
+                comparison = _compare(dataset, scores[first], scores[second], resamples, seed)
+                found.append((_difference(dataset, axes, first, second, differing[0]), comparison))
+    corrected = correct_comparisons([comparison for _, comparison in found], "holm")
+    return [
+        replace(
+            axis, difference=c.difference, low=c.low, high=c.high, items=c.items,
+            p=c.p_bootstrap, p_corrected=c.p_corrected, reason=c.reason,
+        )
+        for (axis, _), c in zip(found, corrected, strict=True)
+    ]  # fmt: skip
+
+
+def _mean_scores(dataset: Dataset, judges: Mapping[str, RunOfCell]) -> dict[Levels, Floats]:
+    """Return levels -> the mean over repeats of each target, (N,): whether the verdict is right, or its number."""
+    by_cell: dict[Levels, list[Floats]] = {}
+    for name, opinions in dataset.judges.items():
+        values = opinions.values
+        if dataset.scale.level == "nominal":
+            scores = np.where(np.isnan(values) | np.isnan(dataset.gold), np.nan, values == dataset.gold)
+        else:
+            scores = dataset.to_numbers(values)
+        by_cell.setdefault(judges[name].levels, []).append(scores)
+    order = dict.fromkeys(run.levels for run in judges.values())
+    return {levels: _mean_of_defined(np.stack(by_cell[levels])) for levels in order if levels in by_cell}
+
+
+def _mean_of_defined(values: Floats) -> Floats:
+    """Return the mean over the first axis without nan; nan if there is no value."""
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=0)
+    sums = np.where(defined, values, 0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _compare(dataset: Dataset, first: Floats, second: Floats, resamples: int, seed: int) -> Comparison:
+    groups = dataset.ratings.groups
+    if dataset.scale.level == "nominal":
+        return paired_comparison("", "", first - second, groups, resamples, seed)
+    columns = np.column_stack([dataset.gold_scores, first, second])
+    return correlation_difference("", "", columns, groups, resamples, seed)
+
+
+def _difference(dataset: Dataset, axes: Sequence[str], first: Levels, second: Levels, place: int) -> AxisDifference:
+    return AxisDifference(
+        axis=axes[place],
+        level=first[place],
+        other_level=second[place],
+        fixed={name: level for name, level in zip(axes, first, strict=True) if name != axes[place]},
+        criterion=dataset.criterion,
+        statistic="accuracy_gold" if dataset.scale.level == "nominal" else "pearson",
+        difference=None,
+        low=None,
+        high=None,
+        items=0,
+        p=None,
+        p_corrected=None,
+    )

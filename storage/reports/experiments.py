@@ -1,0 +1,197 @@
+"""The results of an experiment: statistics of its cells, costs, and differences along its axes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import Any
+
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
+from core.statistics.reports.experiments import (
+    AxisDifference,
+    CellResult,
+    Levels,
+    RunOfCell,
+    axis_differences,
+    cell_statistics,
+)
+from storage import experiments
+from storage.database import reading
+from storage.experiments import Experiment
+from storage.reports.alignment import load_data, split_averages
+from storage.studies import Study
+from storage.tables import EventRow, TraceRow
+
+ALIASES = {"accuracy": "accuracy_gold", "kappa": "cohen_kappa_gold"}
+"""Short names of statistics."""
+COSTS = {"dollars": "dollars for 1,000 traces", "seconds": "seconds of calls for 1,000 traces"}
+"""Statistics that need no reference. A reused call counts with its price and duration when it was made."""
+DISPUTED = "disputed_rate"
+FIRST = ("accuracy_gold", "pearson", "aiu_f1", "no_verdict_rate")
+"""The statistic that is shown first is the first of these that the cells have."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Every statistic of the cells of an experiment, and the differences along its axes."""
+
+    experiment: Experiment
+    axes: tuple[str, ...]
+    cells: Mapping[str, Sequence[CellResult]]
+    """Statistic -> the cells that have it."""
+    differences: tuple[AxisDifference, ...]
+    reference: str
+
+    @property
+    def statistics(self) -> list[str]:
+        """The names of the statistics, the most usual one first."""
+        first = [name for name in FIRST if name in self.cells]
+        return [*first, *(name for name in self.cells if name not in first)]
+
+    def of(self, statistic: str | None) -> tuple[str, Sequence[CellResult]]:
+        """Return the full name and the cells of a statistic; raises TiebreakError for one that they do not have."""
+        name = self.statistics[0] if statistic is None and self.cells else ALIASES.get(statistic or "", statistic or "")
+        if name not in self.cells:
+            known = ", ".join(self.statistics) or "none, because no run has a verdict"
+            raise TiebreakError(f"The experiment has no statistic {statistic!r}; it has {known}.")
+        return name, self.cells[name]
+
+
+def results(engine: Engine, study: Study, experiment: Experiment, reference: str | None = None) -> Results:
+    """Compute the results of an experiment from the verdicts that its runs have so far.
+
+    `reference` is by default that of the experiment's file, otherwise that of the study.
+    """
+    axes = tuple(axis.name for axis in experiment.definition.axes)
+    with reading(engine) as session:
+        made = experiments.runs_of(session, experiment.id)
+        runs = {
+            run.id: RunOfCell(tuple((run.cell or {}).get(axis, "") for axis in axes), run.repeat)
+            for run in sorted(made, key=lambda run: (run.repeat, run.id))
+        }
+        from_events = _cost_results(session, runs)
+    data = load_data(engine, study, reference or experiment.definition.reference)
+    verdicts = data.opinions[(data.opinions["stage"] == "verdict") & data.opinions["run"].isin(runs)]
+    verdicts = verdicts.assign(judge=verdicts["run"].map({run_id: str(run.levels) for run_id, run in runs.items()}))
+    cells: dict[str, list[CellResult]] = {}
+    differences: list[AxisDifference] = []
+    for part in split_averages(replace(data, opinions=verdicts)) if len(verdicts) else ():
+        frames = (part.labels, part.opinions, part.gold, part.scales, runs)
+        for statistic, found in cell_statistics(*frames).items():
+            cells.setdefault(statistic, []).extend(found)
+        differences += axis_differences(*frames, axes)
+    return Results(experiment, axes, cells | from_events, tuple(differences), str(data.reference))
+
+
+def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, list[CellResult]]:
+    """Return the costs of the cells, and the share of their traces that are disputed."""
+    answered = col(EventRow.type).in_(("turn", "unreadable", "extracted"))
+    calls = (
+        select(
+            col(EventRow.run_id),
+            func.sum(col(EventRow.dollars)),
+            func.sum(col(EventRow.seconds)),
+            func.count().filter(answered, col(EventRow.dollars).is_(None)),
+        )
+        .where(col(EventRow.run_id).in_(runs))
+        .group_by(col(EventRow.run_id))
+    )
+    outcomes = (
+        select(
+            col(TraceRow.run_id),
+            func.count().filter(col(TraceRow.outcome).in_(("agreed", "disputed", "no_verdict"))),
+            func.count().filter(col(TraceRow.outcome) == "disputed"),
+        )
+        .where(col(TraceRow.run_id).in_(runs))
+        .group_by(col(TraceRow.run_id))
+    )
+    done = {run: (ended, disputed) for run, ended, disputed in session.execute(outcomes) if ended}
+    values: dict[str, dict[int, float]] = {"dollars": {}, "seconds": {}}
+    for run, dollars, seconds, unpriced in session.execute(calls):
+        if run in done and not unpriced and dollars is not None:
+            values["dollars"][run] = 1000 * dollars / done[run][0]
+        if run in done and seconds is not None:
+            values["seconds"][run] = 1000 * seconds / done[run][0]
+    values[DISPUTED] = {run: disputed / ended for run, (ended, disputed) in done.items()}
+    traces = {run: ended for run, (ended, _) in done.items()}
+    return {name: _mean_by_cell(of_run, runs, traces) for name, of_run in values.items() if of_run}
+
+
+def _mean_by_cell(
+    values: Mapping[int, float], runs: Mapping[int, RunOfCell], traces: Mapping[int, int]
+) -> list[CellResult]:
+    by_cell: dict[Levels, list[int]] = {}
+    for run_id, run in runs.items():
+        if run_id in values:
+            by_cell.setdefault(run.levels, []).append(run_id)
+    return [
+        CellResult(
+            levels,
+            "",
+            "",
+            fmean(values[run] for run in ids),
+            stdev([values[run] for run in ids]) if len(ids) > 1 else None,
+            None,
+            None,
+            max(traces[run] for run in ids),
+            len(ids),
+            "no interval is computed for this statistic",
+        )
+        for levels, ids in by_cell.items()
+    ]
+
+
+def table_of(
+    results: Results, statistic: str | None, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None
+) -> tuple[str, CellTable]:
+    """Return the full name of a statistic and its table; see `core.formats.cell_table.cell_table`."""
+    name, cells = results.of(statistic)
+    levels = {axis.name: axis.labels for axis in results.experiment.definition.axes}
+    return name, cell_table(cells, levels, rows, columns)
+
+
+def render(
+    results: Results,
+    statistic: str | None,
+    rows: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    format: str,
+) -> tuple[list[dict[str, Any]], str]:
+    """Return the cells of a statistic as rows, and their table as "text", "markdown", "latex" or "csv"."""
+    name, table = table_of(results, statistic, rows, columns)
+    cells = results.cells[name]
+    values = [long_row(cell, results.axes, name) for cell in cells]
+    caption = f"{results.experiment.name}: {caption_of(results, name, table)}"
+    match format:
+        case "csv":
+            return values, long_csv(cells, results.axes, name)
+        case "latex":
+            return values, table.latex(caption, results.experiment.name)
+        case "markdown":
+            return values, f"{table.markdown()}\n{caption}\n"
+    from tabulate import tabulate
+
+    return values, f"{caption}\n{tabulate(table.texts(), table.header, disable_numparse=True)}\n"
+
+
+def caption_of(results: Results, statistic: str, table: CellTable) -> str:
+    """Return what the numbers of a table are, with their n."""
+    cells = results.cells[statistic]
+    items, repeats = ({getattr(cell, name) for cell in cells} for name in ("items", "repeats"))
+    parts = [
+        f"{COSTS.get(statistic, statistic)}, mean"
+        + (" ± standard deviation between repeats" if max(repeats) > 1 else ""),
+        "[95 % interval over items]" if any(cell.low is not None for cell in cells) else "",
+        f"{_span(items)} items, {_span(repeats)} repeats",
+        f"mean over the levels of {', '.join(table.averaged)}" if table.averaged else "",
+        "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _span(numbers: set[int]) -> str:
+    return f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"

@@ -1,0 +1,140 @@
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+import cli
+from core import experiments as files
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.llm.client import Reply, ScriptedModel
+from core.statistics.reports.experiments import AxisDifference
+from core.trace import Ask, Usage
+from storage import experiments, studies
+from storage.database import connect, reading
+from storage.reports import experiments as report
+from storage.studies import Study
+from storage.transfer import imports
+from storage.worker import execute_experiment, plan, start
+from tests.conftest import make_item, make_label
+from tests.databases import create_database
+
+FILE = """
+name: e
+protocol: single-judge
+base: {judge: {name: j, model: good}, criterion: helpfulness, shuffle_responses: false}
+axes:
+  judge.model: [good, bad]
+  words: [50, 150]
+repeats: 2
+"""
+ITEMS = 20
+"""The label of each item is 1."""
+
+
+class Judges:
+    """The model "good" is always right; "bad" on every fourth item in repeat 1, and on none in repeat 2."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[tuple[str, str]] = Counter()
+
+    def __call__(self, ask: Ask) -> Reply:
+        item = int(ask.prompt.partition("item ")[2].partition("?")[0])
+        self.calls[ask.spec.model, ask.prompt] += 1
+        is_first = self.calls[ask.spec.model, ask.prompt] == 1
+        right = ask.spec.model == "good" or (item % 4 == 0 and is_first)
+        usage = Usage(seconds=2.0, dollars=0.001)
+        return Reply(text=f"Reasons.\nFinal answer: {1 if right else 2}", usage=usage)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, Study]:
+    """A study with a finished experiment: 2 models x 2 lengths x 2 repeats on 20 items with labels."""
+    engine = connect(create_database(tmp_path_factory.mktemp("e") / "e.db"))
+    records = [ItemRecord(item=make_item(f"item {n}")) for n in range(ITEMS)]
+    imports.import_records(engine, "s", [*records, *(make_label(1, item=f"item {n}") for n in range(ITEMS))])
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+    experiment_id = start(engine, study, plan(engine, study, files.parse(FILE)))
+    asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, ScriptedModel(Judges())))
+    return engine, study
+
+
+@pytest.fixture(scope="module")
+def results(finished: tuple[Engine, Study]) -> report.Results:
+    engine, study = finished
+    with reading(engine) as session:
+        (experiment,) = experiments.of_study(session, study.id)
+    return report.results(engine, study, experiment)
+
+
+def test_a_cell_has_the_mean_and_deviation_over_repeats_and_the_interval_over_items(results: report.Results) -> None:
+    name, cells = results.of("accuracy")
+    assert name == "accuracy_gold" == results.statistics[0]
+    good, _, bad, _ = cells
+    assert (good.levels, good.value, good.deviation, good.items, good.repeats) == (("good", "50"), 1.0, 0.0, 20, 2)
+    assert bad.levels == ("bad", "50") and bad.value == pytest.approx(0.125)
+    assert bad.deviation == pytest.approx(0.25 / 2**0.5)
+    assert bad.low is not None and bad.high is not None and bad.low < 0.125 < bad.high < 0.3
+
+
+def test_differences_along_an_axis_are_paired_and_corrected(results: report.Results) -> None:
+    by_axis: dict[str, list[AxisDifference]] = {}
+    for difference in results.differences:
+        by_axis.setdefault(difference.axis, []).append(difference)
+    first, second = by_axis["judge.model"]
+    assert (first.level, first.other_level, first.fixed, second.fixed) == (
+        "good", "bad", {"words": "50"}, {"words": "150"},
+    )  # fmt: skip
+    assert first.difference == pytest.approx(0.875) and first.items == 20
+    assert first.p is not None and first.p_corrected is not None and first.p < first.p_corrected < 0.01
+    assert all(difference.p is None and "same on every item" in difference.reason for difference in by_axis["words"])
+
+
+def test_costs_are_those_of_the_calls(results: report.Results) -> None:
+    assert [cell.value for cell in results.of("dollars")[1]] == [pytest.approx(1.0)] * 4
+    assert [cell.value for cell in results.of("seconds")[1]] == [pytest.approx(2000.0)] * 4
+    assert [cell.value for cell in results.of("disputed_rate")[1]] == [0.0] * 4
+
+
+def test_a_statistic_that_the_cells_do_not_have_is_refused(results: report.Results) -> None:
+    with pytest.raises(TiebreakError, match="The experiment has no statistic 'pearsons'; it has accuracy_gold, "):
+        results.of("pearsons")
+
+
+def command(engine: Engine, *words: str) -> str:
+    result = CliRunner().invoke(cli.app, ["table", "e", "--study", "s", "--database", str(engine.url), *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Study]) -> None:
+    engine, _ = finished
+    text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
+    assert text.splitlines()[0] == (
+        "e: accuracy_gold, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, 2 repeats; "
+        "reference: gold"
+    )
+    rows = [line.split()[:4] for line in text.splitlines()[3:5]]
+    assert rows == [["50", "1.000", "±", "0.000"], ["150", "1.000", "±", "0.000"]]
+    assert "0.125 ± 0.177 [" in text
+    assert command(engine, "--columns", "judge.model", "--format", "markdown").startswith("| words | good | bad |\n")
+    latex = command(engine, "--rows", "judge.model", "--columns", "words", "--format", "latex")
+    assert r"good & 1.000 $\pm$ 0.000" in latex
+    lines = command(engine, "--format", "csv").splitlines()
+    assert lines[0].startswith("judge.model,words,statistic,kind,criterion,value,deviation,low,high,items,repeats")
+    assert len(lines) == 5
+    assert len(json.loads(command(engine, "--json"))) == 4
+    averaged = command(engine, "--rows", "judge.model", "--columns", "", "--statistic", "dollars")
+    assert "mean over the levels of words" in averaged
+    assert "judge.model" in command(engine, "--differences")
+
+
+def test_an_unknown_axis_is_refused(finished: tuple[Engine, Study]) -> None:
+    engine, _ = finished
+    words = ["table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]
+    refused = CliRunner().invoke(cli.app, words)
+    assert (refused.exit_code, "has no axis 'format'; its axes: judge.model, words" in refused.stderr) == (2, True)
