@@ -60,6 +60,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bundle": publication.bundle,
     "report": publication.report,
     "backup": transfer.backup,
+    "restore": transfer.restore,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

@@ -53,16 +53,38 @@ def suggest_mapping(
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="The new file: a SQLite database, or an archive for pg_restore.")],
+    file: Annotated[Path, typer.Argument(help="A new file, or a folder: then the name of the file contains the time.")],
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="With a folder: only this many of its copies remain, the newest.")
+    ] = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Copy the database to a new file. The database can be in use during the copy."""
+    """Copy the database, which can be in use, to a SQLite file or an archive for pg_restore."""
+    from storage import backup
     from storage import database as databases
-    from storage.backup import back_up
 
     engine = databases.connect(databases.database_url(database))
     if databases.is_empty(engine):
         raise TiebreakError("There is nothing to back up: the database has no tables.")
-    back_up(engine, file)
+    if file.is_dir():
+        file = backup.back_up_to_folder(engine, file, keep)
+    elif keep is not None:
+        raise TiebreakError(f"--keep needs a folder, and {file} is none.")
+    else:
+        backup.back_up(engine, file)
     print_result({"written": [str(file)]}, f"Wrote {file}", as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A copy that the command backup has written.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Replace the database by a copy. Stop the server first. What it contains is copied before."""
+    from storage import database as databases
+    from storage.restore import restore as restore_copy
+
+    previous = restore_copy(databases.connect(databases.database_url(database)), file)
+    text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
+    print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)

@@ -9,7 +9,9 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,22 @@ def back_up(engine: Engine, file: Path) -> None:
             partial.with_name(partial.name + ending).unlink(missing_ok=True)
 
 
+def back_up_to_folder(engine: Engine, folder: Path, keep: int | None = None) -> Path:
+    """Copy the database to a new file in a folder, named after the time, and return its path.
+
+    Only the newest `keep` of these copies remain; None keeps all.
+    """
+    if not folder.is_dir():
+        raise TiebreakError(f"There is no folder {folder}.")
+    ending = "dump" if engine.dialect.name == "postgresql" else "db"
+    file = folder / f"tiebreak-{datetime.now(UTC):%Y%m%d-%H%M%S}.{ending}"
+    back_up(engine, file)
+    copies = sorted(folder.glob(f"tiebreak-{'[0-9]' * 8}-{'[0-9]' * 6}.{ending}"))
+    for old in copies[:-keep] if keep else []:
+        old.unlink(missing_ok=True)
+    return file
+
+
 def copy_before_upgrade(engine: Engine, revision: str) -> None:
     """Copy the database before it is migrated to `revision`.
 
@@ -50,13 +68,13 @@ def copy_before_upgrade(engine: Engine, revision: str) -> None:
     if engine.dialect.name != "postgresql":
         if engine.url.database not in (None, "", ":memory:"):
             database = Path(str(engine.url.database))
-            back_up(engine, _unused_file(_folder() or database.parent, database, revision))
+            back_up(engine, unused_file(_folder() or database.parent, database, revision))
         return
     try:
         folder = _folder()
         if folder is None:
             raise TiebreakError(f"{FOLDER_VARIABLE} is not set.")
-        back_up(engine, _unused_file(folder, Path(f"{engine.url.database}.dump"), revision))
+        back_up(engine, unused_file(folder, Path(f"{engine.url.database}.dump"), revision))
     except TiebreakError as error:
         log.warning("The database is migrated to revision %s without a copy: %s", revision, error)
 
@@ -73,7 +91,7 @@ def _folder() -> Path | None:
     return Path(path)
 
 
-def _unused_file(folder: Path, database: Path, revision: str) -> Path:
+def unused_file(folder: Path, database: Path, revision: str) -> Path:
     """Return `<database>.before-<revision>.db`, numbered if an earlier attempt left such a file."""
     stem = f"{database.stem}.before-{revision}"
     names = (f"{stem}{f'-{number}' if number > 1 else ''}{database.suffix or '.db'}" for number in count(1))
@@ -91,9 +109,11 @@ def _copy(engine: Engine, file: Path) -> None:
 
 
 def _dump_postgresql(engine: Engine, file: Path) -> None:
-    program = shutil.which("pg_dump")
-    if program is None:
-        raise TiebreakError("pg_dump is not installed; install PostgreSQL's client programs (postgresql-client) first.")
+    run_client(engine, "pg_dump", "--format=custom", f"--file={file}")
+
+
+def run_client(engine: Engine, name: str, *arguments: str) -> None:
+    """Run one of PostgreSQL's client programs on the database; raises TiebreakError if it fails."""
     url = URL.create(
         "postgresql",
         username=engine.url.username,
@@ -103,9 +123,23 @@ def _dump_postgresql(engine: Engine, file: Path) -> None:
         query=engine.url.query,
     )
     # The password is passed in the environment: other users of the machine can read a command line.
-    environment = os.environ | ({"PGPASSWORD": str(engine.url.password)} if engine.url.password else {})
-    command = [program, "--format=custom", f"--file={file}", f"--dbname={url.render_as_string()}"]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    environment = {"PGPASSWORD": str(engine.url.password)} if engine.url.password else {}
+    run_program(name, *arguments, f"--dbname={url.render_as_string()}", environment=environment)
+
+
+def run_program(name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """Run a program of PostgreSQL's and return its output; raises TiebreakError if it is missing or fails."""
+    program = shutil.which(name)
+    if program is None:
+        raise TiebreakError(f"{name} is not installed; install PostgreSQL's client programs (postgresql-client) first.")
+    done = subprocess.run(
+        [program, *arguments],
+        env=os.environ | (environment or {}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[0].removeprefix("pg_dump: ")
-        raise TiebreakError(f"pg_dump failed: {reason.removeprefix('error: ').rstrip('.')}.")
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[0].removeprefix(f"{name}: ")
+        raise TiebreakError(f"{name} failed: {reason.removeprefix('error: ').rstrip('.')}.")
+    return done.stdout
