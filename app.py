@@ -6,8 +6,9 @@ Streamlit executes this file twice: once as the server (`app`), and once for eve
 import ipaddress
 import logging
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 
 import streamlit as st
@@ -23,45 +24,50 @@ from pages.parts import chart_files, downloads, readiness
 from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
+from storage.access import Permission
 from storage.database_errors import DBAPIError
 
 PAGES = Path(__file__).parent / "pages"
-# Section of the sidebar -> its pages: script, title, icon, and the name in the address if it is not the script's.
+# Section of the sidebar -> its pages: script, title, icon, the name in the address if it is not the script's, and the
+# permission that the visitor needs in the study of the page (see `storage.access`).
 # This is a comment because Streamlit draws a string that stands alone in the main script.
-SECTIONS: dict[str, tuple[tuple[str, str, str, str | None], ...]] = {
-    "": (("results/overview.py", "Overview", "home", None),),
+Entry = tuple[str, str, str, str | None, Permission]
+SECTIONS: dict[str, tuple[Entry, ...]] = {
+    "": (("results/overview.py", "Overview", "home", None, Permission.open),),
     "Watch": (
-        ("watch/traces.py", "Traces", "forum", None),
-        ("watch/unread.py", "Unreadable replies", "help", None),
+        ("watch/traces.py", "Traces", "forum", None, Permission.view),
+        ("watch/unread.py", "Unreadable replies", "help", None, Permission.view),
     ),
     "Label": (
-        ("label/home.py", "Home", "checklist", None),
-        ("label/disagreements.py", "Disagreements", "balance", None),
-        ("label/aius.py", "AIUs", "rule", None),
-        ("label/critiques.py", "Critiques", "rate_review", "critique_labels"),
-        ("label/scores.py", "Scores", "star_half", None),
-        ("label/weights.py", "Aspect weights", "tune", "aspect_weights"),
-        ("label/adjudication.py", "Adjudication", "gavel", None),
-        ("label/inbox.py", "Inbox", "inbox", None),
+        ("label/home.py", "Home", "checklist", None, Permission.label),
+        ("label/disagreements.py", "Disagreements", "balance", None, Permission.label),
+        ("label/aius.py", "AIUs", "rule", None, Permission.label),
+        ("label/critiques.py", "Critiques", "rate_review", "critique_labels", Permission.label),
+        ("label/scores.py", "Scores", "star_half", None, Permission.label),
+        ("label/weights.py", "Aspect weights", "tune", "aspect_weights", Permission.label),
+        ("label/adjudication.py", "Adjudication", "gavel", None, Permission.adjudicate),
+        ("label/inbox.py", "Inbox", "inbox", None, Permission.label),
     ),
     "Results": (
-        ("results/judges.py", "Judges", "verified", None),
-        ("results/biases.py", "Biases", "balance", None),
-        ("results/causes.py", "Causes", "help_center", None),
-        ("results/systems.py", "Systems", "leaderboard", None),
-        ("results/agreement.py", "Inter-annotator agreement", "monitoring", None),
-        ("results/alignment.py", "Alignment", "compare_arrows", None),
-        ("results/critiques.py", "Critiques", "rate_review", None),
-        ("results/peer_errors.py", "Peer errors", "rule", None),
-        ("results/weights.py", "Weights", "scale", None),
-        ("results/laboratory.py", "Weights laboratory", "science", None),
-        ("results/published.py", "Published tables", "table_chart", None),
+        ("results/judges.py", "Judges", "verified", None, Permission.view),
+        ("results/biases.py", "Biases", "balance", None, Permission.view),
+        ("results/causes.py", "Causes", "help_center", None, Permission.view),
+        ("results/systems.py", "Systems", "leaderboard", None, Permission.view),
+        ("results/agreement.py", "Inter-annotator agreement", "monitoring", None, Permission.view),
+        ("results/alignment.py", "Alignment", "compare_arrows", None, Permission.view),
+        ("results/critiques.py", "Critiques", "rate_review", None, Permission.view),
+        ("results/peer_errors.py", "Peer errors", "rule", None, Permission.view),
+        ("results/weights.py", "Weights", "scale", None, Permission.view),
+        ("results/laboratory.py", "Weights laboratory", "science", None, Permission.view),
+        ("results/published.py", "Published tables", "table_chart", None, Permission.view),
     ),
     "Setup": (
-        ("setup/studies.py", "Studies", "folder_open", None),
-        ("setup/annotators.py", "Annotators", "group", None),
-        ("setup/inputs.py", "Inputs", "edit_document", None),
-        ("setup/runs.py", "Runs", "play_circle", None),
+        ("setup/studies.py", "Studies", "folder_open", None, Permission.open),
+        ("setup/annotators.py", "Annotators", "group", None, Permission.open),
+        ("setup/inputs.py", "Inputs", "edit_document", None, Permission.edit),
+        ("setup/runs.py", "Runs", "play_circle", None, Permission.run),
+        ("setup/access.py", "Access", "shield_person", None, Permission.manage),
+        ("setup/account.py", "Account", "person", None, Permission.open),
     ),
 }
 
@@ -114,22 +120,39 @@ def import_slow_modules() -> None:
     from pages.watch.parts import debate  # noqa: F401
 
 
-def make_page(script: str, title: str, icon: str, url_path: str | None) -> Page:
-    """Return the page of a script in `pages`; the one without a section is the first that a visitor sees."""
-    default = script == SECTIONS[""][0][0]
-    return Page(PAGES / script, title=title, icon=f":material/{icon}:", url_path=url_path, default=default)
+def make_page(entry: Entry, allowed: Collection[Permission]) -> Page:
+    """Return the page of a script in `pages`, hidden if the visitor may not see it in any study.
+
+    The page without a section is the first that a visitor sees.
+    """
+    script, title, icon, url_path, permission = entry
+    return Page(
+        PAGES / script,
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=url_path,
+        default=script == SECTIONS[""][0][0],
+        visibility="visible" if permission in allowed else "hidden",
+    )
+
+
+def page_permission(page: Page, sections: Mapping[str, Sequence[Page]]) -> Permission:
+    """Return the permission of a page, which is declared in SECTIONS."""
+    entries = zip(chain(*SECTIONS.values()), chain(*sections.values()), strict=True)
+    return next(entry[-1] for entry, made in entries if made == page)
 
 
 def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
-    from pages.parts import shell
+    from pages.parts import permissions, shell
 
-    page = st.navigation(
-        {section: [make_page(*entry) for entry in entries] for section, entries in SECTIONS.items()}, expanded=True
-    )
     try:
+        allowed = permissions.permissions_anywhere()
+        sections = {section: [make_page(entry, allowed) for entry in entries] for section, entries in SECTIONS.items()}
+        page = st.navigation(sections, expanded=True)
         shell.draw_frame()
+        permissions.enter_page(page_permission(page, sections))
         page.run()
     except (TiebreakError, DBAPIError) as error:
         show_error(error)

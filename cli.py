@@ -16,6 +16,7 @@ from commands import (
     experiments,
     export,
     judges,
+    members,
     publication,
     replies,
     runs,
@@ -61,6 +62,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": publication.report,
     "backup": transfer.backup,
     "restore": transfer.restore,
+    "members": members.members,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

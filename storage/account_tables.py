@@ -30,6 +30,18 @@ class AccountRow(Table, table=True):
     created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 
+class MemberRow(Table, table=True):
+    """The role of an annotator in a study; see `storage.access`."""
+
+    __tablename__ = "member"
+    __table_args__ = (UniqueConstraint("study_id", "annotator_id"), Index(None, "annotator_id"))
+    id: int = Field(default=None, primary_key=True)
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    role: str
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+
+
 class LoginRow(Table, table=True):
     """A session: the time from a sign-in to the sign-out, on one browser."""
 

@@ -12,7 +12,7 @@ from sqlmodel import col
 from core.annotator_names import similarity_key
 from core.errors import TiebreakError
 from storage import annotators, target_summaries
-from storage.account_tables import AccountRow
+from storage.account_tables import AccountRow, MemberRow
 from storage.database import batches, insert_all
 from storage.fingerprints import Row, fingerprint
 from storage.tables import (
@@ -35,6 +35,7 @@ from storage.tables import (
 
 UNIQUE: dict[Any, tuple[str, ...]] = {
     GuidelinesReadRow: ("study_id",),
+    MemberRow: ("study_id",),
     OpinionViewRow: ("target_id",),
     LeaseRow: ("target_id",),
     DraftRow: ("target_id",),

@@ -185,3 +185,17 @@ def test_a_page_script_has_no_bare_string():
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     ]
     assert wrong == []
+
+
+def test_pages_store_changes_only_with_a_permission():
+    """A page uses `permissions.writing`. The exceptions store what the visitor does to their own account or views."""
+    own = {"pages/parts/shell.py", "pages/parts/permissions.py", "pages/parts/account_guard.py", "pages/label/api.py"}
+    own |= {"pages/parts/resources.py", "pages/account/routes.py", "pages/setup/account.py"}
+    wrong = [
+        f"{relative(path)}:{node.lineno}"
+        for path in modules("pages")
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("database.writing", "database.write", "writing")
+    ]
+    assert {place.partition(":")[0] for place in wrong} >= {"pages/parts/permissions.py"}
+    assert [place for place in wrong if place.partition(":")[0] not in own] == []

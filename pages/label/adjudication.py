@@ -5,9 +5,10 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import adjudication_panel, adjudication_texts
-from pages.parts import numbers, paging, resources, shell
+from pages.parts import numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database
+from storage.access import Permission
 from storage.labelling import adjudication, adjudication_case
 from storage.labelling.adjudication import Case, State
 from storage.studies import Study
@@ -116,7 +117,7 @@ def close_case() -> None:
 
 def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> None:
     """Draw one case; `queue` is the list that it was opened from."""
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.adjudicate) as session:
         content = adjudication_case.open_case(session, study, case, annotator)
     places = [other.id for other in queue]
     place = places.index(case.id) if case.id in places else None

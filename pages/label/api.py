@@ -31,7 +31,10 @@ from pages.label.parts.request_checks import (
     signed_in,
 )
 from pages.parts import assets, resources
-from storage import annotators, database, guidelines, items
+from storage import access, annotators, database, guidelines, items, studies
+from storage.access import Forbidden, Permission
+from storage.accounts.identity import Actor
+from storage.database import Session
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, blocks, claims, entered, tasks, undo
 from storage.labelling.tabs import TABS
@@ -40,6 +43,16 @@ from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open
 MOST_KNOWN = 5_000
 """Tasks that a browser can list as known."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
+    (Unknown, 404, "unknown"),
+    (Refused, 403, "refused"),
+    (Forbidden, 403, "forbidden"),
+    (DatabaseUnavailable, 503, "unavailable"),  # the browser sends the request again
+    (TiebreakError, 400, "invalid"),
+)
+"""Error -> status and code of the answer; the first that matches."""
 
 
 @dataclass(frozen=True)
@@ -221,14 +234,9 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             reply = await run_in_threadpool(_answer, handle, request, body)
         except Failed as failed:
             return _error(failed.status, failed.code, str(failed))
-        except Unknown as unknown:
-            return _error(404, "unknown", str(unknown))
-        except Refused as refused:
-            return _error(403, "refused", str(refused))
-        except DatabaseUnavailable as error:  # the browser sends the request again
-            return _error(503, "unavailable", str(error))
-        except TiebreakError as error:
-            return _error(400, "invalid", str(error))
+        except (TiebreakError, Refused) as error:
+            status, code = next((status, code) for kind, status, code in STATUSES if isinstance(error, kind))
+            return _error(status, code, str(error))
         except Exception:
             logging.getLogger("tiebreak").exception("A request of the workbench raised an exception.")
             return _error(500, "unavailable", "An unexpected error occurred; its details are in the server's log.")
@@ -239,17 +247,18 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
 
 def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
-    name = signed_in(request)
+    actor = signed_in(request)
     check_texts(query)
     run_id = run_number(query.get("run", ""))
     with database.reading(resources.engine()) as opened:
-        is_new = annotators.find_id(opened, name) is None
+        require_label(opened, actor, query.get("study", ""))
+        is_new = annotators.find_id(opened, actor.name) is None
     with (database.writing if is_new else database.reading)(resources.engine()) as opened:
         work = open_work(
             opened,
             query.get("kind", ""),
             query.get("study", ""),
-            name,
+            actor.name,
             criterion=query.get("criterion") or None,
             scenario=query.get("scenario") or None,
             run_id=run_id,
@@ -257,6 +266,13 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     if request.method == "POST":
         check_token(request, work, body)
     return handle(Call(work, query, body))
+
+
+def require_label(opened: Session, actor: Actor, study: str) -> None:
+    """Raise Unknown for a study that the actor may not open, as if it did not exist, and Forbidden without the role."""
+    if study not in access.study_names(opened, actor):
+        raise Unknown(f"There is no study called {study[:80]!r}.")
+    access.require(opened, studies.get(opened, study).id, actor, Permission.label)
 
 
 def _error(status: int, code: str, message: str) -> Response:

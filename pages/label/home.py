@@ -5,9 +5,10 @@ from datetime import datetime
 import streamlit as st
 
 from pages.label.parts import queues
-from pages.parts import numbers, paging, resources, shell
+from pages.parts import numbers, paging, permissions, resources, shell
 from pages.parts.values import format_value
 from storage import database
+from storage.access import Permission
 from storage.labelling import home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.tabs import Tab
@@ -93,7 +94,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     )
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
     search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.label) as session:
         queue = work.open_work(session, summary.name, study.name, annotator)
     with database.reading(resources.engine()) as session:
         listed = home.listed_tasks(session, queue, tab, search)
@@ -163,7 +164,7 @@ def draw_undo(queue: work.Work) -> None:
         st.caption(f"{done} {numbers.format_count(count, 'item')}.")
         if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
-                with database.writing(resources.engine()) as session:
+                with permissions.writing(queue.study.id, Permission.label) as session:
                     skips.undo_latest(session, queue, entry)
             except Refused as refused:
                 st.toast(str(refused))
@@ -173,7 +174,7 @@ def draw_undo(queue: work.Work) -> None:
 
 def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(queue.study.id, Permission.label) as session:
         count = skips.skip_all(session, queue, [task.id for task in chosen], on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()

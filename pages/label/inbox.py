@@ -5,9 +5,10 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import evidence
-from pages.parts import paging, resources, shell
+from pages.parts import paging, permissions, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from storage import database, labels
+from storage.access import Permission
 from storage.labelling import assignment, inbox
 from storage.labelling.inbox import Thread
 from storage.studies import Study
@@ -57,7 +58,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
     if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
     if name != thread.annotator:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.label) as session:
             labels.record_view(session, study.id, thread.target, name)
     names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
     st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
@@ -90,7 +91,8 @@ def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> N
             send = st.form_submit_button("Reply", type="primary")
             close = may_close and not thread.closed and st.form_submit_button("Reply and close")
     if send or close:
-        with database.writing(resources.engine()) as session:
+        needed = Permission.label if name == thread.annotator else Permission.adjudicate
+        with permissions.writing(study.id, needed) as session:
             inbox.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
         st.rerun()
 
@@ -117,7 +119,7 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
 
 study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")
 name = shell.require_annotator()
-only_own = assignment.is_named(study.rules, name)
+only_own = assignment.is_named(study.rules, name) or not permissions.allows(study.id, Permission.adjudicate)
 with database.reading(resources.engine()) as session:
     all_threads = inbox.threads(session, study.id, name if only_own else None)
 requested = requested_thread(all_threads)

@@ -4,8 +4,9 @@ import streamlit as st
 
 from core.labels import Scale
 from pages.label.parts import workbench
-from pages.parts import resources, shell
+from pages.parts import permissions, resources, shell
 from storage import database
+from storage.access import Permission
 from storage.labelling import scorable_criteria
 from storage.labelling.scorable_criteria import ScaleKey
 from storage.studies import Study
@@ -59,7 +60,7 @@ if not scales:
     empty_state(study)
 else:
     (kind, criterion), scenario = choose_scale(scales), workbench.choose_scenario(study)
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.label) as session:
         scorable_criteria.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
     choices = {"criterion": criterion, "scenario": scenario}
     workbench.mount("answers" if kind == "answer" else "scores", study, choices)

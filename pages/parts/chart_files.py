@@ -25,6 +25,7 @@ from starlette.routing import BaseRoute, Route
 
 from core.formats.tables import flatten, latex_table, rows_csv
 from core.provenance import INTERVALS, caption
+from pages.parts import account_guard, visitor
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,6 +61,8 @@ class Chart:
     name: str
     """Of its files, without a suffix."""
     caption: str
+    owner: int | None
+    """The account of its visitor; None on a server without accounts."""
 
 
 _charts: OrderedDict[str, Chart] = OrderedDict()
@@ -72,7 +75,7 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = plain_text(figure.layout.title.text or key)
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
-    chart = Chart(figure, data, name, chart_caption(title, data))
+    chart = Chart(figure, data, name, chart_caption(title, data), visitor.current_actor().account_id)
     token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
     with _charts_lock:
         _charts[token] = chart
@@ -96,7 +99,8 @@ def routes() -> list[BaseRoute]:
 async def send_file(request: Request) -> Response:
     """Return the file of a chart that was drawn for this visitor."""
     suffix, chart = request.path_params["suffix"], _charts.get(request.path_params["token"])
-    if chart is None or suffix not in LABELS:
+    actor = account_guard.identity_of(request).actor
+    if chart is None or suffix not in LABELS or chart.owner != (actor and actor.account_id):
         return PlainTextResponse("This chart is no longer stored: reload the page.", 404)
     content = await run_in_threadpool(make_file, chart, suffix)
     headers = {

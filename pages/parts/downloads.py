@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 
 from core.errors import TiebreakError
 from core.formats.tables import csv_text
+from pages.parts import account_guard, visitor
 
 MAX_FILES = 500
 """Files that can be requested; those offered first are forgotten first."""
@@ -35,8 +36,8 @@ class File:
     mime: str
 
 
-_files: OrderedDict[str, File] = OrderedDict()
-"""Token -> file, of all visitors; a token is known to its visitor only."""
+_files: OrderedDict[str, tuple[File, int | None]] = OrderedDict()
+"""Token -> file and the account of its visitor, if there are accounts; a token is known to its visitor only."""
 _lock = threading.Lock()
 
 
@@ -62,7 +63,7 @@ def draw_file_link(label: str, file: File, key: str) -> None:
     """Draw the link that downloads a file."""
     token = st.session_state.setdefault(f"_{key}_file", secrets.token_urlsafe(16))
     with _lock:
-        _files[token] = file
+        _files[token] = (file, visitor.current_actor().account_id)
         _files.move_to_end(token)
         while len(_files) > MAX_FILES:
             _files.popitem(last=False)
@@ -76,8 +77,9 @@ def routes() -> list[BaseRoute]:
 
 async def send_file(request: Request) -> Response:
     """Return a file that was offered to this visitor."""
-    file = _files.get(request.path_params["token"])
-    if file is None:
+    file, owner = _files.get(request.path_params["token"], (None, None))
+    actor = account_guard.identity_of(request).actor
+    if file is None or owner != (actor and actor.account_id):
         return PlainTextResponse("This file is no longer offered: reload the page.", 404)
     try:
         content = await run_in_threadpool(file.make)

@@ -1,26 +1,22 @@
 """The frame of every page: styles, header, study selection and sign-in."""
 
-import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
-from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.labels import Target
-from pages.parts import assets, resources
-from pages.parts.account_guard import SESSION_COOKIE
-from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
+from pages.parts import assets, permissions, resources, visitor
 from pages.parts.text import escape_markdown
+from pages.parts.visitor import COOKIE, current_visitor
+from pages.parts.visitor import current_annotator as current_annotator
 from storage import annotator_merges, annotators, database, studies, views
 from storage.accounts import logins
-from storage.accounts.identity import Identity
 from storage.studies import Study
 from storage.transfer import samples
 
-COOKIE = "tiebreak_annotator"
 _remember = st.components.v2.component(
     "remember",
     js="""
@@ -37,7 +33,7 @@ _collapsible = st.components.v2.component("collapsible", js=assets.read("parts/c
 def draw_frame() -> None:
     """Add the style sheet, and in the sidebar the annotator who is signed in; without a session stop the page."""
     st.html(assets.PAGES / "parts" / "style.css")
-    identity = current_identity()
+    identity = visitor.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
         st.html('<a href="/account/sign-in" target="_self">Sign in</a>')
@@ -47,6 +43,8 @@ def draw_frame() -> None:
         if name is not None:
             with st.popover(f":material/person: {escape_markdown(name)}", width="stretch", key="account_menu"):
                 st.caption("Your labels are saved under this name.")
+                if identity.accounts:
+                    st.page_link(page_path("setup/account.py"), label="Account", icon=":material/manage_accounts:")
                 if st.button("Sign out", key="sign_out"):
                     _sign_out()
 
@@ -54,29 +52,6 @@ def draw_frame() -> None:
 def fold_long_texts() -> None:
     """Collapse long texts on this page to twelve lines, each with a "Show all" button."""
     _collapsible(key="collapsible")
-
-
-def current_annotator() -> str | None:
-    """Return the name of the annotator who is signed in; None if nobody is, or if the cookie has no valid name."""
-    identity = current_identity()
-    if identity.accounts:
-        return identity.actor.name if identity.actor else None
-    name = st.session_state.get("annotator")
-    if name is None:
-        name = st.context.cookies.get(COOKIE, "")
-    if not isinstance(name, str) or not name:
-        return None
-    try:
-        return annotators.normalize_name(unquote(name))
-    except TiebreakError:
-        return None
-
-
-def current_identity() -> Identity:
-    """Return whom the session's cookie names, as the database has it now."""
-    cookie = st.context.cookies.get(SESSION_COOKIE, "")
-    with database.reading(resources.engine()) as session:
-        return logins.identify(session, cookie if isinstance(cookie, str) else "")
 
 
 def require_annotator() -> str:
@@ -117,21 +92,13 @@ def _check_similar(name: str) -> None:
 
 
 def _sign_out() -> None:
-    identity = current_identity()
+    identity = visitor.current_identity()
     if identity.login_id is not None:
         with database.writing(resources.engine()) as session:
             logins.revoke(session, identity.login_id)
         st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True
     _remember(key="forget", data={"cookie": COOKIE, "name": ""})
-
-
-def current_visitor() -> str:
-    """Return a token of this browser, otherwise of this session, for views before signing in."""
-    token = st.context.cookies.get(VISITOR_COOKIE)
-    if isinstance(token, str) and re.fullmatch(r"[\w-]{16,64}", token):
-        return token
-    return str(st.session_state.setdefault("visitor", new_visitor()))
 
 
 def record_views(study_id: int, viewed: Collection[Target]) -> bool:
@@ -158,21 +125,29 @@ def draw_header(title: str, sentence: str) -> Study:
     left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
     left.title(title, anchor=False)
     left.caption(sentence)
-    with database.reading(resources.engine()) as session:
-        names = studies.names(session)
+    names = permissions.study_names()
     if not names:
-        st.info("There are no studies yet.")
-        st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
-        st.stop()
+        draw_no_study()
     apply_study_from_address(names)
     with right:
         name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
     st.query_params["study"] = st.session_state["study_in_address"] = name
     with database.reading(resources.engine()) as session:
         study = studies.get(session, name)
+    permissions.require_page(study.id)
     if study.sample:
         st.caption(":material/info: Sample study: its items, debates and labels were written for demonstration.")
     return study
+
+
+def draw_no_study() -> None:
+    """Draw the empty state of a visitor without any study, and stop the page."""
+    if permissions.is_administrator():
+        st.info("There are no studies yet.")
+        st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
+    else:
+        st.info("You are not a member of any study. Ask the owner of a study to add you.")
+    st.stop()
 
 
 def link_sample(script: str, protocol: str) -> None:
@@ -180,9 +155,7 @@ def link_sample(script: str, protocol: str) -> None:
     study_name = next(
         study_name for study_name, sample_protocol in samples.studies().items() if sample_protocol == protocol
     )
-    with database.reading(resources.engine()) as session:
-        exists = study_name in studies.names(session)
-    if exists:
+    if study_name in permissions.study_names():
         st.page_link(
             page_path(script),
             label=f"Open “{study_name}”",

@@ -8,11 +8,12 @@ import streamlit as st
 from core.formats.tables import csv_text
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_section
 from pages.results.parts.alignment_data import Version
 from storage import database
+from storage.access import Permission
 from storage.reports import disagreements, discordance, judge_errors, judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
@@ -114,7 +115,7 @@ def draw_disagreements(study: Study, judge: str, chosen: Sequence[Disagreement])
     if st.button(
         f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
     ):
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.edit) as session:
             st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen)
     if requested := st.session_state.get(requested_key):
         text = numbers.format_count(requested, "target")

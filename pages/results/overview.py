@@ -6,11 +6,12 @@ import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import JudgeEvaluation
-from pages.parts import live, numbers, resources, shell
+from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
 from storage import database, studies
+from storage.access import Permission
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview
@@ -58,7 +59,9 @@ def draw_page(study: Study) -> None:
     if not counts.items:
         return draw_steps(study)
     version, url = alignment_data.label_version(study), str(resources.engine().url)
-    waiting = draw_waiting(study)
+    waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0
+    if not permissions.allows(study.id, Permission.view):
+        return
     reference = next(iter(alignment_data.load_references(url, study.id, version)))
     leaders = load_leaders(url, study.id, version, reference, study.rules.overlap)
     agreement, cases = load_people(url, study.id, version)
@@ -70,6 +73,8 @@ def draw_page(study: Study) -> None:
     )
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
     draw_row(study, "People", people_sentences(counts, agreement, cases), links)
+    if not permissions.allows(study.id, Permission.edit):
+        return
     sentence, link = next_step(counts, waiting, cases, leaders)
     plan = leaders.plan if leaders is not None else None
     more_labels = [] if plan is None or plan.evidence.separated else [escape_markdown(plan.sentence)]

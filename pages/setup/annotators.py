@@ -4,11 +4,12 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, numbers, resources, shell
+from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.setup.parts import drift_chart
 from storage import database
+from storage.access import Permission
 from storage.labelling import assignment
 from storage.reports import annotators, training
 from storage.reports.annotators import AnnotatorSummary, Share
@@ -168,7 +169,7 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
 
 study = shell.draw_header("Annotators", "Progress, pace and reliability of each annotator.")
 viewer = shell.require_annotator()
-is_annotator = assignment.is_named(study.rules, viewer)
+is_annotator = assignment.is_named(study.rules, viewer) or not permissions.allows(study.id, Permission.view)
 if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()

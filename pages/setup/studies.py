@@ -1,34 +1,42 @@
 """The list of studies, the import, and the page of one study."""
 
+from collections.abc import Collection
+
 import streamlit as st
 
 from core.formats.registry import FileReport
-from pages.parts import numbers, resources, shell
+from pages.parts import numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_actions, study_form
-from storage import database, studies
+from storage import access, database, studies
+from storage.access import Permission
 from storage.studies import Progress, Study
 
 PURPOSE = "A study holds items, criteria, guidelines, runs and labels. Import, edit and export studies here."
+ICON = ":material/upload_file:"
 
 
 def draw_overview() -> None:
     """Draw every study as a card."""
     with database.reading(resources.engine()) as session:
-        all_studies = [studies.get(session, name) for name in studies.names(session)]
+        all_studies = [studies.get(session, name) for name in permissions.study_names()]
         progress = studies.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
     left.title("Studies", anchor=False)
     left.caption(PURPOSE)
-    if right.button("Import", type="primary", icon=":material/upload_file:", width="stretch", key="open_import"):
+    may_import = permissions.allows_anywhere(Permission.edit)
+    if may_import and right.button("Import", type="primary", icon=ICON, width="stretch", key="open_import"):
         open_view(view="import")
     draw_import_result()
+    linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
+    permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
     if not all_studies:
         return empty_state()
     grid = st.grid(3, min_column_width=320)
     for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):
-            draw_card(study, progress[study.id])
+            allowed = {permission for permission, names in permitted.items() if study.name in names}
+            draw_card(study, progress[study.id], allowed)
     study_actions.draw_deleted_studies()
 
 
@@ -58,7 +66,7 @@ def empty_state() -> None:
     st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 
 
-def draw_card(study: Study, progress: Progress) -> None:
+def draw_card(study: Study, progress: Progress, allowed: Collection[Permission]) -> None:
     """Draw the progress of a study, and links to its pages."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(study.name)}**")
@@ -77,28 +85,32 @@ def draw_card(study: Study, progress: Progress) -> None:
         st.progress(progress.labelled / progress.targets, text)
     else:
         st.caption("No targets to label yet.")
-    draw_links(study, progress)
+    draw_links(study, progress, allowed)
 
 
-def draw_links(study: Study, progress: Progress) -> None:
-    """Draw links to the study's pages, the most likely next step first."""
-    address = {"study": study.name}
+def draw_links(study: Study, progress: Progress, allowed: Collection[Permission]) -> None:
+    """Draw links to the study's pages that the visitor's role allows, the most likely next step first."""
+    first = ("watch/traces.py", "Watch", "forum", Permission.view)
+    if not progress.runs:
+        first = ("setup/runs.py", "Run", "play_circle", Permission.run)
+    links = (
+        first,
+        ("label/disagreements.py", "Label", "balance", Permission.label),
+        ("results/agreement.py", "Results", "monitoring", Permission.view),
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if progress.runs:
-            st.page_link(
-                shell.page_path("watch/traces.py"), label="Watch", icon=":material/forum:", query_params=address
-            )
-        else:
-            st.page_link(
-                shell.page_path("setup/runs.py"), label="Run", icon=":material/play_circle:", query_params=address
-            )
-        st.page_link(
-            shell.page_path("label/disagreements.py"), label="Label", icon=":material/balance:", query_params=address
+        for script, label, icon, permission in links:
+            if permission in allowed:
+                st.page_link(
+                    shell.page_path(script),
+                    label=label,
+                    icon=f":material/{icon}:",
+                    query_params={"study": study.name},
+                )
+        clicked = Permission.edit in allowed and st.button(
+            "Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"
         )
-        st.page_link(
-            shell.page_path("results/agreement.py"), label="Results", icon=":material/monitoring:", query_params=address
-        )
-        if st.button("Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"):
+        if clicked:
             open_view(view="study", open=study.name)
 
 
@@ -119,12 +131,15 @@ match st.query_params.get("view"):
         draw_back_button()
         st.title("Import", anchor=False)
         st.caption("An invalid file is refused as a whole. Importing the same file twice adds nothing.")
+        if not permissions.allows_anywhere(Permission.edit):
+            raise access.Forbidden(access.ADMINISTRATORS_ONLY)
         import_steps.draw_import()
         shell.fold_long_texts()
     case "study":
         draw_back_button()
         with database.reading(resources.engine()) as reading:
             chosen = studies.get(reading, st.query_params.get("open", ""))
+        permissions.require(chosen.id, Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)
     case _:

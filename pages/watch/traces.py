@@ -13,7 +13,7 @@ from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
-from pages.parts import colours, items, live, numbers, paging, resources, shell
+from pages.parts import colours, items, live, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
 from storage import aius, database, runs, studies, traces
@@ -209,7 +209,9 @@ def requested_trace() -> Trace | None:
         if trace_id is None:
             return None
         with database.reading(resources.engine()) as session:
-            return traces.get(session, trace_id)
+            trace = traces.get(session, trace_id)
+        permissions.require_page(trace.study_id)
+        return trace
     except TiebreakError:
         draw_back_button()
         raise

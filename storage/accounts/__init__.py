@@ -6,3 +6,4 @@ Without any account everybody signs in by name, from the server's own machine on
 from storage.accounts.registry import Account as Account
 from storage.accounts.registry import exist as exist
 from storage.accounts.registry import find as find
+from storage.accounts.registry import get as get

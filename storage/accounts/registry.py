@@ -13,6 +13,7 @@ from core.errors import TiebreakError
 from storage import annotators, database
 from storage.account_tables import AccountRow, ApiTokenRow, InvitationRow, LoginRow
 from storage.accounts import passwords
+from storage.database import Engine
 from storage.tables import AnnotatorRow
 
 
@@ -113,11 +114,15 @@ def change(session: Session, account_id: int, **values: Any) -> None:
     session.execute(update(AccountRow).where(col(AccountRow.id) == account_id).values(**values))
 
 
-def change_password(session: Session, account_id: int, current: str, new: str) -> None:
+def change_password(engine: Engine, name: str, current: str, new: str) -> None:
     """Change a password by the person who knows the current one; raises TiebreakError for a wrong one."""
-    if not passwords.verify(password_hash(session, account_id), current):
+    with database.reading(engine) as session:
+        account_id = get(session, name).id
+        stored = password_hash(session, account_id)
+    if not passwords.verify(stored, current):
         raise TiebreakError("The current password is wrong.")
-    set_password(session, account_id, passwords.hash_password(new))
+    hashed = passwords.hash_password(new)
+    database.write(engine, lambda session: set_password(session, account_id, hashed))
 
 
 def _end(session: Session, table: Any, account_id: int, column: str) -> None:

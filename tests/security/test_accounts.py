@@ -12,7 +12,7 @@ from pages.account import oidc
 from pages.account.routes import local_path
 from pages.parts import account_guard, resources
 from pages.parts.account_guard import SESSION_COOKIE
-from pages.parts.shell import COOKIE
+from pages.parts.visitor import COOKIE
 from storage.accounts import api_tokens, invitations, logins, registry
 from storage.database import reading, write
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
@@ -245,7 +245,7 @@ def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
     from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
     monkeypatch.setattr(oidc, "providers", lambda: ["default"])
-    add_account(engine, "bob", email="bob@lab.example")
+    add_account(engine, "bob", email="bob@lab.example", administrator=True)
     claims = (
         '{"is_logged_in": true, "iss": "https://id", "sub": "7", "email": "bob@lab.example", "email_verified": true}'
     )

@@ -11,8 +11,9 @@ from starlette.requests import Request
 
 from core.errors import TiebreakError
 from pages.parts import account_guard
-from pages.parts.shell import COOKIE
+from pages.parts.visitor import COOKIE
 from storage import annotators
+from storage.accounts.identity import Actor
 from storage.json_columns import sanitize
 from storage.labelling.work import Json, Work
 
@@ -40,15 +41,15 @@ def csrf_token(work: Work) -> str:
     return work.ids.digest("csrf", work.annotator).hex()
 
 
-def signed_in(request: Request) -> str:
+def signed_in(request: Request) -> Actor:
     """Return the annotator of the token or the session; on a server without accounts, the one whom a cookie names."""
     identity = account_guard.identity_of(request)
     if identity.actor is not None:
-        return identity.actor.name
+        return identity.actor
     if identity.accounts or account_guard.bearer_token(request.headers) is not None:
         raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
     try:
-        return annotators.normalize_name(unquote(request.cookies.get(COOKIE, "")))
+        return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
     except TiebreakError:
         raise Failed(401, "signed_out", "You are signed out; sign in to continue.") from None
 

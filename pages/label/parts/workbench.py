@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.labels import Kind, Target
-from pages.parts import resources, shell
+from pages.parts import permissions, resources, shell
 from storage import database, studies
 from storage import items as stored_items
 from storage.labelling import work
@@ -29,18 +29,16 @@ LINKED = ("tab", "run")
 def choose_study() -> Study:
     """Draw the study selection in the sidebar; the screen belongs to the item. Stops the page if there is none."""
     st.set_page_config(initial_sidebar_state="collapsed")
-    with database.reading(resources.engine()) as session:
-        names = studies.names(session)
+    names = permissions.study_names()
     if not names:
-        st.info("There are no studies yet.")
-        st.page_link(shell.page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
-        st.stop()
+        shell.draw_no_study()
     shell.apply_study_from_address(names)
     with st.sidebar:
         name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
     st.query_params["study"] = st.session_state["study_in_address"] = name
     with database.reading(resources.engine()) as session:
         study = studies.get(session, name)
+    permissions.require_page(study.id)
     if study.archived:
         st.info("This study is archived, so its targets are not offered. It can be activated on the page Studies.")
         st.stop()

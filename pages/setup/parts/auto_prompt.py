@@ -15,10 +15,11 @@ from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.settings import Reviewer, Settings
 from core.protocols.score_scales import is_numeric
 from core.trace import Ask, Spec
-from pages.parts import numbers, resources
+from pages.parts import numbers, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts.settings_form import Draft
-from storage import database, studies
+from storage import access, database, studies
+from storage.access import Permission
 from storage.reports import peer_reviews
 
 
@@ -84,6 +85,7 @@ def _draft(model: str, criterion: Criterion, task: str, steps: str, examples: li
         raise TiebreakError(f"{model}: {problem}")
     with database.reading(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
+        access.require(session, study.id, visitor.current_actor(), Permission.run)
     spec = Spec(model=model, max_tokens=800)
     try:
         settings = Settings(

@@ -1,6 +1,6 @@
 """Import in three steps: the file, the meaning of its columns, and the study."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +9,17 @@ import streamlit as st
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
-from core.formats.records import ItemRecord, LabelRecord, Record
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_records, report_files
 from core.formats.text import recording_reads
 from core.items import Item
 from core.labels import Label
-from pages.parts import items, resources
+from pages.parts import items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.upload import FileSource
-from storage import database, studies
+from storage import access, database, studies
+from storage.access import Permission
 from storage.transfer import imports
 
 FORMAT_NAMES = {
@@ -164,11 +165,11 @@ def _read_first_item(_plan: ImportPlan, key: str, format: str, mapping: str | No
 
 def _draw_target(plan: ImportPlan) -> None:
     """Draw the choice of a study, and the button that imports."""
-    with database.reading(resources.engine()) as session:
-        names = studies.names(session)
+    names = permissions.study_names(Permission.edit)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = [NEW_STUDY, EXISTING_STUDY]
-        target = st.segmented_control("Into", options, default=NEW_STUDY, required=True, key="into", disabled=not names)
+        options = [NEW_STUDY, EXISTING_STUDY] if permissions.is_administrator() else [EXISTING_STUDY]
+        only_one = not names or len(options) == 1
+        target = st.segmented_control("Into", options, default=options[0], required=True, key="into", disabled=only_one)
         if target == EXISTING_STUDY and names:
             name = st.selectbox("Study", names, key="into_study", filter_mode="contains", width=320)
         else:
@@ -176,7 +177,9 @@ def _draw_target(plan: ImportPlan) -> None:
             name = st.text_input("Name", stem, key=f"into_name_{plan.source.key}", width=320)
         clicked = st.button("Import", type="primary", key="import", icon=":material/download_done:")
     if clicked:
-        _run_import(plan, _validate_name(name or "", names if target == NEW_STUDY else []))
+        with database.reading(resources.engine()) as session:
+            existing = studies.names(session)
+        _run_import(plan, _validate_name(name or "", existing if target == NEW_STUDY else []))
 
 
 def _validate_name(name: str, existing_names: list[str]) -> str:
@@ -188,7 +191,33 @@ def _validate_name(name: str, existing_names: list[str]) -> str:
     return name
 
 
+def _check_permission(name: str) -> None:
+    """Raise Forbidden unless the visitor may create the study, or change it if it exists."""
+    actor = visitor.current_actor()
+    with database.reading(resources.engine()) as session:
+        if name in studies.names(session):
+            access.require(session, studies.get(session, name).id, actor, Permission.edit)
+        else:
+            access.require_administrator(session, actor)
+
+
+def _record_check(name: str) -> Callable[[Record], None]:
+    """Return a function that raises Forbidden for a record that the visitor may not import."""
+    actor = visitor.current_actor()
+    with database.reading(resources.engine()) as session:
+        study_id = studies.get(session, name).id if name in studies.names(session) else None
+
+    def check(record: Record) -> None:
+        if study_id is not None and isinstance(record, RunRecord):
+            with database.reading(resources.engine()) as session:
+                access.require_imported(session, study_id, actor, record)
+
+    return check
+
+
 def _run_import(plan: ImportPlan, study: str) -> None:
+    _check_permission(study)
+    check_record = _record_check(study)
     bar = st.progress(0.0, "Reading the file …")
 
     def show_progress(done: int, total: int) -> None:
@@ -198,6 +227,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         for number, record in enumerate(records, start=1):
             if number % PROGRESS_STEP == 0:
                 bar.progress(0.0, f"Reading the file: {number:,} records")
+            check_record(record)
             yield record
 
     try:

@@ -6,9 +6,10 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.protocols import Protocol, registry
-from pages.parts import resources
+from pages.parts import permissions
 from pages.parts.text import escape_markdown
-from storage import database, studies
+from storage import studies
+from storage.access import Permission
 from storage.studies import Study
 
 SYSTEM_HELP = (
@@ -110,6 +111,6 @@ def _is_valid(protocol: Protocol, name: str, text: str) -> bool:
 
 
 def _save(study: Study, prompts: dict[str, str]) -> None:
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         studies.update_prompts(session, study.id, prompts)
     st.rerun()

@@ -10,10 +10,11 @@ from core.pairs import Pairs
 from core.protocols import registry
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from pages.parts import colours, live, numbers, resources, shell
+from pages.parts import colours, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_actions
 from storage import adoption, database, runs, studies
+from storage.access import Permission
 from storage.runs import Progress, Run
 from storage.studies import Study
 
@@ -125,7 +126,7 @@ def _draw_adoption(run: Run) -> None:
         + ("" if annotator else " Sign in on a page of the section Label first."),
     )
     if clicked and annotator is not None:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(run.study_id, Permission.edit) as session:
             count = adoption.adopt_all(session, run.study_id, annotator, run.name)
         st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
 
@@ -136,7 +137,7 @@ def can_resume(run: Run, progress: Progress) -> bool:
 
 
 def _apply(operation: Any, run: Run) -> None:
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(run.study_id, Permission.run) as session:
         operation(session, run.id)
     st.rerun()
 

@@ -13,12 +13,13 @@ from core.llm import setting_checks
 from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.registry import PROTOCOLS
-from core.trace import Spec
-from pages.parts import numbers, resources
+from core.trace import Spec, model_specs
+from pages.parts import numbers, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
-from storage import database, items, studies
+from storage import access, database, items, studies
+from storage.access import Permission
 from storage.item_selection import ItemSelection
 from storage.studies import Study
 from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
@@ -316,11 +317,22 @@ def _format_cost(dollars: float | None) -> str:
 def _draw_start(request: RunRequest, criteria: list[Criterion]) -> int | None:
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start"):
         return None
+    _check_permission(request)
     for criterion in request.protocol.criteria(request.settings):
         if criterion not in criteria:
-            with database.writing(resources.engine()) as session:
+            with permissions.writing(request.study.id, Permission.run) as session:
                 studies.add_criterion(session, request.study.id, CriterionRecord(criterion=criterion))
     return create_run(resources.engine(), request)
+
+
+def _check_permission(request: RunRequest) -> None:
+    """Raise Forbidden unless the visitor may start the run, with these addresses, keys and prices."""
+    specs = [spec for _, spec in model_specs(request.settings)]
+    specs += [request.extractor] if request.extractor is not None else []
+    with database.reading(resources.engine()) as session:
+        actor = visitor.current_actor()
+        access.require(session, request.study.id, actor, Permission.run)
+        access.require_models(session, request.study.id, actor, specs)
 
 
 def _capitalize(sentence: str) -> str:

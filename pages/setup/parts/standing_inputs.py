@@ -3,10 +3,11 @@
 import streamlit as st
 
 from core.protocols import registry
-from pages.parts import numbers, paging, resources
+from pages.parts import numbers, paging, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage import database, inputs, runs
+from storage.access import Permission
 from storage.inputs import Input, StandingInput
 from storage.studies import Study
 from storage.transfer.inputs_file import read_inputs
@@ -96,7 +97,7 @@ def _draw_file(study: Study, annotator: str | None) -> None:
 
 
 def _save(study: Study, annotator: str, wanted: dict[str, Input]) -> None:
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         count = inputs.save(session, study.id, annotator, wanted)
     st.session_state["inputs_saved"] = count
     st.rerun()
@@ -113,7 +114,7 @@ def _draw_adoption(study: Study, annotator: str | None) -> None:
         run = st.selectbox("Aspects that a run proposed", names, key="inputs_run", width=320)
         clicked = st.button("Adopt for items without aspects", key="inputs_adopt", disabled=annotator is None)
     if clicked and annotator is not None:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.edit) as session:
             st.session_state["inputs_saved"] = inputs.adopt_aspects(session, study.id, annotator, run)
         st.rerun()
 

@@ -6,9 +6,10 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.wording import format_count
-from pages.parts import resources
+from pages.parts import permissions, resources
 from pages.parts.text import escape_markdown
 from storage import database, deletions, studies
+from storage.access import Permission
 from storage.deletions import Deleted
 from storage.runs import Run
 from storage.studies import Study
@@ -25,7 +26,7 @@ def draw_actions(study: Study) -> None:
     st.divider()
     label = "Activate" if study.archived else "Archive"
     if st.button(label, icon=":material/archive:", key="archive"):
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.manage) as session:
             studies.archive(session, study.id, archived=not study.archived)
         st.rerun()
     st.caption("Nobody is offered targets of an archived study. Its traces, labels and results stay.")
@@ -40,9 +41,9 @@ def draw_actions(study: Study) -> None:
 def draw_deleted_studies() -> None:
     """Draw the studies that can be restored, if there are any."""
     with database.reading(resources.engine()) as session:
-        deleted = deletions.deleted_studies(session)
+        deleted = [one for one in deletions.deleted_studies(session) if permissions.allows(one.id, Permission.manage)]
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(chosen, Permission.manage) as session:
             deletions.restore_study(session, chosen)
         st.rerun()
 
@@ -55,7 +56,7 @@ def draw_deleted_runs(study: Study) -> None:
     if chosen is None:
         return
     try:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.edit) as session:
             deletions.restore_run(session, chosen)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
@@ -66,7 +67,7 @@ def draw_deleted_runs(study: Study) -> None:
 def draw_run_deletion(run: Run) -> None:
     """Draw the deletion of a run, in the popover of its settings."""
     if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(run.study_id, Permission.edit) as session:
             deletions.delete_run(session, run.id)
         st.toast(f"Deleted. It can be restored for {deletions.PERIOD.days} days, at the end of this page.")
         st.rerun(scope="app")
@@ -93,7 +94,7 @@ def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | No
 
 def _rename(study: Study, name: str) -> None:
     try:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.manage) as session:
             studies.rename(session, study.id, name)
             new = studies.by_id(session, study.id).name
     except TiebreakError as error:
@@ -106,7 +107,7 @@ def _rename(study: Study, name: str) -> None:
 
 def _delete(study: Study) -> None:
     try:
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.manage) as session:
             deletions.delete_study(session, study.id)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")

@@ -12,11 +12,12 @@ from core.formats.output import temporary_folder
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
-from pages.parts import downloads, resources, shell
+from pages.parts import downloads, permissions, resources, shell, visitor
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
 from pages.setup.parts import rules_form, scale_form, study_actions, training_form
-from storage import database, studies, views
+from storage import access, database, studies, views
+from storage.access import Permission
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs, write_bundle
@@ -78,7 +79,7 @@ def _draw_rules(study: Study) -> None:
             return
     changed = {"overlap": overlap, "reveal": reveal, "lease_minutes": minutes, "reason": reason, "evidence": evidence}
     rules = StudyRules.model_validate(study.rules.model_dump() | changed | more.rules())
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         studies.update(session, study.id, description=description, guidelines=guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")
 
@@ -127,7 +128,7 @@ def _save_criterion(
         "rubric": tuple(line.strip() for line in rubric.splitlines() if line.strip()),
         "scale": scale,
     }
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         if current is None and name in {criterion.name for criterion in studies.criteria(session, study.id)}:
             raise TiebreakError(f'A criterion named "{name}" already exists.')
         updated = (current or Criterion(name=name)).model_copy(update=fields)
@@ -137,16 +138,20 @@ def _save_criterion(
 
 def _draw_exports(study: Study) -> None:
     """Draw the downloads; a file is written only when its button is clicked."""
+    permissions.require(study.id, Permission.export)
+    require_export = _export_check(study)
 
     def write_study(stream: TextIO) -> None:
+        require_export()
         tiebreak.write(exports.export_records(resources.engine(), study), stream)
 
     def write_instructions(stream: TextIO) -> None:
+        require_export()
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
     if not _may_download(study):
         return
-    _draw_gold_export(study)
+    _draw_gold_export(study, require_export)
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
     _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "whole")
@@ -154,7 +159,7 @@ def _draw_exports(study: Study) -> None:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
-    bundle = File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip")
+    bundle = File(lambda: (require_export(), bundle_bytes(study))[1], f"{study.name} bundle.zip", "application/zip")
     downloads.draw_file_link("Bundle as zip", bundle, "export_bundle")
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
@@ -177,13 +182,27 @@ def _may_download(study: Study) -> bool:
     if annotator is None:
         st.caption("Sign in on a page of the section Label to download them.")
     elif st.button("Show the downloads", key="show_downloads"):
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.export) as session:
             views.record_study(session, study.id, annotator)
         st.rerun()  # a download would be cancelled when its button moves up
     return False
 
 
-def _draw_gold_export(study: Study) -> None:
+def _export_check(study: Study) -> Callable[[], None]:
+    """Return a function that raises Forbidden unless the visitor may export the study.
+
+    It is called when the file is downloaded: Streamlit writes it in a request of its own, without the page's cookies.
+    """
+    actor = visitor.current_actor()
+
+    def require_export() -> None:
+        with database.reading(resources.engine()) as session:
+            access.require(session, study.id, actor, Permission.export)
+
+    return require_export
+
+
+def _draw_gold_export(study: Study, require_export: Callable[[], None]) -> None:
     """Draw the choices of the gold export and its download."""
     with database.reading(resources.engine()) as session:
         run_names = verdict_runs(session, study)
@@ -211,6 +230,7 @@ def _draw_gold_export(study: Study) -> None:
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
 
     def write_gold(stream: TextIO) -> None:
+        require_export()
         with database.reading(resources.engine()) as session:
             columns = verdict_runs(session, study) if judge_columns else None
             gold.write_csv(gold_rows(session, study, options), stream, columns)

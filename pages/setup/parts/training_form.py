@@ -7,9 +7,10 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.formats.records import StudyRules
 from core.labels import Kind, Scale, Target, Value
-from pages.parts import numbers, resources
+from pages.parts import numbers, permissions, resources
 from pages.parts.values import VERDICT_NAMES, format_value
 from storage import aspects, database, studies
+from storage.access import Permission
 from storage.labelling import training_items
 from storage.labelling.training_items import ListedItem
 from storage.studies import DEFAULT_SCALES, Study
@@ -94,7 +95,7 @@ def _draw_rules(study: Study) -> None:
         "tolerance": tolerance,
         "weight_tolerance": weight_tolerance,
     }
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         rules = StudyRules.model_validate(rules.model_dump() | changed)
         studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")
@@ -120,7 +121,7 @@ def _draw_items(study: Study, items: list[ListedItem]) -> None:
     )
     chosen = [items[row].target_id for row in table.selection.rows]
     if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
-        with database.writing(resources.engine()) as session:
+        with permissions.writing(study.id, Permission.edit) as session:
             training_items.remove(session, study.id, chosen)
         st.rerun()
 
@@ -146,7 +147,7 @@ def _draw_candidates(study: Study, count: int) -> None:
             help="Chosen at random from the targets with an adjudicated or imported gold value, unlabelled ones first.",
         )
         if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
-            with database.writing(resources.engine()) as session:
+            with permissions.writing(study.id, Permission.edit) as session:
                 training_items.draw(session, study.id, int(wanted))
             st.rerun()
 
@@ -179,7 +180,7 @@ def _draw_new_item(study: Study) -> None:
         return
     if value is None:
         raise TiebreakError("A training item needs a known answer.")
-    with database.writing(resources.engine()) as session:
+    with permissions.writing(study.id, Permission.edit) as session:
         training_items.add(session, study.id, target, value, reason)
     st.session_state.pop("training_reason")
     st.rerun()

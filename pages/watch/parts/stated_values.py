@@ -1,18 +1,21 @@
 """The replies to an ask with every reading, and the controls with which a person states the value or withdraws it."""
 
+from contextlib import AbstractContextManager
+
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.reading_history import PastReading, TurnReadings
 from core.replay import NeedsCalls
 from core.trace import Ask, ReplyUnreadable, Turn
-from pages.parts import shell
+from pages.parts import permissions, shell
 from pages.parts.resources import engine
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
 from pages.watch.parts import answer_control, readings
-from storage import database
+from storage import database, traces
 from storage import readings as stored_readings
+from storage.access import Permission
 from storage.traces import Trace
 
 
@@ -90,7 +93,7 @@ def _find_ask(trace_id: int, number: int) -> Ask | None:
 def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str) -> None:
     """Store a person's reading, None for no value, and offer to undo it."""
     try:
-        with database.writing(engine()) as session:
+        with _writing(trace_id) as session:
             if value is None:
                 stored_readings.state_unreadable(session, trace_id, ask, annotator)
             else:
@@ -100,6 +103,13 @@ def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str)
         return
     st.session_state["stated"] = (trace_id, ask, sentence)
     st.rerun()
+
+
+def _writing(trace_id: int) -> AbstractContextManager[database.Session]:
+    """Open a session that changes readings of a trace; raises Forbidden."""
+    with database.reading(engine()) as session:
+        study_id = traces.get(session, trace_id).study_id
+    return permissions.writing(study_id, Permission.edit)
 
 
 def draw_undo(trace_id: int | None = None) -> None:
@@ -119,7 +129,7 @@ def _withdraw(trace_id: int, ask: int) -> None:
     """Withdraw the last reading of a reply."""
     annotator = shell.require_annotator()
     st.session_state.pop("stated", None)
-    with database.writing(engine()) as session:
+    with _writing(trace_id) as session:
         stored_readings.withdraw(session, trace_id, ask, annotator)
     st.rerun()
 

@@ -10,7 +10,7 @@ import app
 from core.formats.records import ItemRecord, StudyRecord
 from core.items import Response
 from pages.parts import resources
-from pages.parts.shell import COOKIE
+from pages.parts.visitor import COOKIE
 from storage import database
 from storage.labelling import training_items
 from storage.labelling.work import find_task, open_work

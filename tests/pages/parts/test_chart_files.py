@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from pages.parts import chart_files
+from pages.parts.account_guard import AccountGuard
+from tests.pages.visits import prepare_study
 
 
 def test_the_points_of_a_figure_are_rows_with_names_and_intervals() -> None:
@@ -44,7 +46,9 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
         rows = [{"judge": "A", "value": 0.5, "low": 0.4, "high": 0.6, "items": 40}]
         charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData(rows))
 
-    client = TestClient(Starlette(routes=chart_files.routes()))
+    prepare_study()
+    guarded = AccountGuard(Starlette(routes=chart_files.routes()))
+    client = TestClient(guarded, base_url="http://localhost")
     for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
         monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
         app = AppTest.from_function(page).run()

@@ -14,6 +14,7 @@ from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts import downloads, resources
+from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form, upload
 from storage import database, labels, studies
@@ -247,7 +248,7 @@ def test_exports_are_gold_labels_and_the_complete_study() -> None:
     app.button(key="show_downloads").click().run()
     links = file_links(app)
     assert set(links) == {"Gold labels as CSV", "Study as JSON lines", "Bundle as zip"}
-    client = TestClient(Starlette(routes=downloads.routes()))
+    client = TestClient(AccountGuard(Starlette(routes=downloads.routes())), base_url="http://localhost")
     answer = client.get(links["Gold labels as CSV"])
     assert answer.text.startswith("study,item,") and "s%20gold.csv" in answer.headers["content-disposition"]
     assert client.get("/files/unknown").status_code == 404

@@ -1,0 +1,79 @@
+"""What the visitor of a page may do: the checks of `storage.access` with the actor of the page.
+
+The permission of each page is declared next to it in app.py. A page checks it for its study with `require_page`, and
+each change in the transaction that stores it with `writing`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from pages.parts import resources, visitor
+from storage import access, database
+from storage.access import Permission
+from storage.database import Session
+
+PAGE_KEY = "page_permission"
+"""The name of the page's permission in the state of the session."""
+
+
+def enter_page(permission: Permission | None) -> None:
+    """Declare the permission of the page that is drawn; None if it has no study.
+
+    Raises Forbidden if the visitor has it in no study at all.
+    """
+    st.session_state[PAGE_KEY] = permission
+    if permission is not None and permission is not Permission.open and not allows_anywhere(permission):
+        raise access.Forbidden("You have no role in a study that allows this page.")
+
+
+def require_page(study_id: int) -> None:
+    """Raise Forbidden unless the visitor has the page's permission in a study."""
+    permission = st.session_state.get(PAGE_KEY)
+    assert isinstance(permission, Permission), "every page with a study has a permission in app.py"
+    require(study_id, permission)
+
+
+def require(study_id: int, permission: Permission) -> None:
+    """Raise Forbidden unless the visitor has the permission in a study."""
+    with database.reading(resources.engine()) as session:
+        access.require(session, study_id, visitor.current_actor(), permission)
+
+
+def allows(study_id: int, permission: Permission) -> bool:
+    """Return whether the visitor has the permission in a study."""
+    with database.reading(resources.engine()) as session:
+        return access.allows(session, study_id, visitor.current_actor(), permission)
+
+
+def is_administrator() -> bool:
+    """Return whether the visitor may manage accounts and create studies."""
+    with database.reading(resources.engine()) as session:
+        return access.is_unrestricted(session, visitor.current_actor())
+
+
+def study_names(permission: Permission = Permission.open) -> list[str]:
+    """Return the names of the studies in which the visitor has a permission by role, newest first."""
+    with database.reading(resources.engine()) as session:
+        return access.study_names(session, visitor.current_actor(), permission)
+
+
+def permissions_anywhere() -> frozenset[Permission]:
+    """Return the permissions that the visitor has in any study."""
+    with database.reading(resources.engine()) as session:
+        return access.permissions_anywhere(session, visitor.current_actor())
+
+
+def allows_anywhere(permission: Permission) -> bool:
+    """Return whether the visitor has a permission in any study."""
+    return permission in permissions_anywhere()
+
+
+@contextmanager
+def writing(study_id: int, permission: Permission) -> Iterator[Session]:
+    """Open a session that changes a study, as `storage.database.writing`; raises Forbidden."""
+    actor = visitor.current_actor()
+    with database.writing(resources.engine()) as session:
+        access.require(session, study_id, actor, permission)
+        yield session

@@ -1,0 +1,102 @@
+"""The members of a study and their roles, and invitations of new ones."""
+
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from core.errors import TiebreakError
+from pages.parts import permissions, resources, shell, visitor
+from pages.parts.text import escape_markdown
+from storage import access, accounts, annotators, database
+from storage.access import Permission, Role
+from storage.accounts import invitations, registry
+from storage.studies import Study
+
+ROLES: dict[Role, str] = {
+    Role.owner: "Owner: everything, also members, addresses and prices of models",
+    Role.researcher: "Researcher: runs, results, exports, rules and adjudication",
+    Role.adjudicator: "Adjudicator: labels, and decides cases",
+    Role.annotator: "Annotator: labels",
+    Role.viewer: "Viewer: traces and results",
+}
+NO_ROLE = "No role: not a member"
+
+
+def draw_page(study: Study) -> None:
+    """Draw the members, the form that changes a role, and the form of an invitation."""
+    if not resources.has_accounts():
+        st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
+        st.code('python cli.py accounts add "YOUR NAME"', language=None)
+        return
+    with database.reading(resources.engine()) as session:
+        members = access.members(session, study.id)
+        everybody = registry.everybody(session)
+    administrators = [account.name for account in everybody if account.administrator]
+    if members:
+        rows = [{"Name": name, "Role": role.value} for name, role in members.items()]
+        st.dataframe(rows, hide_index=True, key="members", width=560)
+    else:
+        st.info("This study has no members yet.")
+    st.caption(f"Administrators are owners of every study: {escape_markdown(', '.join(administrators))}.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_role_form(study, [account.name for account in everybody if not account.disabled_at])
+    with right:
+        draw_invitation_form(study)
+
+
+def draw_role_form(study: Study, names: list[str]) -> None:
+    """Draw the form that gives an account a role, or removes it from the study."""
+    st.subheader("Change a role", anchor=False)
+    with st.form("role", border=False):
+        name = st.selectbox("Account", names, index=None, key="member", filter_mode="contains")
+        options = [*ROLES, None]
+        role = st.selectbox("Role", options, format_func=role_name, index=list(ROLES).index(Role.annotator), key="role")
+        if not st.form_submit_button("Save", type="primary"):
+            return
+    if name is None:
+        raise TiebreakError("Choose an account.")
+    with permissions.writing(study.id, Permission.manage) as session:
+        access.set_role(session, study.id, name, role)
+    st.rerun()
+
+
+def draw_invitation_form(study: Study) -> None:
+    """Draw the form that creates an account with a role, and the link with which the person chooses a password."""
+    st.subheader("Invite", anchor=False)
+    with st.form("invitation", border=False):
+        name = st.text_input("Name", key="invited", max_chars=annotators.MAX_NAME_LENGTH)
+        role = st.selectbox(
+            "Role", list(ROLES), format_func=role_name, index=list(ROLES).index(Role.annotator), key="invited_role"
+        )
+        clicked = st.form_submit_button("Create a link")
+    if clicked:
+        with permissions.writing(study.id, Permission.manage) as session:
+            token = invite(session, study.id, name, role)
+        parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
+        st.session_state["invitation_link"] = invitations.link(f"{parts.scheme}://{parts.netloc}", token)
+        st.rerun()
+    if link := st.session_state.pop("invitation_link", None):
+        st.success("Send this link to the person. It works once, within 7 days, and is not shown again.")
+        st.code(link, language=None, wrap_lines=True)
+
+
+def invite(session: database.Session, study_id: int, name: str, role: Role) -> str:
+    """Return the token of an invitation; raises TiebreakError for an account that exists, except by an administrator.
+
+    The link replaces a password, so it would otherwise open the account's other studies to the owner of this one.
+    """
+    account = accounts.find(session, name)
+    if account is not None and not access.is_unrestricted(session, visitor.current_actor()):
+        raise TiebreakError(f"{account.name} has an account: give it a role. Administrators can send a new link.")
+    account = account or registry.add(session, name)
+    access.set_role(session, study_id, account.name, role)
+    return invitations.create(session, account)
+
+
+def role_name(role: Role | None) -> str:
+    """Return the description of a role."""
+    return NO_ROLE if role is None else ROLES[role]
+
+
+draw_page(shell.draw_header("Access", "Who may do what in this study."))

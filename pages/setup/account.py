@@ -1,0 +1,103 @@
+"""The visitor's own account: password, sessions and API tokens."""
+
+from datetime import datetime, timedelta
+
+import streamlit as st
+
+from core.errors import TiebreakError
+from pages.parts import resources, shell, visitor
+from pages.parts.text import escape_markdown
+from storage import database
+from storage.accounts import api_tokens, logins, registry
+from storage.accounts.identity import Identity
+from storage.accounts.registry import Account
+
+DEFAULT_DAYS = 90
+
+
+def draw_page(identity: Identity) -> None:
+    """Draw the sections of the account."""
+    st.title("Account", anchor=False)
+    if identity.actor is None or identity.actor.account_id is None:
+        st.info("This server has no accounts: people sign in by name, on this machine only.")
+        return
+    with database.reading(resources.engine()) as session:
+        account = registry.by_id(session, identity.actor.account_id)
+    kind = "administrator" if account.administrator else "account"
+    st.caption(f"{escape_markdown(account.name)} · {kind}")
+    passwords, sessions, tokens = st.tabs(["Password", "Sessions", "API tokens"])
+    with passwords:
+        draw_password(account)
+    with sessions:
+        draw_sessions(account, identity.login_id)
+    with tokens:
+        draw_tokens(account)
+
+
+def draw_password(account: Account) -> None:
+    """Draw the form that changes the password."""
+    if not account.has_password:
+        st.caption("You sign in at an OpenID Connect provider; this account has no password.")
+        return
+    with st.form("password", border=False, clear_on_submit=True):
+        current = st.text_input("Current password", type="password", key="current", autocomplete="current-password")
+        new = st.text_input("New password", type="password", key="new", autocomplete="new-password")
+        again = st.text_input("The same again", type="password", key="again", autocomplete="new-password")
+        if not st.form_submit_button("Change password", type="primary"):
+            return
+    if new != again:
+        raise TiebreakError("The two passwords differ.")
+    registry.change_password(resources.engine(), account.name, current, new)
+    st.rerun()  # all sessions of the account have ended
+
+
+def draw_sessions(account: Account, own: int | None) -> None:
+    """Draw the open sessions, each with a button that ends it."""
+    with database.reading(resources.engine()) as session:
+        listed = logins.active(session, account)
+    for login in listed:
+        with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
+            here = " · this one" if login.id == own else ""
+            used = f"signed in {_time(login.created_at)} · used {_time(login.used_at)} · {login.address}{here}"
+            st.markdown(f"{escape_markdown(login.browser or 'unknown browser')}  \n:small[{escape_markdown(used)}]")
+            if st.button("End", key=f"end_{login.id}"):
+                with database.writing(resources.engine()) as session:
+                    logins.revoke(session, login.id, account.id)
+                st.rerun()
+
+
+def draw_tokens(account: Account) -> None:
+    """Draw the API tokens, and the form of a new one."""
+    with database.reading(resources.engine()) as session:
+        listed = api_tokens.active(session, account)
+    for token in listed:
+        with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
+            used = f"used {_time(token.used_at)}" if token.used_at else "never used"
+            expires = f"expires {_time(token.expires_at)}" if token.expires_at else "does not expire"
+            st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
+            if st.button("Revoke", key=f"revoke_{token.id}"):
+                with database.writing(resources.engine()) as session:
+                    api_tokens.revoke(session, account, token.name)
+                st.rerun()
+    with (
+        st.form("token", border=False, clear_on_submit=True),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        name = st.text_input("Name of a new token", key="token_name", max_chars=api_tokens.LONGEST_NAME, width=280)
+        days = st.number_input("Days", 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
+        clicked = st.form_submit_button("Create a token")
+    if clicked:
+        with database.writing(resources.engine()) as session:
+            text = api_tokens.create(session, account, name, timedelta(days=days))
+        st.session_state["new_token"] = text
+        st.rerun()
+    if text := st.session_state.pop("new_token", None):
+        st.success("Copy the token now: it is not shown again.")
+        st.code(text, language=None, wrap_lines=True)
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(shell.time_zone()):%Y-%m-%d %H:%M}"
+
+
+draw_page(visitor.current_identity())

@@ -1,0 +1,177 @@
+"""Every page and every route of the API, with every role, against one table of permissions."""
+
+import pytest
+from starlette.testclient import TestClient
+
+import app
+from core.formats.records import ItemRecord
+from pages.parts import resources, visitor
+from storage import access, studies
+from storage.access import PERMISSIONS, Permission, Role
+from storage.accounts import registry
+from storage.accounts.identity import Actor, Identity
+from storage.database import reading, writing
+from tests.accounts import add_account, enter, fast_hashes
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.storage.shared import RUN, a_trace
+
+pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
+HOST = "http://127.0.0.1:8501"
+MEMBERS = {"owner", "researcher", "adjudicator", "annotator", "viewer"}
+LABELLERS = {"owner", "researcher", "adjudicator", "annotator"}
+READERS = {"owner", "researcher", "viewer"}
+PAGES = {
+    "results/overview": MEMBERS,
+    "watch/traces": READERS,
+    "watch/unread": READERS,
+    "label/home": LABELLERS,
+    "label/disagreements": LABELLERS,
+    "label/aius": LABELLERS,
+    "label/critiques": LABELLERS,
+    "label/scores": LABELLERS,
+    "label/weights": LABELLERS,
+    "label/adjudication": {"owner", "researcher", "adjudicator"},
+    "label/inbox": LABELLERS,
+    "results/judges": READERS,
+    "results/biases": READERS,
+    "results/causes": READERS,
+    "results/systems": READERS,
+    "results/agreement": READERS,
+    "results/alignment": READERS,
+    "results/critiques": READERS,
+    "results/peer_errors": READERS,
+    "results/weights": READERS,
+    "results/laboratory": READERS,
+    "results/published": READERS,
+    "setup/studies": MEMBERS,
+    "setup/annotators": MEMBERS,
+    "setup/inputs": {"owner", "researcher"},
+    "setup/runs": {"owner", "researcher"},
+    "setup/access": {"owner"},
+    "setup/account": MEMBERS,
+}
+ROUTES = [
+    ("GET", "/api/label/session"),
+    ("POST", "/api/label/tasks"),
+    ("GET", "/api/label/tasks/t"),
+    ("POST", "/api/label/actions"),
+    ("GET", "/api/label/history"),
+    ("POST", "/api/label/presence"),
+    ("GET", "/api/label/image"),
+]
+
+
+@pytest.fixture
+def members(monkeypatch):
+    """Accounts of all roles in the study "s", and a function that makes one of them the visitor of pages."""
+    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
+    engine, found = resources.engine(), {}
+    add_account(engine, "administrator")
+    with writing(engine) as session:
+        study_id = studies.get(session, "s").id
+        for name in (*Role, "stranger"):
+            account = registry.add(session, name)
+            found[name] = Actor(name, account.id)
+            if name in PERMISSIONS:
+                access.set_role(session, study_id, name, Role(name))
+
+    def become(name):
+        actor = found.get(name)
+        monkeypatch.setattr(visitor, "current_identity", lambda: Identity(True, actor, None))
+
+    return become
+
+
+def test_the_table_has_every_page_and_every_route():
+    entries = [entry for section in app.SECTIONS.values() for entry in section]
+    assert {entry[0].removesuffix(".py") for entry in entries} == PAGES.keys()
+    declared = {
+        (method, route.path)
+        for route in app.api.routes()
+        for method in getattr(route, "methods", ()) or ()
+        if method != "HEAD"
+    }
+    assert {(method, path.replace("/tasks/t", "/tasks/{task}")) for method, path in ROUTES} == declared
+
+
+def test_the_declared_permission_of_each_page_allows_the_roles_of_the_table():
+    for section in app.SECTIONS.values():
+        for script, *_, permission in section:
+            allowed = {role.value for role, permissions in PERMISSIONS.items() if permission in permissions}
+            assert allowed == PAGES[script.removesuffix(".py")], script
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["annotator", "viewer"])
+def test_a_page_is_refused_without_the_role_in_its_study_also_to_the_owner_of_another_study(members, role):
+    members(role)
+    with writing(resources.engine()) as session:
+        access.set_role(session, studies.create(session, "other").id, role, Role.owner)
+    refused = [page for page, roles in PAGES.items() if role not in roles]
+    assert len(refused) > 7
+    for page in refused:
+        same_name = page in ("label/critiques", "label/weights")  # as a page of results
+        shown = switch_to(page, study="s") if same_name else visit(page, study="s")
+        text = page_text(shown)
+        assert not shown.exception and "item 0" not in text, page
+        assert "does not allow" in text or "You may see the traces" in text, (page, text)
+
+
+@pytest.mark.parametrize(
+    ("visitor", "page", "sentence"),
+    [
+        ("signed out", "results/overview", "You are signed out"),
+        ("signed out", "setup/account", "You are signed out"),
+        ("stranger", "results/overview", "not a member of any study"),
+        ("stranger", "watch/traces", "no role in a study"),
+        ("annotator", "setup/access", "no role in a study"),
+    ],
+)
+def test_a_visitor_without_any_role_is_told_so(members, visitor, page, sentence):
+    members(visitor)
+    shown = visit(page, study="s") if visitor == "annotator" else visit(page)
+    assert sentence in page_text(shown) and not shown.exception
+
+
+@pytest.mark.parametrize("role", ["annotator", "adjudicator", "stranger"])
+def test_a_link_to_a_trace_a_study_or_the_import_is_refused(members, role):
+    members(role)
+    for page, parameters in [
+        ("watch/traces", {"trace": "1"}),
+        ("setup/studies", {"view": "study", "open": "s"}),
+        ("setup/studies", {"view": "import"}),
+    ]:
+        shown = visit(page, **parameters)
+        assert shown.error and "item 0" not in page_text(shown), page
+        assert not shown.get("file_uploader") and not shown.tabs
+
+
+def test_the_overview_of_an_annotator_has_no_results_and_lists_only_own_studies(members):
+    members("annotator")
+    shown = page_text(visit("results/overview", study="s"))
+    assert "**1 target** to label" in shown
+    assert "Judges" not in shown and "People" not in shown
+    members("stranger")
+    assert "**s**" not in page_text(visit("setup/studies"))
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_a_route_is_refused_to_roles_that_may_not_label(members, method, path):
+    engine = resources.engine()
+    statuses = {}
+    for role in (*Role, "stranger"):
+        with writing(engine) as session:
+            registry.set_password(session, registry.get(session, role).id, registry.password_hash(session, 1))
+        client = TestClient(app.app, base_url=HOST, headers={"origin": HOST})
+        client.cookies.set("tiebreak_session", enter(engine, role))
+        body = {"json": {}} if method == "POST" else {}
+        reply = client.request(method, path, params={"study": "s", "kind": "disagreements"}, **body)
+        statuses[role] = reply.json()["error"] if reply.status_code in (403, 404) else ""
+    allowed = {"", "csrf", "unknown"} if path.endswith(("/t", "/image")) else {"", "csrf"}
+    assert statuses.pop("viewer") == "forbidden"
+    assert statuses.pop("stranger") == "unknown", "as if there were no such study"
+    assert set(statuses.values()) <= allowed
+    with reading(engine) as session:
+        assert access.permissions_anywhere(session, Actor("stranger", 7)) == frozenset()
+        assert Permission.label not in PERMISSIONS[Role.viewer]
