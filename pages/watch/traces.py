@@ -47,21 +47,11 @@ def draw_list(study: Study) -> None:
     trace_filter = choose_filter(study)
     with database.reading(resources.engine()) as session:
         total = traces.count(session, trace_filter)
-        page = paging.current_page("page", total, TRACES_PER_PAGE)
-        matches = traces.find(
-            session,
-            trace_filter,
-            offset=(page - 1) * TRACES_PER_PAGE,
-            limit=TRACES_PER_PAGE,
-            order="contention" if st.session_state.get("order") == MOST_DISPUTED else "run",
-        )
-        opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
-        verdicts = traces.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if not total:
         return empty_state(study, trace_filter)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(numbers.format_count(total, "trace"), width="content")
-        st.segmented_control(
+        order = st.segmented_control(
             "Order",
             (BY_RUN, MOST_DISPUTED),
             default=BY_RUN,
@@ -71,6 +61,17 @@ def draw_list(study: Study) -> None:
             label_visibility="collapsed",
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
+    page = paging.current_page("page", total, TRACES_PER_PAGE)
+    with database.reading(resources.engine()) as session:
+        matches = traces.find(
+            session,
+            trace_filter,
+            offset=(page - 1) * TRACES_PER_PAGE,
+            limit=TRACES_PER_PAGE,
+            order="contention" if order == MOST_DISPUTED else "run",
+        )
+        opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
+        verdicts = traces.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if shows_opinions:
         record_list_views(study, matches)
     draw_table(matches, opinions if shows_opinions else None, verdicts)

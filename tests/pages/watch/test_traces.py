@@ -51,6 +51,12 @@ def test_filters_are_in_the_address(sample, parameter, value, count):
     assert f"{count} traces" in page_text(page)
 
 
+def test_the_order_in_the_address_is_that_of_the_list(sample):
+    [table] = visit("watch/traces", order="Most disputed first").dataframe
+    contention = list(table.value["Contention"])
+    assert contention[0] == "1.00" and contention == sorted(contention, reverse=True)
+
+
 def test_an_unknown_contention_is_a_dash_with_its_reason():
     records = [RUN, a_trace("item 0", a_turn()), a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2)))]
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in range(3)), *records], "tour")
