@@ -9,6 +9,7 @@ from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
 from core.answers.headings import is_forced
 from core.answers.places import place_alone, place_chosen, place_preferred
+from core.answers.preferences import FAULT, IT_IS, MINE, PART_OF, RANKING
 from core.answers.responses import ORDINALS, number_of, responses
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
 from core.answers.signs import readable
@@ -46,8 +47,6 @@ _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
-_RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
-"""`I'd rank them: ` before `A > B`."""
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
@@ -60,11 +59,6 @@ _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
-_MINE = re.compile(
-    r"\bis the one (?:that )?I(?:'d| would)(?: rather)? (?:send|pick|choose|use|go with|recommend|show|give|keep)\b"
-)
-_IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
-"""`Response 2 it is.`"""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 
@@ -195,7 +189,7 @@ class Choice(Single[int]):
         clause = _NO_DOUBT.sub("", clause[: other.start()] if other else clause)
         better = self.words.find("better", clause)
         before = clause[: better.start()] if better else clause
-        if self.words.find("worse", before) or _HEDGED.match(clause):
+        if self.words.find("worse", before) or _HEDGED.match(clause) or FAULT.match(clause):
             return True
         chosen = better or self.words.find("answer", clause)
         denied = chosen and self.words.find("negation", before.rpartition(" and ")[2])
@@ -277,7 +271,7 @@ class Choice(Single[int]):
         if bare and bare["mark"] in self._marks():
             return self._bare(bare["mark"]), bare.end()
         neither = self.words.starts("neither", text) if self.neither else None
-        return (0, neither.end()) if neither else None
+        return (0, neither.end()) if neither else place_alone(text, self.words, self.noun, listed=True)
 
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
@@ -285,7 +279,7 @@ class Choice(Single[int]):
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
             return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None
-        if (ranking := _RANKING.match(sentence)) and not in_doubt(ranking[0], self.words):
+        if (ranking := RANKING.match(sentence)) and not in_doubt(ranking[0], self.words):
             sentence = sentence[ranking.end() :]
         if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
             return compared
@@ -326,7 +320,7 @@ class Choice(Single[int]):
         if len(subjects) > 1:
             return None
         value = subjects.pop()
-        stated = self._preferred(clause) or self._chosen(clause) or _IT_IS.search(clause) or _MINE.search(clause)
+        stated = self._preferred(clause) or self._chosen(clause) or IT_IS.search(clause) or MINE.search(clause)
         return value if 1 <= value <= self.count and stated else None
 
     def _chosen(self, clause: str) -> bool:
@@ -335,6 +329,8 @@ class Choice(Single[int]):
         if verb is None:
             return False
         before = clause[: verb.start()]
+        if PART_OF.match(clause[verb.end() :]):
+            return False
         named = responses(self.words, self.noun).search(before)
         return named is not None or not by_others(before, verb[0], self.words)
 

@@ -10,22 +10,25 @@ from core.answers.words import Words
 
 PLACES = (1, 2, 3)
 _COUNTER = r"(?:\s*(?:[个個份篇条項项位名号號]|番目?|つ目|번째?|의|の(?:方|ほう)?))?"
+_DASHES = ("–", "—", "-")
+_PRONOUN = re.compile(r"(?:it|its|this|sie|er|es|elle|il|ella|ele|ela)(?!\w)", re.I)
 _OPEN, _CLOSE = r"[\s\"'(\[*:=]*", r"[\s\"')\]*]*"
 
 
-def place_alone(text: str, words: Words, noun: str) -> tuple[int, int] | None:
+def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> tuple[int, int] | None:
     """Return the response that a text names, 0 for "zero", and where its name ends; None if more belongs to it.
 
-    After a comma or dash only a reason may follow.
+    After a comma or dash only a reason may follow; with `listed`, other answers after it as well.
     """
     match = _alone(words, noun).match(text.lower())
     if match is None:
         return None
     rest = text[match.end() :].lstrip(" \"')]*")
     after = rest.lstrip(" .,;!。！，–—-")
-    if any(words.starts(concept, after) for concept in ("retraction", "correction", "conjunction")):
+    if not listed and any(words.starts(concept, after) for concept in ("retraction", "correction", "conjunction")):
         return None
-    if rest.startswith((",", "，", "–", "—", "-")) and not words.starts("reason", after):
+    explained = words.starts("reason", after) or (rest[:1] in _DASHES and _PRONOUN.match(after))
+    if rest.startswith((",", "，", *_DASHES)) and not explained:
         return None
     return _number(match), match.end()
 
@@ -46,7 +49,7 @@ def _number(match: re.Match[str]) -> int:
     groups = match.groupdict()
     if digit := groups.get("digit") or groups.get("counted"):
         return int(digit)
-    return next(number for number in (*PLACES, 0) if groups.get(f"place{number}"))
+    return next(number for number in (0, *PLACES) if groups.get(f"place{number}") or groups.get(f"numeral{number}"))
 
 
 def _ordinals(words: Words) -> str:
@@ -54,8 +57,7 @@ def _ordinals(words: Words) -> str:
 
 
 def _numerals(words: Words) -> str:
-    spelled = [rf"(?P<place{number}>{words.any(f'ordinal_{number}', f'numeral_{number}')})" for number in PLACES]
-    return "|".join([*spelled, rf"(?P<place0>{words.any('numeral_0')})"])
+    return "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
 
 
 def _nouns(words: Words, noun: str) -> str:
@@ -66,9 +68,10 @@ def _nouns(words: Words, noun: str) -> str:
 def _alone(words: Words, noun: str) -> re.Pattern[str]:
     article, nouns, sign = words.any("article"), _nouns(words, noun), words.any("number")
     digits = rf"{sign}[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
-    name = rf"(?:{digits}|(?:{sign}\s*)?(?:{_numerals(words)})){_COUNTER}"
+    places = rf"(?:{digits}|{_ordinals(words)}){_COUNTER}(?:\s*{nouns})?"
+    numerals = rf"(?:{sign}\s*)?(?:{_numerals(words)}){_COUNTER}"  # `one response` names none
     return re.compile(
-        rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?{name}(?:\s*{nouns})?{_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
+        rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?(?:{places}|{numerals}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
     )
 
 

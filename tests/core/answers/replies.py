@@ -48,6 +48,7 @@ MEASURED = {
     "sixteenth": {"replies": 112, "right": 109, "wrong": 1, "invented": 0, "lost": 2},
     "seventeenth": {"replies": 258, "right": 133, "wrong": 0, "invented": 0, "lost": 125},
     "eighteenth": {"replies": 104, "right": 82, "wrong": 0, "invented": 1, "lost": 21},
+    "nineteenth": {"replies": 113, "right": 102, "wrong": 0, "invented": 5, "lost": 6},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 SETS = ("first", *MEASURED)
