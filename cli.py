@@ -45,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "judges": judges.judges,
     "compare": judges.compare,
     "biases": judges.biases,
+    "formats": judges.formats,
     "slices": judges.slices,
     "causes": judges.causes,
     "plan": judges.plan,

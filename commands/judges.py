@@ -150,6 +150,24 @@ def biases(
     print_result(rows, f"{summarize(found)}\n{format_table(rows, 'No bias can be tested.')}", as_json)
 
 
+def formats(
+    study: StudyName,
+    criterion: CriterionName = None,
+    scenario: ScenarioName = None,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
+    from core.statistics.reports.format_effects import summarize
+    from storage.reports import format_effects
+
+    engine, source = open_study(database, study)
+    found = format_effects.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
+    rows = format_effects.table(found)
+    print_result(rows, f"{summarize(found)}\n{format_table(rows, '')}", as_json)
+
+
 def systems(
     study: StudyName,
     kind: Kind = None,

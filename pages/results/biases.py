@@ -1,15 +1,19 @@
-"""Do judges prefer a response for its position, its length or its author: one test for each, with Holm's correction."""
+"""Do judges prefer a response for its position, its length or its author, or depend on the criterion's format?
+
+Each question has one test for each judge, with Holm's correction.
+"""
 
 import streamlit as st
 
 from core.formats.tables import csv_text
+from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, bias_chart, choices, reference_choice
+from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
 from pages.results.parts.alignment_data import Version
 from storage import database
-from storage.reports import judge_biases, order_consistency
+from storage.reports import format_effects, judge_biases, order_consistency
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.order_consistency import OrderPair
@@ -34,6 +38,16 @@ def load_rows(
     return judge_biases.report(_data, query, both_orders)
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def load_formats(
+    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
+) -> list[FormatRow]:
+    """Return the effects of the criterion's format at a version."""
+    with database.reading(resources.engine()) as session:
+        run_formats = format_effects.formats_of_runs(session, study_id)
+    return format_effects.report(_data, query, run_formats)
+
+
 def draw_page(study: Study) -> None:
     """Draw the biases, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
@@ -48,6 +62,7 @@ def draw_page(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = choices.choose_query(data, [("preference", criterion) for criterion in criteria])
     draw_rows(load_rows(url, study.id, drawn_version, reference, query, data))
+    format_section.draw_section(load_formats(url, study.id, drawn_version, reference, query, data))
 
 
 def draw_rows(rows: list[BiasRow]) -> None:

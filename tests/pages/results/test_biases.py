@@ -4,6 +4,7 @@ from core.formats.records import ItemRecord
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_format_effects import format_records
 
 PAGE = "results/biases"
 
@@ -22,3 +23,12 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
 def test_a_study_without_judges_says_what_is_needed() -> None:
     prepare_study([ItemRecord(item=make_item())])
     assert "Biases need judges and people" in page_text(visit(PAGE))
+
+
+def test_formats_of_the_criterion_have_a_section_of_their_own() -> None:
+    prepare_study(list(format_records()))
+    app = visit("results/biases")
+    assert not app.exception
+    assert "j with the format masked: -0." in page_text(app).replace("\\", "")
+    rows = next(table.value for table in app.dataframe if "Format" in table.value)
+    assert rows["Format"].tolist() == ["shortened, compared with general", "masked, compared with general"]
