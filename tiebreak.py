@@ -38,7 +38,8 @@ from core.protocols import Judge, Protocol, check_unique_names
 from core.protocols.conformance import check_protocol
 from core.protocols.prompt_parts import criterion_text, item_material
 from core.templates import Material, Templates, render
-from core.trace import Ask, Flow, Spec, Turn, Verdict, combine_verdicts
+from core.trace import Ask, Flow, Spec, Turn, Verdict
+from core.verdicts import combine_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,6 @@ from core.labels import Opinion, Value
 from core.templates import ANSWER, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
-OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
-"""Most in need of an annotator first."""
-
 MAX_USAGE = 2**31 - 1
 """More tokens, seconds and dollars than any call has, and the largest number that the database stores."""
 
@@ -208,24 +205,8 @@ class Verdict(Frozen):
     opinions: tuple[Opinion, ...] = ()
     contention: float | None = Field(default=None, exclude_if=lambda contention: contention is None)
     """How far the opinions are apart, from 0 to 1 (`core.contention`); None if it was not computed."""
-
-
-def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """Return one verdict on several criteria from {criterion name: verdict}.
-
-    The outcome is the one that needs an annotator most: disputed, otherwise no verdict, otherwise agreed. The
-    contention is the largest.
-    """
-    outcomes = {verdict.outcome for verdict in verdicts.values()}
-    return Verdict(
-        outcome=next(outcome for outcome in OUTCOMES_BY_NEED if outcome in outcomes),
-        value=next(iter(verdicts.values())).value if len(verdicts) == 1 else None,
-        reason="; ".join(f"{criterion}: {verdict.reason}" for criterion, verdict in verdicts.items() if verdict.reason),
-        opinions=tuple(opinion for verdict in verdicts.values() for opinion in verdict.opinions),
-        contention=max(
-            (verdict.contention for verdict in verdicts.values() if verdict.contention is not None), default=None
-        ),
-    )
+    outcomes: Mapping[str, Outcome] = Field(default_factory=dict, exclude_if=lambda outcomes: not outcomes)
+    """Criterion -> its outcome, if there are several; see `core.verdicts`."""
 
 
 Flow = Generator[Sequence[Ask], list[Turn], Verdict]

@@ -1,6 +1,6 @@
 """Rows of events and opinions. A prompt has its own column, because a list of turns is read without it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Opinion, Target
-from core.trace import EVENT_ADAPTER, Event, NumberedEvent, ReplyExtracted, ReplyUnreadable, TurnCompleted
+from core.trace import EVENT_ADAPTER, Event, NumberedEvent, Outcome, ReplyExtracted, ReplyUnreadable, TurnCompleted
 from storage.fingerprints import to_utc
 from storage.json_columns import sanitize
 from storage.tables import EventRow, now
@@ -23,8 +23,10 @@ def opinion_target(item: str, opinion: Opinion) -> Target:
     return Target(item=item, kind=opinion.kind, criterion=opinion.criterion, part=opinion.part)
 
 
-def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opinion: Opinion) -> dict[str, Any]:
-    """Return the columns of an opinion."""
+def opinion_row(
+    study_id: int, run_id: int, trace_id: int, target_id: int, opinion: Opinion, outcomes: Mapping[str, Outcome]
+) -> dict[str, Any]:
+    """Return the columns of an opinion; `outcomes` are those of its verdict (`core.verdicts.criterion_outcomes`)."""
     return {
         "study_id": study_id,
         "run_id": run_id,
@@ -34,6 +36,7 @@ def opinion_row(study_id: int, run_id: int, trace_id: int, target_id: int, opini
         "stage": opinion.stage,
         "value": opinion.value,
         "problem": opinion.problem,
+        "outcome": outcomes.get(opinion.criterion) if opinion.stage == "verdict" else None,
     }
 
 

@@ -520,6 +520,8 @@ class OpinionRow(Table, table=True):
     stage: str
     value: Any = Field(default=None, sa_column=value_column())
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
+    outcome: str | None = None
+    """The outcome of a verdict's criterion if the trace judges several; None for the trace's."""
 
 
 class AiuEditRow(Table, table=True):

@@ -17,7 +17,7 @@ from storage.database import clock
 from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
 
 DISPUTED = ("disputed", "no_verdict")
-"""Outcomes of traces about which people are asked."""
+"""Outcomes about which people are asked."""
 
 
 def lock_targets(session: Session, target_ids: Collection[int]) -> datetime:
@@ -99,11 +99,19 @@ def _counted() -> Any:
     return own.where(is_current(LabelRow), not_(col(LabelRow.surplus))).correlate(TargetRow).scalar_subquery()
 
 
+def own_outcome() -> ColumnElement[str]:
+    """Return the outcome of the target of a verdict, which is an opinion joined with its trace.
+
+    It is that of the trace, unless the trace judges several criteria that have their own.
+    """
+    return func.coalesce(col(OpinionRow.outcome), col(TraceRow.outcome))
+
+
 def _is_disputed() -> Any:
-    """Return whether a trace has no agreement on the outer query's target, or its labels were requested."""
+    """Return whether a verdict is no agreement on the outer query's target, or its labels were requested."""
     return col(TargetRow.overlap).is_not(None) | (
         exists()
         .where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
-        .where(col(TraceRow.id) == col(OpinionRow.trace_id), col(TraceRow.outcome).in_(DISPUTED))
+        .where(col(TraceRow.id) == col(OpinionRow.trace_id), own_outcome().in_(DISPUTED))
         .correlate(TargetRow)
     )

@@ -16,6 +16,7 @@ from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
+from core.verdicts import criterion_outcomes
 from core.wording import format_count
 from storage import calls, target_summaries, targets, unread, workers
 from storage.database import clock, insert_all
@@ -99,7 +100,7 @@ class Filter:
     run_id: int | None = None
     scenario: str | None = None
     criterion: str | None = None
-    """The criterion of the run, or of any opinion in the trace."""
+    """The criterion of the run, or of any opinion in the trace; the status is then that of this criterion."""
     status: Status | None = None
     item: str | None = None
     """Part of the item's name; case is ignored."""
@@ -124,7 +125,7 @@ def find(
         "run": (newest, place),
         "contention": (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc(), place, newest),
     }
-    query = _traces(at).where(*_conditions(filter, at)).order_by(*orders[order], col(TraceRow.id))
+    query = _traces(at, filter.criterion).where(*_conditions(filter, at)).order_by(*orders[order], col(TraceRow.id))
     query = query.offset(offset).limit(limit)
     return [_trace(row) for row in session.execute(query)]
 
@@ -336,19 +337,20 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
     The targets of each study are added at once, in the same order in every transaction.
     """
     opinions = [
-        (trace, opinion_target(trace.item, opinion), opinion)
+        (trace, opinion_target(trace.item, opinion), opinion, outcomes)
         for trace, verdict in verdicts
+        for outcomes in [criterion_outcomes(verdict)]
         for opinion in verdict.opinions
     ]
     target_ids = {
         study_id: targets.get_or_create_ids(
-            session, study_id, {target for trace, target, _ in opinions if trace.study_id == study_id}
+            session, study_id, {target for trace, target, *_ in opinions if trace.study_id == study_id}
         )
-        for study_id in sorted({trace.study_id for trace, _, _ in opinions})
+        for study_id in sorted({trace.study_id for trace, *_ in opinions})
     }
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion)
-        for trace, target, opinion in opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion, outcomes)
+        for trace, target, opinion, outcomes in opinions
     ]
     insert_all(session, OpinionRow, rows)
     return {row["target_id"] for row in rows if row["stage"] == "verdict"}
@@ -367,8 +369,8 @@ def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
-def _traces(at: datetime) -> Select[*tuple[Any, ...]]:
-    """Select the columns of traces as they are at a time of the database's clock."""
+def _traces(at: datetime, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
+    """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion."""
     return (
         select(
             col(TraceRow.id),
@@ -380,7 +382,7 @@ def _traces(at: datetime) -> Select[*tuple[Any, ...]]:
             col(ItemRow.key),
             col(TraceRow.part),
             col(ItemRow.scenario),
-            col(TraceRow.outcome),
+            _outcome_on(criterion).label("outcome"),
             _is_claimed(at).label("claimed"),
             col(TraceRow.problem),
             col(TraceRow.uncertainty),
@@ -402,7 +404,7 @@ def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:
         conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
     if filter.item:
         conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
-    return conditions + _status_conditions(filter.status, at)
+    return conditions + _status_conditions(filter.status, filter.criterion, at)
 
 
 def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
@@ -411,13 +413,26 @@ def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
     return opinions.where(col(OpinionRow.trace_id) == col(TraceRow.id), col(TargetRow.criterion) == criterion).exists()
 
 
-def _status_conditions(status: Status | None, at: datetime) -> list[ColumnElement[bool]]:
+def _outcome_on(criterion: str | None) -> SQLColumnExpression[str]:
+    """Return the outcome of a trace, or its own outcome on a criterion; None for any."""
+    if criterion is None:
+        return col(TraceRow.outcome)
+    own = (
+        select(func.min(col(OpinionRow.outcome)))  # the same for all verdicts on the criterion
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id) == col(TraceRow.id), col(OpinionRow.stage) == "verdict")
+        .where(col(TargetRow.criterion) == criterion)
+    )
+    return func.coalesce(own.scalar_subquery(), col(TraceRow.outcome))
+
+
+def _status_conditions(status: Status | None, criterion: str | None, at: datetime) -> list[ColumnElement[bool]]:
     if status is None:
         return []
     if status in ("running", "waiting"):
         claimed = _is_claimed(at)
         return [col(TraceRow.outcome) == "waiting", claimed if status == "running" else not_(claimed)]
-    return [col(TraceRow.outcome) == status]
+    return [_outcome_on(criterion) == status]
 
 
 def _is_claimed(at: datetime) -> ColumnElement[bool]:

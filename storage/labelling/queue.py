@@ -28,7 +28,7 @@ from storage.tables import (
     TraceRow,
     now,
 )
-from storage.target_summaries import DISPUTED, is_current
+from storage.target_summaries import DISPUTED, is_current, own_outcome
 
 Mark = Literal["skip", "flag", "note"]
 NO_ID = 0
@@ -138,7 +138,7 @@ def _without_agreement() -> tuple[ColumnElement[bool], ...]:
     return (
         col(OpinionRow.stage) == "verdict",
         col(TraceRow.id) == col(OpinionRow.trace_id),
-        col(TraceRow.outcome).in_(DISPUTED),
+        own_outcome().in_(DISPUTED),
     )
 
 

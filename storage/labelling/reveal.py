@@ -9,7 +9,8 @@ from core.items import Item
 from core.labels import Target, Value
 from core.protocols.registry import PROTOCOLS
 from core.stances import list_stances
-from core.trace import Event, Turn, TurnCompleted, VerdictReached
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
+from core.verdicts import criterion_outcomes
 from storage import aspects, runs, traces
 from storage.labelling import critique_opinions
 from storage.labelling.blocks import response_blocks
@@ -84,24 +85,24 @@ def _judge_names(settings: Mapping[str, object]) -> list[str]:
 
 
 def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) -> str:
-    """Return the outcome of a trace, with its value of the target, if there is one."""
+    """Return the outcome of a trace on the target, with its value, if there is one."""
+    verdicts = [event.verdict for _, event in events if isinstance(event, VerdictReached)]
     opinions = [
         opinion
-        for _, event in events
-        if isinstance(event, VerdictReached)
-        for opinion in event.verdict.opinions
+        for verdict in verdicts
+        for opinion in verdict.opinions
         if opinion.stage == "verdict"
         and (opinion.kind, opinion.criterion, opinion.part) == (target.kind, target.criterion, target.part)
     ]
-    several = len(_concluded(events)) > 1  # the outcome of the trace is then not that of this target
-    word = "Verdict" if several else OUTCOMES.get(trace.status, "")
+    own = criterion_outcomes(verdicts[-1]).get(target.criterion) if verdicts else None
+    several = len(_concluded(verdicts)) > 1  # the outcome of the trace is then not that of this target
+    word = OUTCOMES[own] if own else "Verdict" if several else OUTCOMES.get(trace.status, "")
     values = [_short(opinion.value, target) for opinion in opinions if opinion.value is not None]
     return f"{word}: {', '.join(values)}" if values else word
 
 
-def _concluded(events: Sequence[tuple[int, Event]]) -> set[tuple[str, str, str]]:
+def _concluded(verdicts: Sequence[Verdict]) -> set[tuple[str, str, str]]:
     """Return kind, criterion and part of each target that the trace has a verdict on."""
-    verdicts = [event.verdict for _, event in events if isinstance(event, VerdictReached)]
     opinions = [opinion for verdict in verdicts for opinion in verdict.opinions if opinion.stage == "verdict"]
     return {(opinion.kind, opinion.criterion, opinion.part) for opinion in opinions}
 

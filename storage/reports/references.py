@@ -19,6 +19,7 @@ from core.errors import TiebreakError
 from core.labels import Adjudication, Scale, Target, Value, majority_value, mean_value
 from storage import labels, runs, targets
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.target_summaries import own_outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,7 +203,7 @@ def _verdicts(session: Session, study_id: int, run: str) -> dict[Target, Value |
 
 def _disputed_targets(session: Session, study_id: int) -> set[Target]:
     """Return the targets that a run disputed, or came to no verdict about."""
-    disputed = or_(col(TraceRow.outcome) == "disputed", col(OpinionRow.value).is_(None))
+    disputed = or_(own_outcome() == "disputed", col(OpinionRow.value).is_(None))
     return {target for target, _, _ in _verdict_rows(session, study_id, disputed)}
 
 
@@ -212,7 +213,7 @@ def _verdict_rows(
     query = (
         select(
             col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
-            col(TraceRow.outcome), col(OpinionRow.value),
+            own_outcome(), col(OpinionRow.value),
         )
         .select_from(OpinionRow)
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))

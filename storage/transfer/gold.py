@@ -22,6 +22,7 @@ from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage import aius, items, labels, runs, studies, targets
 from storage.studies import Study
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.target_summaries import own_outcome
 from storage.transfer import pseudonyms
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")
@@ -222,10 +223,7 @@ def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
 
 
 def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, dict[str, Value]]:
-    """Return target -> run -> verdict, of the runs called `names` and without those that the run disputed.
-
-    A trace without a verdict on one criterion may have an agreed one on another.
-    """
+    """Return target -> run -> verdict, of the runs called `names` and without those that the run disputed."""
     agreed: dict[Target, dict[str, Value]] = defaultdict(dict)
     query = (
         select(
@@ -238,7 +236,7 @@ def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Targe
         .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
-        .where(col(OpinionRow.value).is_not(None), col(TraceRow.outcome) != "disputed", col(RunRow.name).in_(names))
+        .where(col(OpinionRow.value).is_not(None), own_outcome() != "disputed", col(RunRow.name).in_(names))
         .order_by(col(OpinionRow.id))
     )  # fmt: skip
     for *columns, run, value in session.execute(query) if names else ():

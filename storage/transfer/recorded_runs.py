@@ -16,8 +16,9 @@ from core.formats.records import RunRecord, TraceRecord
 from core.frozen import Frozen
 from core.labels import Opinion, Target
 from core.protocols import registry
-from core.trace import TraceFailed, VerdictReached, current_events
+from core.trace import TraceFailed, Verdict, VerdictReached, current_events
 from core.uncertainty import uncertainty
+from core.verdicts import criterion_outcomes
 from storage import items, target_summaries, unread
 from storage.database import batches, insert_all
 from storage.events import event_row, opinion_row, opinion_target
@@ -41,9 +42,14 @@ def opinion_targets(traces: Sequence[TraceRecord]) -> Iterator[Target]:
 
 def trace_opinions(record: TraceRecord) -> Iterator[Opinion]:
     """Yield the judges' opinions in a trace."""
+    for verdict in _verdicts(record):
+        yield from verdict.opinions
+
+
+def _verdicts(record: TraceRecord) -> Iterator[Verdict]:
     for event in current_events(record.events):
         if isinstance(event, VerdictReached):
-            yield from event.verdict.opinions
+            yield event.verdict
 
 
 def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> int:
@@ -128,13 +134,15 @@ def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
 
 def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: Mapping[Target, int]) -> None:
     opinions = [
-        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion)
+        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion, outcomes)
         for trace in traces
-        for opinion in trace_opinions(trace.record)
+        for verdict in _verdicts(trace.record)
+        for outcomes in [criterion_outcomes(verdict)]
+        for opinion in verdict.opinions
     ]
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion)
-        for trace, target_id, opinion in opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion, outcomes)
+        for trace, target_id, opinion, outcomes in opinions
     ]
     insert_all(session, OpinionRow, rows)
 

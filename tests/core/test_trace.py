@@ -13,7 +13,6 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
-    combine_verdicts,
     completed_turns,
     current_events,
     model_specs,
@@ -45,11 +44,6 @@ def test_superseded_turns_are_not_completed() -> None:
     assert [turn.reply for turn in completed_turns(events)] == ["2"]
 
 
-def test_the_contention_of_several_criteria_is_the_largest() -> None:
-    known = make_verdict("brevity", 2, "agreed").model_copy(update={"contention": 0.25})
-    assert combine_verdicts({"brevity": known, "tone": make_verdict("tone", 3, "agreed")}).contention == 0.25
-
-
 def test_the_criterion_of_a_turn_is_stored() -> None:
     event = TurnCompleted(ask=0, turn=Turn(**OLD_TURN, criterion="clarity"))
     assert EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) == event
@@ -79,35 +73,6 @@ def test_every_model_of_nested_settings_is_listed_with_its_path() -> None:
         "judges.0.spec": Spec(model="model-a"),
         "judges.1.spec": Spec(model="model-b"),
     }
-
-
-def make_verdict(criterion: str, value: int | None, outcome: str, reason: str = "") -> Verdict:
-    problem = "" if value is not None else "unreadable"
-    opinion = Opinion(kind="score", judge="a", stage="verdict", value=value, criterion=criterion, problem=problem)
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(opinion,))
-
-
-def test_the_outcome_of_several_criteria_is_the_one_that_needs_an_annotator_most() -> None:
-    agreed = make_verdict("brevity", 2, "agreed", "one rating")
-    unread = make_verdict("tone", None, "no_verdict", "no rating could be read")
-    disputed = make_verdict("depth", None, "disputed", "the orders differ")
-    assert combine_verdicts({"brevity": agreed, "tone": agreed}).outcome == "agreed"
-    assert combine_verdicts({"brevity": agreed, "tone": unread}).outcome == "no_verdict"
-    assert combine_verdicts({"tone": unread, "depth": disputed, "brevity": agreed}).outcome == "disputed"
-
-
-def test_several_criteria_have_their_opinions_and_reasons_but_no_common_value() -> None:
-    verdicts = {
-        "brevity": make_verdict("brevity", 2, "agreed", "one rating"),
-        "tone": make_verdict("tone", 3, "agreed"),
-    }
-    combined = combine_verdicts(verdicts)
-    assert combined.value is None and combined.reason == "brevity: one rating"
-    assert [(opinion.criterion, opinion.value) for opinion in combined.opinions] == [("brevity", 2), ("tone", 3)]
-
-
-def test_a_single_criterion_has_its_value() -> None:
-    assert combine_verdicts({"brevity": make_verdict("brevity", 2, "agreed")}).value == 2
 
 
 def test_a_model_with_extra_parameters_is_hashable() -> None:

@@ -1,0 +1,44 @@
+"""Verdicts on several criteria, each of which has its own outcome."""
+
+from collections.abc import Mapping
+
+from core.trace import Outcome, Verdict
+
+OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
+"""Most in need of an annotator first."""
+
+
+def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return one verdict on several criteria from {criterion name: verdict}.
+
+    The outcome is the one that needs an annotator most: disputed, otherwise no verdict, otherwise agreed. The
+    contention is the largest.
+    """
+    outcomes = {criterion: verdict.outcome for criterion, verdict in verdicts.items()}
+    return Verdict(
+        outcome=next(outcome for outcome in OUTCOMES_BY_NEED if outcome in outcomes.values()),
+        value=next(iter(verdicts.values())).value if len(verdicts) == 1 else None,
+        reason="; ".join(f"{criterion}: {verdict.reason}" for criterion, verdict in verdicts.items() if verdict.reason),
+        opinions=tuple(opinion for verdict in verdicts.values() for opinion in verdict.opinions),
+        contention=max(
+            (verdict.contention for verdict in verdicts.values() if verdict.contention is not None), default=None
+        ),
+        outcomes=outcomes if len(outcomes) > 1 else {},
+    )
+
+
+def criterion_outcomes(verdict: Verdict) -> Mapping[str, Outcome]:
+    """Return criterion -> outcome for the criteria whose outcome may differ from that of the verdict.
+
+    Verdicts of earlier versions and imported ones have one outcome for all criteria. If some criteria have no value,
+    they are the reason of a dispute, and those with a value are agreed.
+    """
+    if verdict.outcomes or verdict.outcome == "agreed":
+        return verdict.outcomes
+    has_value: dict[str, bool] = {}
+    for opinion in verdict.opinions:
+        if opinion.stage == "verdict":
+            has_value[opinion.criterion] = has_value.get(opinion.criterion, True) and opinion.value is not None
+    if all(has_value.values()):
+        return {}
+    return {criterion: "agreed" for criterion, has in has_value.items() if has}
