@@ -6,7 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, delete, false, func, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    SQLColumnExpression,
+    Text,
+    and_,
+    cast,
+    delete,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 from sqlmodel import col
 

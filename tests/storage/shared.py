@@ -5,6 +5,7 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Opinion
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
+from core.verdicts import combine_verdicts
 from storage import studies
 from storage.database import reading
 from storage.labelling.queue import Queue
@@ -58,6 +59,18 @@ def verdict_on_criteria(**values: object) -> VerdictReached:
         for criterion, value in values.items()
     )
     return VerdictReached(verdict=Verdict(outcome="agreed", value=None, opinions=opinions))
+
+
+def combined_verdict(**outcomes: Outcome) -> VerdictReached:
+    """Return the verdict of judge j0 on several criteria, given by name; only agreed ones have a value."""
+    verdicts = {
+        criterion: Verdict(
+            outcome=outcome,
+            opinions=verdict_on_criteria(**{criterion: 1 if outcome == "agreed" else None}).verdict.opinions,
+        )
+        for criterion, outcome in outcomes.items()
+    }
+    return VerdictReached(verdict=combine_verdicts(verdicts))
 
 
 def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:

@@ -19,7 +19,7 @@ from storage.tables import Table
 from storage.transfer import import_records
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import lease
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, combined_verdict
 
 
 @pytest.fixture
@@ -236,3 +236,20 @@ def test_the_fifth_migration_computes_contention_and_lists_unreadable_replies(en
     migrated = read_tables(engine)
     for name in ("trace", "unread_reply"):
         assert [{**row, "id": 0} for row in migrated[name]] == [{**row, "id": 0} for row in stored[name]]
+
+
+def test_the_outcomes_of_criteria_are_those_of_new_verdicts(engine):
+    """Earlier verdicts have one outcome for all criteria; a criterion with a value is agreed if another has none."""
+    verdict = combined_verdict(depth="disputed", tone="agreed", brevity="no_verdict")
+    earlier = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"outcomes": {}})})
+    records = [ItemRecord(item=make_item()), RUN_WITHOUT_CRITERION, a_trace("item 0", earlier)]
+    import_records(engine, "s", records)
+    stored = read_tables(engine)
+    assert sorted(str(row["outcome"]) for row in stored["opinion"]) == ["None", "None", "agreed"]
+    assert sorted(row["disputed"] for row in stored["target"]) == [False, True, True]
+    migrate(engine, command.downgrade, "0018")
+    before = read_tables(engine)
+    assert "outcome" not in before["opinion"][0] and all(row["disputed"] for row in before["target"])
+    migrate(engine, command.upgrade, "head")
+    migrated = read_tables(engine)
+    assert (migrated["opinion"], migrated["target"]) == (stored["opinion"], stored["target"])

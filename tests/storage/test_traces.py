@@ -19,6 +19,7 @@ from tests.storage.shared import (
     a_turn,
     a_verdict,
     an_unreadable,
+    combined_verdict,
     verdict_on_criteria,
 )
 
@@ -201,6 +202,25 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
             matches = traces.find(session, Filter(study_id, criterion=criterion))
             assert [trace.item for trace in matches] == names
             assert traces.count(session, Filter(study_id, criterion=criterion)) == len(names)
+
+
+def test_the_list_of_a_criterion_has_its_own_outcomes(engine):
+    verdicts = {"a": combined_verdict(depth="disputed", tone="agreed"), "b": combined_verdict(depth="agreed")}
+    records = [record for name, verdict in verdicts.items() for record in (
+        ItemRecord(item=make_item(name)), a_trace(name, verdict))]  # fmt: skip
+    imports.import_records(engine, "s", [RUN_WITHOUT_CRITERION, *records])
+    with reading(engine) as session:
+        study_id = studies.get(session, "s").id
+        for criterion, expected in {
+            None: {"a": "disputed", "b": "agreed"},
+            "depth": {"a": "disputed", "b": "agreed"},
+            "tone": {"a": "agreed"},
+        }.items():
+            matches = traces.find(session, Filter(study_id, criterion=criterion))
+            assert {trace.item: trace.status for trace in matches} == expected
+            for status in ("agreed", "disputed"):
+                number = traces.count(session, Filter(study_id, criterion=criterion, status=status))
+                assert number == list(expected.values()).count(status)
 
 
 def test_the_most_disputed_traces_come_first_and_unknown_contention_last(engine, a_study):

@@ -13,7 +13,7 @@ from storage.tables import LeaseRow, TargetRow
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states
-from tests.storage.shared import RUN, a_trace, a_verdict, debates
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates
 
 
 def claim(engine, queue, annotator, overlap=3):
@@ -47,6 +47,16 @@ def test_the_queue_has_debates_without_agreement_only(engine):
     with reading(engine) as session:
         queue = Queue(studies.get(session, "s").id)
     assert set(states(engine, queue)) == {"disputed", "unread"}
+
+
+def test_an_agreed_criterion_is_not_in_the_queue_if_another_one_is_disputed(engine):
+    item, trace = ItemRecord(item=make_item()), a_trace("item 0", combined_verdict(depth="disputed", tone="agreed"))
+    imports.import_records(engine, "s", [item, RUN_WITHOUT_CRITERION, trace])
+    with reading(engine) as session:
+        [found] = _traces(session, studies.get(session, "s").id)
+    for run_id in (None, found.run_id):
+        assert set(states(engine, Queue(found.study_id, run_id=run_id, criterion="depth"))) == {"item 0"}
+        assert not states(engine, Queue(found.study_id, run_id=run_id, criterion="tone"))
 
 
 def test_the_queue_of_one_run_criterion_or_scenario(engine):

@@ -125,13 +125,11 @@ def run_trace(session, study_id):
     read = ReadingReplaced(ask=1, reading=2, reading_rule="stated", read_by="person: reader")
     verdict = a_verdict("disputed", (1, 2, None))
     without_value = verdict.verdict.opinions[5].model_copy(update={"problem": "refused"})
-    verdict = verdict.model_copy(
-        update={
-            "verdict": verdict.verdict.model_copy(
-                update={"opinions": (*verdict.verdict.opinions[:5], without_value, *verdict.verdict.opinions[6:])}
-            )
-        }
-    )
+    changed = {
+        "opinions": (*verdict.verdict.opinions[:5], without_value, *verdict.verdict.opinions[6:]),
+        "outcomes": {"helpfulness": "disputed"},
+    }
+    verdict = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update=changed)})
     traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([a_turn(), unreadable, verdict])])
     traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
     traces.append(session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))])
