@@ -17,11 +17,13 @@ from streamlit import config
 from streamlit.navigation.page import Page
 from streamlit.runtime.pages_manager import PagesManager
 
+from core import logs
 from core.errors import TiebreakError
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, downloads, readiness
+from pages.parts import chart_files, downloads, metrics, readiness
 from pages.parts.account_guard import AccountGuard
+from pages.parts.metrics import RequestTimer
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
 from storage.access import Permission
@@ -101,6 +103,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     PagesManager.uses_pages_directory = False
     from pages.parts import resources
 
+    logs.configure()
     try:
         resources.prepare_database()
         check_address()
@@ -183,9 +186,10 @@ app = st.App(
         *account_routes.routes(),
         *api.routes(),
         *readiness.routes(),
+        *metrics.routes(),
         *chart_files.routes(),
         *downloads.routes(),
     ],
-    middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard)],
+    middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard), Middleware(RequestTimer)],
     on_script_error=show_error,
 )

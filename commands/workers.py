@@ -16,9 +16,11 @@ def worker(
     database: DatabaseUrl = None,
 ) -> None:
     """Execute requested runs until it is stopped; on PostgreSQL any number of workers share them."""
+    from core import logs
     from core.llm.router import Router
     from storage.worker import RunWorker
 
+    logs.configure()
     stopping = threading.Event()
 
     def stop(_: int, __: FrameType | None) -> None:

@@ -35,6 +35,7 @@ PUBLIC = (
     "/_stcore/host-config",
     "/favicon",
     "/ready",
+    "/metrics",
     "/auth/",
     "/oauth2callback",
 )
