@@ -15,6 +15,7 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
+from core.llm import images
 from core.protocols import registry
 from storage.database import insert_missing
 from storage.guidelines import add_imported, add_version
@@ -124,12 +125,16 @@ def is_present() -> ColumnElement[bool]:
 
 
 def rename(session: Session, study_id: int, name: str) -> None:
-    """Change the name of a study; raises TiebreakError if it is invalid or in use."""
+    """Change the name of a study and of its folder of images; raises TiebreakError if it is invalid or in use."""
     lock(session, study_id)
     name, row = normalize_name(name), session.get_one(StudyRow, study_id)
     if name != row.name and _find(session, name) is not None:
         raise TiebreakError(f"A study called {name!r} already exists.")
+    former, folder = images.media_folder(row.name), images.media_folder(name)
     row.name = name
+    session.flush()
+    if former != folder and former.is_dir() and not folder.exists():
+        former.rename(folder)
 
 
 def archive(session: Session, study_id: int, archived: bool = True) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
+from core.llm import images
 from core.llm.client import ScriptedModel
 from storage import deletions, labels, runs, studies, traces
 from storage.database import reading, writing
@@ -117,6 +118,14 @@ def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, 
         deletions.purge(session)
         assert deletions.deleted_studies(session) == []
         assert deletions.deleted_runs(session, a_study.id) == []
+
+
+def test_the_images_of_a_study_are_found_under_its_new_name(engine, a_study, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
+    images.media_folder("s").mkdir()
+    with writing(engine) as session:
+        studies.rename(session, a_study.id, "t")
+    assert images.media_folder("t").is_dir() and not images.media_folder("s").exists()
 
 
 def test_an_archived_study_is_listed_last_and_a_renamed_one_under_its_new_name(engine, a_study):
