@@ -68,6 +68,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("setup/annotators.py", "Annotators", "group", None, Permission.open),
         ("setup/inputs.py", "Inputs", "edit_document", None, Permission.edit),
         ("setup/runs.py", "Runs", "play_circle", None, Permission.run),
+        ("setup/experiments.py", "Experiments", "science", None, Permission.run),
         ("setup/access.py", "Access", "shield_person", None, Permission.manage),
         ("setup/account.py", "Account", "person", None, Permission.open),
     ),

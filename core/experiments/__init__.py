@@ -1,6 +1,20 @@
 """Experiments: runs that differ in named settings, declared in a YAML file (docs/experiments.md)."""
 
 from core.experiments.cells import Cell, design, with_run
-from core.experiments.definition import Axis, Definition, Level, load, parse, to_yaml
+from core.experiments.choices import AxisChoice, axis_choices
+from core.experiments.definition import Axis, Definition, Level, from_fields, load, parse, to_yaml
 
-__all__ = ["Axis", "Cell", "Definition", "Level", "design", "load", "parse", "to_yaml", "with_run"]
+__all__ = [
+    "Axis",
+    "AxisChoice",
+    "Cell",
+    "Definition",
+    "Level",
+    "axis_choices",
+    "design",
+    "from_fields",
+    "load",
+    "parse",
+    "to_yaml",
+    "with_run",
+]

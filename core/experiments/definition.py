@@ -74,7 +74,12 @@ def load(path: Path) -> Definition:
 
 def parse(text: str, *, name: str = "", folder: Path | None = None) -> Definition:
     """Return the experiment in a YAML text; files that it names are read from `folder`. Raises FileFormatError."""
-    fields = _mapping(text)
+    return from_fields(_mapping(text), name=name, folder=folder)
+
+
+def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | None = None) -> Definition:
+    """Return the experiment with these fields; see `parse`."""
+    fields = dict(fields)
     if isinstance(fields.get("base"), str):
         fields["base"] = _settings_of(fields["base"], folder)
     fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {}, folder)}

@@ -1,6 +1,6 @@
 """Runs: from a request with settings to their execution, here or in a worker of the app."""
 
-from storage.worker.experiment_runs import Plan, estimate, execute_experiment, plan, start
+from storage.worker.experiment_runs import Plan, base_of_run, estimate, execute_experiment, plan, start
 from storage.worker.launch import (
     RunRequest,
     ceiling_warning,
@@ -19,6 +19,7 @@ __all__ = [
     "Plan",
     "RunRequest",
     "RunWorker",
+    "base_of_run",
     "ceiling_warning",
     "create_run",
     "estimate",

@@ -203,6 +203,18 @@ def _progress(engine: Engine, experiment_id: int) -> Progress:
         return experiments.progress(session, experiment_id)
 
 
+def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:
+    """Return the settings of a run as the base of an experiment, without those that have their default value."""
+    protocol = registry.get(run.protocol)
+    settings = settings_file.validate_settings(run.settings, protocol)
+    fields: dict[str, Any] = settings.model_dump(mode="json", exclude_defaults=True)
+    with reading(engine) as session:
+        templates = studies.by_id(session, run.study_id).templates(run.protocol)
+    prompts = {name: text for name, text in run.prompts.items() if templates.get(name, text) != text}
+    own = {"prompts": prompts, "extractor": run.extractor, "pairs": run.pairs}
+    return fields | {name: value for name, value in own.items() if value}
+
+
 def _request(study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any]) -> RunRequest:
     """Return the request for a run; raises FileFormatError that names the cell."""
     protocol = registry.get(cell.protocol)

@@ -1,0 +1,61 @@
+"""The experiments of a study: their progress, their results, and the form of a new one."""
+
+import streamlit as st
+
+from pages.parts import resources, shell
+from pages.parts.text import escape_markdown
+from pages.setup.parts import experiment_cards, experiment_form, experiment_results
+from storage import database, experiments
+from storage.studies import Study
+
+
+def draw_overview(study: Study) -> None:
+    """Draw the study's experiments, newest first."""
+    with database.reading(resources.engine()) as session:
+        listed = experiments.of_study(session, study.id)
+    if not listed:
+        st.info("This study has no experiments yet. An experiment is a set of runs that differ in named settings.")
+    if problem := resources.worker_problem():
+        st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
+    if st.button("New experiment", type="primary", icon=":material/add:", key="new_experiment"):
+        st.query_params["view"] = "new"
+        st.rerun()
+    experiment_cards.draw_cards(study, listed)
+
+
+def draw_results(study: Study, name: str) -> None:
+    """Draw the results of one experiment."""
+    draw_back("experiment")
+    with database.reading(resources.engine()) as session:
+        found = experiments.find(session, study.id, name)
+    if found is None:
+        st.info("This study has no experiment of that name.")
+        return
+    progress = experiment_cards.read_progress(found)
+    st.markdown(f"**{escape_markdown(found.name)}**: {escape_markdown(progress.summary())}")
+    experiment_results.draw_results(study, found)
+
+
+def draw_back(parameter: str) -> None:
+    """Draw the button that returns to the list."""
+    if st.button("Experiments", icon=":material/arrow_back:", key="back", type="tertiary"):
+        del st.query_params[parameter]
+        st.rerun()
+
+
+view, name = st.query_params.get("view"), st.query_params.get("experiment")
+study = shell.draw_header(
+    "New experiment" if view == "new" else "Experiments",
+    "Choose what varies. The estimate shows runs, calls and cost before the experiment starts."
+    if view == "new"
+    else "Runs that differ in named settings: execute them together, and compare their results.",
+)
+if view == "new":
+    draw_back("view")
+    if experiment_form.draw_form(study):
+        del st.query_params["view"]
+        st.rerun()
+elif name is not None:
+    draw_results(study, name)
+else:
+    draw_overview(study)

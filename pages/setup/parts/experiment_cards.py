@@ -1,0 +1,108 @@
+"""Cards of experiments: state, progress over all runs, cost, and buttons to cancel, resume and see the results."""
+
+import streamlit as st
+
+from core import experiments as files
+from core.errors import TiebreakError
+from pages.parts import live, numbers, resources, shell
+from pages.parts.text import escape_markdown
+from storage import database, experiments
+from storage.experiments import Experiment, Progress
+from storage.studies import Study
+from storage.worker import plan, start
+
+STATES = {
+    "running": ("Running", ":material/sync:", "blue"),
+    "waiting": ("Waiting", ":material/schedule:", "gray"),
+    "stopped": ("Stopped", ":material/error:", "red"),
+    "cancelled": ("Cancelled", ":material/cancel:", "gray"),
+    "finished": ("Finished", ":material/check_circle:", "green"),
+}
+ACTIVE = ("running", "waiting")
+
+
+def draw_cards(study: Study, listed: list[Experiment]) -> None:
+    """Draw the experiments; those that are executed refresh every second."""
+    for experiment in listed:
+        if read_progress(experiment).state in ACTIVE:
+            _draw_active(study, experiment)
+        else:
+            _draw_card(study, experiment, read_progress(experiment))
+
+
+def read_progress(experiment: Experiment) -> Progress:
+    """Return the progress of an experiment, read again after a change."""
+
+    def read() -> Progress:
+        with database.reading(resources.engine()) as session:
+            return experiments.progress(session, experiment.id)
+
+    return live.load(f"experiment_{experiment.id}", (live.study_topic(experiment.study_id),), read)
+
+
+def _draw_active(study: Study, experiment: Experiment) -> None:
+    @st.fragment(run_every=1.0)
+    def refresh() -> None:
+        progress = read_progress(experiment)
+        if progress.state not in ACTIVE:
+            st.rerun()
+        _draw_card(study, experiment, progress)
+
+    refresh()
+
+
+def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None:
+    name, icon, colour = STATES[progress.state]
+    with st.container(border=True, key=f"experiment-{experiment.id}"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            axes = " x ".join(f"{axis.name} ({len(axis.levels)})" for axis in experiment.definition.axes)
+            st.markdown(
+                f"**{escape_markdown(experiment.name)}** :{colour}-badge[{icon} {name}]  \n"
+                f":small[{escape_markdown(experiment.definition.protocol)} · {escape_markdown(axes)}]",
+                width="content",
+            )
+            _draw_actions(study, experiment, progress)
+        share = (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
+        if progress.state != "finished":
+            st.progress(share, f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished")
+        st.caption(escape_markdown(progress.summary()))
+        if progress.problem:
+            st.warning(escape_markdown(progress.problem), icon=":material/error:")
+
+
+def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:
+    with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
+        if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
+            with database.writing(resources.engine()) as session:
+                experiments.cancel(session, experiment.id)
+            st.rerun()
+        incomplete = progress.state in ("stopped", "cancelled") or progress.failed
+        if incomplete and st.button("Resume", key=f"resume_{experiment.id}", icon=":material/play_arrow:"):
+            _resume(study, experiment)
+        if progress.done and st.button("Results", key=f"results_{experiment.id}", icon=":material/table_chart:"):
+            st.query_params["experiment"] = experiment.name
+            st.rerun(scope="app")
+        st.page_link(
+            shell.page_path("setup/runs.py"),
+            label="Runs",
+            icon=":material/play_circle:",
+            query_params={"study": study.name},
+        )
+        st.download_button(
+            "File",
+            files.to_yaml(experiment.definition),
+            file_name=f"{experiment.name}.yaml",
+            mime="application/yaml",
+            key=f"file_{experiment.id}",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+def _resume(study: Study, experiment: Experiment) -> None:
+    try:
+        start(resources.engine(), study, plan(resources.engine(), study, experiment.definition))
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    st.rerun()

@@ -1,0 +1,66 @@
+"""The chart of an experiment: a statistic along one axis, with a line for each combination of the other axes."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from core.statistics.reports.experiments import CellResult
+from pages.parts import charts, colours, numbers
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MAX_LINES = 8
+"""Lines that can be told apart."""
+OFFSET = 0.06
+"""Between the points of two lines at one level, in levels."""
+
+
+def axis_figure(
+    cells: Sequence[CellResult], axes: Sequence[str], axis: str, levels: Sequence[str], statistic: str
+) -> "go.Figure":
+    """Return the figure, with the 95 % interval over items at each point."""
+    import plotly.graph_objects as go
+
+    place = list(axes).index(axis)
+    lines: dict[tuple[str, ...], dict[str, CellResult]] = {}
+    for cell in cells:
+        rest = (*cell.levels[:place], *cell.levels[place + 1 :], *([cell.criterion] if "criterion" not in axes else []))
+        lines.setdefault(rest, {})[cell.levels[place]] = cell
+    drawn = list(lines.items())[:MAX_LINES]
+    figure = go.Figure()
+    for number, (rest, by_level) in enumerate(drawn):
+        points = [(x, by_level[level]) for x, level in enumerate(levels) if level in by_level]
+        points = [(x, cell) for x, cell in points if cell.value is not None]
+        colour = charts.accent_colour() if len(drawn) == 1 else colours.JUDGES[number % len(colours.JUDGES)]
+        name = " · ".join(filter(None, rest)) or statistic
+        values = [cell.value or 0.0 for _, cell in points]
+        ends = [(cell.low, value, cell.high) for (_, cell), value in zip(points, values, strict=True)]
+        figure.add_trace(
+            go.Scatter(
+                x=[x + OFFSET * (number - (len(drawn) - 1) / 2) for x, _ in points],
+                y=values,
+                name=escape(name, quote=False),
+                mode="lines+markers",
+                marker={"size": 9, "color": colour},
+                line={"width": 1.5, "color": colour},
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [0.0 if high is None else max(0.0, high - value) for _, value, high in ends],
+                    "arrayminus": [0.0 if low is None else max(0.0, value - low) for low, value, _ in ends],
+                    "thickness": 1.2,
+                },
+                hovertext=[
+                    f"<b>{escape(name, quote=False)}</b><br>{escape(levels[x], quote=False)}: "
+                    f"{numbers.format_estimate(cell.value, cell.low, cell.high, 3)}<br>n {cell.items:,} items, "
+                    f"{numbers.format_count(cell.repeats, 'repeat')}"
+                    for x, cell in points
+                ],
+                hoverinfo="text",
+            )
+        )
+    figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=[escape(level, quote=False) for level in levels])
+    figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
+    title = f"{escape(statistic, quote=False)} along {escape(axis, quote=False)}"
+    return charts.apply_layout(figure, title, 420, legend=len(drawn) > 1)

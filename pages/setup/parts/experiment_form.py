@@ -1,0 +1,162 @@
+"""The form of a new experiment: the settings of a run as its base, axes with values, repeats, items and limits."""
+
+from typing import Any
+
+import streamlit as st
+import yaml
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from core import experiments as files
+from core.errors import TiebreakError
+from core.experiments import AxisChoice, Definition
+from core.protocols.registry import PROTOCOLS
+from pages.parts import resources
+from pages.parts.text import escape_markdown
+from storage import database, items, runs, studies
+from storage.runs import Run
+from storage.studies import Study
+from storage.worker import base_of_run, estimate, plan, receivers_sentence, start
+
+OF_A_RUN, OF_A_FILE = "Settings of a run", "A file"
+MAX_AXES = 5
+CHECKED = "experiment_checked"
+"""Key of the state with the file whose estimate is shown."""
+
+
+def draw_form(study: Study) -> bool:
+    """Draw the form; return whether an experiment was started."""
+    source = st.segmented_control(
+        "Start from",
+        [OF_A_RUN, OF_A_FILE],
+        default=OF_A_RUN,
+        required=True,
+        key="experiment_source",
+    )
+    try:
+        definition = _draw_file() if source == OF_A_FILE else _draw_axes_form(study)
+        if definition is None:
+            return False
+        cells = files.design(definition)
+    except TiebreakError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/pending:")
+        return False
+    text = files.to_yaml(definition)
+    repeats = f" x {definition.repeats} repeats" if definition.repeats > 1 else ""
+    st.markdown(f"**{len(cells):,} cells{repeats}: {len(cells) * definition.repeats:,} runs**")
+    with st.expander("The experiment's file", key="experiment_yaml"):
+        st.code(text, language="yaml", height=320)
+    st.download_button(
+        "Download the file",
+        text,
+        file_name=f"{definition.name}.yaml",
+        mime="application/yaml",
+        key="download_experiment",
+        icon=":material/download:",
+        on_click="ignore",
+        help="Execute it with `python cli.py experiment FILE --study NAME`, or load it here again.",
+    )
+    return _draw_start(study, definition, text)
+
+
+def _draw_start(study: Study, definition: Definition, text: str) -> bool:
+    """Draw the estimate on request, then the button that starts the experiment."""
+    if st.button("Estimate", icon=":material/calculate:", key="estimate_experiment"):
+        st.session_state[CHECKED] = text
+    if st.session_state.get(CHECKED) != text:
+        return False
+    engine = resources.engine()
+    try:
+        planned = plan(engine, study, definition)
+        if planned.existing:
+            st.info(f"{len(planned.existing):,} of the runs exist; the others are added.", icon=":material/info:")
+        if planned.new:
+            st.markdown(escape_markdown(f"{estimate(engine, planned).summary()}."))
+    except TiebreakError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/error:")
+        return False
+    for sentence in dict.fromkeys(receivers_sentence(run.request) for run in planned.runs):
+        st.markdown(f":material/send: {escape_markdown(sentence)}")
+    if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
+        return False
+    start(engine, study, planned)
+    del st.session_state[CHECKED]
+    return True
+
+
+def _draw_file() -> Definition | None:
+    file = st.file_uploader("The experiment's file", type=["yaml", "yml"], key="experiment_file")
+    if not isinstance(file, UploadedFile):
+        st.caption("A file in YAML, as this page writes it. Its base has the settings themselves.")
+        return None
+    try:
+        return files.parse(file.getvalue().decode("utf-8-sig"), name=file.name.rpartition(".")[0])
+    except UnicodeDecodeError:
+        raise TiebreakError("The file is not text in UTF-8.") from None
+
+
+def _draw_axes_form(study: Study) -> Definition | None:
+    with database.reading(resources.engine()) as session:
+        candidates = [run for run in runs.of_study(session, study.id) if run.protocol in PROTOCOLS and run.settings]
+        criteria = [criterion.name for criterion in studies.criteria(session, study.id)]
+        scenarios = items.scenarios(session, study.id)
+    if not candidates:
+        st.info("An experiment varies the settings of a run: start a run first, or load an experiment's file.")
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run = st.selectbox("Base", candidates, format_func=_describe_run, key="experiment_base", width=420)
+        name = st.text_input("Name", placeholder="formats", key="experiment_name", width=320).strip()
+    base = base_of_run(resources.engine(), run)
+    choices = {c.path: c for c in files.axis_choices(PROTOCOLS[run.protocol], base, criteria, scenarios)}
+    paths = st.multiselect(
+        "Axes", list(choices), max_selections=MAX_AXES, key=f"experiment_axes_{run.id}", placeholder="What varies"
+    )
+    axes = {path: _draw_values(choices[path], run) for path in paths}
+    fields = {"name": name, "protocol": run.protocol, "base": base, "seed": run.seed, "parallel": run.parallel}
+    fields |= {"axes": {path: values for path, values in axes.items() if values}} | _draw_limits(scenarios)
+    if not name:
+        st.caption("Enter a name: it begins the names of the runs.")
+        return None
+    if not axes or not all(axes.values()):
+        st.caption("Choose at least one axis, and values for each.")
+        return None
+    return files.from_fields(fields)
+
+
+def _describe_run(run: Run) -> str:
+    return f"{run.name} ({PROTOCOLS[run.protocol].title})"
+
+
+def _draw_values(choice: AxisChoice, run: Run) -> list[Any]:
+    """Draw the values of an axis, and return them."""
+    key = f"experiment_values_{run.id}_{choice.path}"
+    if choice.values:
+        return st.multiselect(f"Values of {choice.path}", choice.values, default=choice.values, key=key)
+    current = "" if choice.current is None else str(choice.current)
+    text = st.text_input(
+        f"Values of {choice.path}, separated by commas",
+        current,
+        key=key,
+        help="Such as 0, 0.5, 1 or gpt-5.4-mini, local.",
+    )
+    try:
+        values = yaml.safe_load(f"[{text}]")
+    except yaml.YAMLError:
+        raise TiebreakError(f"The values of {choice.path} should be separated by commas.") from None
+    return list(dict.fromkeys(values)) if all(isinstance(value, str | int | float) for value in values) else []
+
+
+def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
+    """Draw repeats, items and the cost limit; return those that differ from the defaults."""
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    repeats = first.number_input(
+        "Repeats", 1, 1000, 1, key="experiment_repeats", help="Runs of each cell, with independent replies."
+    )
+    sample = second.number_input(
+        "Random sample of items", 1, value=None, key="experiment_sample", placeholder="all items"
+    )
+    ceiling = third.number_input(
+        "Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key="experiment_ceiling", placeholder="none"
+    )
+    scenario = fourth.selectbox("Scenario", scenarios, index=None, key="experiment_scenario", placeholder="all")
+    chosen = {"repeats": repeats, "sample": sample, "ceiling": ceiling, "scenario": scenario}
+    return {name: value for name, value in chosen.items() if value is not None}

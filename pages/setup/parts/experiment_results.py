@@ -1,0 +1,93 @@
+"""The results of an experiment: a table of its cells, a chart along an axis, and paired differences."""
+
+import streamlit as st
+
+from pages.parts import charts, downloads, numbers, resources
+from pages.parts.chart_files import ChartData
+from pages.parts.text import escape_markdown
+from pages.setup.parts import experiment_chart
+from storage import database
+from storage.experiments import Experiment
+from storage.reports import disagreements
+from storage.reports import experiments as report
+from storage.reports.experiments import Results
+from storage.studies import Study
+
+Version = tuple[int, ...]
+FORMATS = {"Markdown": ("markdown", "md"), "LaTeX": ("latex", "tex"), "CSV": ("csv", "csv")}
+
+
+@st.cache_data(max_entries=16, show_spinner="Computing the results …")
+def load_results(
+    url: str, study_id: int, experiment_id: int, version: Version, _study: Study, _experiment: Experiment
+) -> Results:
+    """Return the results at a version of labels and opinions; the cache is shared by all visitors."""
+    return report.results(resources.engine(), _study, _experiment)
+
+
+def draw_results(study: Study, experiment: Experiment) -> None:
+    """Draw the results that the runs have so far."""
+    with database.reading(resources.engine()) as session:
+        version = disagreements.version(session, study.id)
+    results = load_results(str(resources.engine().url), study.id, experiment.id, version, study, experiment)
+    if not results.cells:
+        st.info("No run has a verdict yet.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        statistic = st.selectbox("Statistic", results.statistics, key="experiment_statistic", width=280)
+        columns = st.multiselect(
+            "Columns", results.axes, default=results.axes[-1:], key="experiment_columns", width=360, placeholder="none"
+        )
+    name, table = report.table_of(results, statistic, None, columns)
+    st.caption(escape_markdown(report.caption_of(results, name, table)))
+    st.dataframe(
+        [dict(zip(table.header, line, strict=True)) for line in table.texts()], key="experiment_table", hide_index=True
+    )
+    with st.container(horizontal=True):
+        for label, (format, suffix) in FORMATS.items():
+            _, text = report.render(results, name, None, columns, format)
+            file = downloads.File(text.encode, f"{experiment.name}.{suffix}", "text/plain")
+            downloads.draw_file_link(label, file, f"experiment_{suffix}")
+    if results.axes:
+        _draw_chart(results, name)
+    _draw_differences(results)
+
+
+def _draw_chart(results: Results, statistic: str) -> None:
+    axis = st.segmented_control("Chart along", results.axes, default=results.axes[0], required=True, key="chart_axis")
+    levels = next(one.labels for one in results.experiment.definition.axes if one.name == axis)
+    cells = results.cells[statistic]
+    figure = experiment_chart.axis_figure(cells, results.axes, str(axis), levels, statistic)
+    alt = f"{statistic} along {axis}, with 95 % intervals over items."
+    charts.draw(figure, "experiment_chart", alt, data=ChartData(rows=cells))
+    if len(figure.data) == experiment_chart.MAX_LINES:
+        st.caption(f"The chart has the first {experiment_chart.MAX_LINES} combinations; the table has all.")
+
+
+def _draw_differences(results: Results) -> None:
+    st.subheader("Differences along an axis")
+    if not results.differences:
+        st.caption("Differences need two finished cells that differ in one axis, on the same items.")
+        return
+    st.caption(
+        "Paired over items, the other levels being equal; accuracy on nominal scales, Pearson's r with the reference "
+        f"on others. p: paired bootstrap, corrected by Holm's method for all {len(results.differences):,} differences."
+    )
+    st.dataframe(
+        [
+            {
+                "Axis": row.axis,
+                "Level": row.level,
+                "less": row.other_level,
+                "Others": ", ".join(f"{name} {level}" for name, level in row.fixed.items()),
+                "Criterion": row.criterion,
+                "Difference": numbers.format_estimate(row.difference, row.low, row.high),
+                "n": row.items,
+                "p": "–" if row.p_corrected is None else numbers.format_p(row.p_corrected),
+                "Note": row.reason,
+            }
+            for row in results.differences
+        ],
+        key="experiment_differences",
+        hide_index=True,
+    )
