@@ -4,9 +4,10 @@ import streamlit as st
 
 from core import experiments as files
 from core.errors import TiebreakError
-from pages.parts import live, numbers, resources, shell
+from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database, experiments
+from storage.access import Permission
 from storage.experiments import Experiment, Progress
 from storage.studies import Study
 from storage.worker import plan, start
@@ -73,7 +74,7 @@ def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None
 def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:
     with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
         if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
-            with database.writing(resources.engine()) as session:
+            with permissions.writing(study.id, Permission.run) as session:
                 experiments.cancel(session, experiment.id)
             st.rerun()
         incomplete = progress.state in ("stopped", "cancelled") or progress.failed
@@ -100,6 +101,7 @@ def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> N
 
 
 def _resume(study: Study, experiment: Experiment) -> None:
+    permissions.require(study.id, Permission.run)
     try:
         start(resources.engine(), study, plan(resources.engine(), study, experiment.definition))
     except TiebreakError as error:

@@ -10,12 +10,14 @@ from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import AxisChoice, Definition
 from core.protocols.registry import PROTOCOLS
-from pages.parts import resources
+from core.trace import model_specs
+from pages.parts import resources, visitor
 from pages.parts.text import escape_markdown
-from storage import database, items, runs, studies
+from storage import access, database, items, runs, studies
+from storage.access import Permission
 from storage.runs import Run
 from storage.studies import Study
-from storage.worker import base_of_run, estimate, plan, receivers_sentence, start
+from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence, start
 
 OF_A_RUN, OF_A_FILE = "Settings of a run", "A file"
 MAX_AXES = 5
@@ -78,9 +80,20 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
         st.markdown(f":material/send: {escape_markdown(sentence)}")
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
+    _check_permission(study, planned)
     start(engine, study, planned)
     del st.session_state[CHECKED]
     return True
+
+
+def _check_permission(study: Study, planned: Plan) -> None:
+    """Raise Forbidden unless the visitor may start runs of the study with these models."""
+    specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
+    specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]
+    with database.reading(resources.engine()) as session:
+        actor = visitor.current_actor()
+        access.require(session, study.id, actor, Permission.run)
+        access.require_models(session, study.id, actor, specs)
 
 
 def _draw_file() -> Definition | None:
