@@ -15,6 +15,7 @@ from core.replay import NeedsCalls
 from core.trace import Spec, TurnCompleted, Usage, completed_turns
 from storage import readings, studies, traces, unread
 from storage.database import reading, writing
+from storage.item_selection import ItemSelection
 from storage.reports.opinions import opinion_frame
 from storage.traces import Filter
 from storage.transfer import export_records, import_records
@@ -23,6 +24,7 @@ from storage.unread import UnreadFilter
 from storage.worker import launch
 from storage.worker.launch import RunRequest
 
+FIRST_ITEM = ItemSelection(limit=1)
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
 
 
@@ -211,7 +213,9 @@ def make_unreadable(engine, trace_id, ask=0):
 
 def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_study):
     settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
-    trace_id = execute(engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    trace_id = execute(
+        engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
+    )[0]
     make_unreadable(engine, trace_id)
     (listed_only,) = readings.reread_study(engine, a_study)
     (change,) = listed_only.changes
@@ -227,7 +231,9 @@ def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_stud
 
 def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
     settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
-    trace_id = execute(engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    trace_id = execute(
+        engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
+    )[0]
     with writing(engine) as session:
         readings.state(session, trace_id, 0, 0, "ann")
     assert list(readings.reread_study(engine, a_study, apply=True)) == []
@@ -236,7 +242,9 @@ def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
 
 def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_study):
     settings = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
-    trace_id = execute(engine, a_study, "scaleeval", settings, lambda ask: "Final answer: 1", limit=1)[0]
+    trace_id = execute(
+        engine, a_study, "scaleeval", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
+    )[0]
     assert len(turns_of(engine, trace_id)) == 2, "agreed at once"
     from sqlalchemy import select
     from sqlmodel import col
