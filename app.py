@@ -39,6 +39,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Watch": (
         ("watch/traces.py", "Traces", "forum", None, Permission.view),
         ("watch/unread.py", "Unreadable replies", "help", None, Permission.view),
+        ("watch/search.py", "Search", "search", None, Permission.view),
     ),
     "Label": (
         ("label/home.py", "Home", "checklist", None, Permission.label),

@@ -54,6 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "laboratory": statistics.laboratory,
     "table": tables.table,
     "critiques": statistics.critiques,
+    "search": replies.search,
     "unread": replies.unread,
     "reread": replies.reread,
     "adopt": adoption.adopt,

@@ -35,6 +35,33 @@ def unread(
     print_result({"counts": counts, "replies": summaries}, "\n".join(lines), as_json)
 
 
+def search(
+    study: StudyName,
+    text: Annotated[str, typer.Argument(help="The text to search for; case is ignored.")],
+    area: Annotated[str, typer.Option("--in", help="items, turns or labels (with notes and decisions).")] = "items",
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many matches.")] = 20,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print where a text is in a study's items, turns, or reasons and notes, with the field and the trace."""
+    from storage import search as texts
+    from storage.database import reading
+
+    engine, source = open_study(database, study)
+    with reading(engine) as session:
+        found = texts.find(session, source.id, text, texts.parse_area(area), limit=limit)
+    rows = [
+        {"item": one.item, "field": one.field, "trace": one.trace, "text": f"{one.before}{one.text}{one.after}"}
+        for one in found
+    ]
+    traces = ["" if one.trace is None else f" (trace {one.trace})" for one in found]
+    lines = [
+        f"{row['item']} · {row['field']}{trace}\n{_indented(str(row['text']))}"
+        for row, trace in zip(rows, traces, strict=True)
+    ]
+    print_result(rows, "\n".join(lines) or "No match.", as_json)
+
+
 def format_reply(reply: Mapping[str, Any]) -> str:
     """Return an unreadable reply with its place, below the reply to the first request if there were two."""
     name = item_name(reply["item"], reply["part"])

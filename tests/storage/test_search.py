@@ -1,0 +1,84 @@
+"""Search in items, turns, reasons and notes."""
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord, MarkRecord
+from core.items import Item, Response
+from storage import labels, search
+from storage.database import reading, writing
+from storage.search import Match
+from storage.studies import Study
+from tests.conftest import make_target
+from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.shared import RUN
+
+REPLY = 'He said "50% of\nIT" and Élan.'
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    item = Item(
+        id="a", prompt="Why is the Sky blue?", context="On Earth.",
+        responses=(Response(text="Because of\nscattering."), Response(text="天空是蓝色的。")),
+    )  # fmt: skip
+    trace = make_trace("a", ("j", "verdict", 1)).model_dump()
+    trace["events"][0]["turn"]["reply"] = REPLY
+    records = [RUN.model_copy(update={"name": "r"}), ItemRecord(item=item), make_trace("a").model_validate(trace)]
+    note = MarkRecord(target=make_target("a"), annotator="ann", mark="note", text="Is the SKY blue at night?", on=True)
+    found = import_study(engine, [*records, note])
+    with writing(engine) as session:
+        labels.save(session, found.id, make_target("a"), "ann", 1, reason="sky-blue is right")
+        labels.adjudicate(session, found.id, make_target("a"), 1, rule="own", reason="the blue sky", adjudicator="cy")
+    return found
+
+
+def find(engine: Engine, study: Study, text: str, area: search.Area = "items", **options: int) -> list[Match]:
+    with reading(engine) as session:
+        return search.find(session, study.id, text, area, **options)
+
+
+def fields(matches: list[Match]) -> list[str]:
+    return [match.field for match in matches]
+
+
+def test_items_are_found_by_every_text_ignoring_case_and_line_breaks(engine: Engine, study: Study) -> None:
+    (match,) = find(engine, study, "sky BLUE")
+    assert (match.item, match.field, match.before, match.text, match.after) == (
+        "a",
+        "question",
+        "Why is the ",
+        "Sky blue",
+        "?",
+    )
+    assert fields(find(engine, study, "because of  scattering")) == ["response 1"]
+    assert fields(find(engine, study, "蓝色")) == ["response 2"]
+    assert find(engine, study, "prompt") == []  # a name of the stored form, not a text
+
+
+@pytest.mark.parametrize("text", ['"50% of it"', "50%", "élan", "% of"])
+def test_turns_are_found_with_signs_that_have_a_meaning_in_queries(engine: Engine, study: Study, text: str) -> None:
+    (match,) = find(engine, study, text, "turns")
+    assert match.field == "j, opinion, round 0" and match.trace is not None
+    assert find(engine, study, f"{text}_", "turns") == []
+    with reading(engine) as session:
+        assert search.shown_targets(session, [match], "ann") == [make_target("a")]
+
+
+def test_reasons_notes_and_decisions_name_their_author_and_trace(engine: Engine, study: Study) -> None:
+    found = find(engine, study, "sky", "labels")
+    assert fields(found) == ["reason by ann", "note by ann", "reason of the decision by cy"]
+    assert all(match.trace is not None for match in found)
+    with reading(engine) as session:
+        assert search.shown_targets(session, found[:2], "ann") == []
+        assert search.shown_targets(session, found, "ann") == [make_target("a")]
+        assert search.shown_targets(session, found[:1], None) == [make_target("a")]
+    assert fields(find(engine, study, "sky", "labels", offset=1, limit=1)) == ["note by ann"]
+
+
+def test_a_text_of_one_character_and_an_unknown_area_are_refused(engine: Engine, study: Study) -> None:
+    with pytest.raises(TiebreakError, match="2 to 200 characters"):
+        find(engine, study, " a ")
+    with pytest.raises(TiebreakError, match="no area 'prompts'"):
+        search.parse_area("prompts")
