@@ -9,7 +9,7 @@ from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
 from core.answers.headings import is_forced
 from core.answers.places import place_alone, place_chosen, place_preferred
-from core.answers.preferences import FAULT, IT_IS, MINE, PART_OF, RANKING
+from core.answers.preferences import FAULT, IT_IS, MINE, MOVED, OWN, PART_OF, RANKING
 from core.answers.responses import ORDINALS, number_of, responses
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
 from core.answers.signs import readable
@@ -240,7 +240,7 @@ class Choice(Single[int]):
         match = re.search(
             r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?!\w|\.\d)", text[:120]
         )
-        if match is None or text[: match.start()].count(" ") > 3:
+        if match is None or text[: match.start()].count(" ") > 3 or (self.count > 2 and text.count(match[2][0]) == 1):
             return None
         if match[2] == "=":
             return (
@@ -304,7 +304,7 @@ class Choice(Single[int]):
     def _about_a_part(self, sentence: str) -> bool:
         """Return whether the text is like `Style: Response 1 is better.`"""
         topic = _TOPIC.match(sentence)
-        if topic is None or responses(self.words, self.noun).search(topic[1]):
+        if topic is None or OWN.match(topic[1]) or responses(self.words, self.noun).search(topic[1]):
             return False
         return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
 
@@ -320,7 +320,15 @@ class Choice(Single[int]):
         if len(subjects) > 1:
             return None
         value = subjects.pop()
-        stated = self._preferred(clause) or self._chosen(clause) or IT_IS.search(clause) or MINE.search(clause)
+        if self.count > 2 and len({number for number, is_object in self._mentions(clause) if is_object}) == 1:
+            return None  # better than one of several
+        stated = (
+            self._preferred(clause)
+            or self._chosen(clause)
+            or IT_IS.search(clause)
+            or MINE.search(clause)
+            or MOVED.search(clause)
+        )
         return value if 1 <= value <= self.count and stated else None
 
     def _chosen(self, clause: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ from core.answers.labels import FINAL, PLAIN
 from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure
 from core.answers.sentences import in_doubt
 from core.answers.signs import squash
+from core.answers.tables import value_cell
 from core.answers.text import Text, Unit
 from core.answers.words import Words
 
@@ -179,14 +180,28 @@ def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
     """Read a number after each name, before the next one."""
     for place, (match, group) in enumerate(marks):
         limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
-        piece = line.text[match.end() : limit]
+        begin, is_single = match.end(), True
+        if "|" in line.text and len(marks) == 1:
+            begin, is_single = value_cell(text.lines, line, match.end(), text.words)
+        piece = line.text[begin:limit]
         join = _joined(piece, text.words)
         amount = measure(piece[join:], text.words) if join is not None else None
-        if join is None or amount is None or not _ends_there(line.text[match.end() + join + amount.end :], amount):
+        if join is None or amount is None or not _ends_there(line.text[begin + join + amount.end :], amount):
             continue
-        yield Entry(
-            names[int(group[1:])], amount, line.start + match.start(), line.start + match.end() + join + amount.end
-        )
+        if not is_single:
+            continue
+        if _SEVERAL.match(line.text[begin + join + amount.end : limit]):
+            amount = replace(amount, problem="it gives several numbers")
+        end = line.start + begin + join + amount.end
+        yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+
+
+_SEVERAL = re.compile(
+    r"\s*(?:(?:for|in|on)\s+[a-z ]{3,30})?(?:[,;]\s*|\s+)(?:and\s+)?(?:an?\s+)?\d{1,3}(?:\.\d)?\s*"
+    r"(?:[,;|]|$|(?:for|in|on)\s+[a-z])",
+    re.I,
+)
+"""`9, 8, 7`, `9 for accuracy, 8 for clarity`: several numbers after one name."""
 
 
 def _ends_there(after: str, amount: Measure) -> bool:

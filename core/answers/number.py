@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from core.answers.finals import SENTENCE, Candidate, trailing
+from core.answers.finals import SENTENCE, WEAK, Candidate, trailing
 from core.answers.numbers import AMOUNT, ARTICLES, NUMERAL, fraction, value, whole
 from core.answers.sentences import clauses, in_doubt
 from core.answers.signs import readable
@@ -52,6 +52,12 @@ _DEFINITE = re.compile(r"\b(?:the|these|those|all|both|every|each|my|his|her|its
 """`The **3** dogs` counts what is known already; `there are **3** dogs` answers."""
 _COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+_LAST_EQUATION = re.compile(
+    r"(?i)^(?!.*\b(?:check|verif|prüf|vérif)).*\d\s*[-+*/×÷·]\s*\$?\d[^=]{0,60}=\s*(?P<result>[^=]{1,30})$"
+)
+"""`The mean is (3 + 4) / 2 = 3.5.` at the end of a reply."""
+_TWO_EQUATIONS = re.compile(r"=[^=\n]{1,25}(?:\bor\b|\boder\b|\bou\b|\bo\b|\bили\b|或)[^=\n]{0,20}=", re.I)
+"""`x = 3 or x = -3`"""
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,8 @@ class Number(Single[float]):
         word = before and re.search(r"[^\W\d]{2,}", before[0])
         if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
             return None
+        if _TWO_EQUATIONS.search(line):
+            return None
         listed = re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line)
         if (
             len(line) > 60
@@ -117,6 +125,8 @@ class Number(Single[float]):
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
         """Return the only number before the reasons; after the last "=", if there is one."""
         clause = self._clause(rest)
+        if _TWO_EQUATIONS.search(clause):
+            return Parsed(None, len(clause), f"“{shorten(rest)}” is not one number")
         if in_doubt(clause, self.words) and not _ABOUT.match(clause):
             return None
         start = clause.rfind("=") + 1
@@ -197,6 +207,10 @@ class Number(Single[float]):
         end = trailing(text)
         unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
         if unit is None or self.words.find("condition", unit.text):
+            return
+        if (equation := _LAST_EQUATION.search(unit.text[-200:])) and not in_doubt(unit.text, self.words):
+            if result := self._parse_rest(equation["result"]):
+                yield Candidate(result.value, "sentence", unit.start, unit.end, WEAK, result.problem)
             return
         bold = list(_BOLD.finditer(text.clean, unit.start, unit.end))
         stated = self._predicate(unit.text)

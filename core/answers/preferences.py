@@ -19,3 +19,9 @@ FAULT = re.compile(
 """`Verdict: Response 2 is wrong` does not choose it."""
 RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
 """`I'd rank them: ` before `A > B`."""
+MOVED = re.compile(
+    r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
+)
+"""`I'm switching from Response 2 to Response 1.`"""
+OWN = re.compile(r"(?:I|we|my)\b", re.I)
+"""`I have changed my mind: Response 2 is better.` is no judgement of a part, as `Style: Response 2 is better.` is."""

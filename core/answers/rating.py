@@ -194,6 +194,8 @@ class Rating(Single[Level]):
         return super()._last(unit)
 
     def _stated(self, sentence: str) -> Level | None:
+        if len({match[1] for match in _FOR_A_PART.finditer(sentence)}) > 1:
+            return None
         if reasoned := _REASONED.match(sentence):
             amount = self._measured(reasoned[1])
             return self._checked(amount).value if amount else None
@@ -224,6 +226,10 @@ class Rating(Single[Level]):
 
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
+_FOR_A_PART = re.compile(
+    r"(?<![\d.,/])(\d(?:[.,]\d)?)(?:\s*/\s*\d+)?\s+(?:for|in|on|für|pour|para|per|bei)\s+[^\W\d]", re.I
+)
+"""`a 3 for grammar and a 5 for content`"""
 _UNIT = re.compile(r"^\s*(?:points?|pts?|stars?|punkte?|sterne?|puntos?|pontos?|punti|étoiles?|балл\w*)(?!\w)", re.I)
 _REASONED = re.compile(r"\W*(\d{1,3}(?:[.,]\d)?)\s*,\s*(?:because|since|as it|weil|porque|car|perché)\b", re.I)
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")
