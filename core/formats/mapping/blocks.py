@@ -27,11 +27,15 @@ class ResponseFields(Frozen):
     image: FieldPath | None = None
     optional: bool = False
     """Whether rows may lack it; an empty text of a response that is not optional is an empty answer."""
+    each: FieldPath | None = None
+    """A list or an object in the row: each of its elements, whose fields are named here, is a response."""
 
     @model_validator(mode="after")
     def _check_system(self) -> Self:
         if self.text is None and self.image is None:
             raise ValueError("a response needs a `text`, or an `image` if it is only an image")
+        if self.each is not None and self.optional:
+            raise ValueError("responses of `each` are as many as the list has, and not `optional`")
         if self.system is not None and self.name is not None:
             raise ValueError("give `system` (a field) or `name` (the name itself), not both")
         return self
@@ -131,7 +135,33 @@ class ListLabels(Block):
         return str(self.annotators).replace("{n}", str(position))
 
 
-Labels = Annotated[LongLabels | WideLabels | ListLabels, Field(discriminator="layout")]
+class Ranking(Frozen):
+    """Ranks of an item's responses in the order of the responses: a preference for each pair of them."""
+
+    ranks: FieldPath | tuple[FieldPath, ...]
+    """A field for each response, or the field with the list of ranks, or the field of each element of `of`."""
+    of: FieldPath | None = None
+    """A list with an object for each response."""
+    higher_is_better: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if isinstance(self.ranks, tuple) and (self.of is not None or len(self.ranks) < 2):
+            raise ValueError("`ranks` is a field for each of two or more responses, or one field")
+        return self
+
+
+class RankingLabels(Block):
+    """A ranking of all responses by one annotator."""
+
+    layout: Literal["ranking"]
+    kind: Literal["preference"] = "preference"
+    annotator: Source
+    ranking: Ranking
+    reason: FieldPath | None = None
+
+
+Labels = Annotated[LongLabels | WideLabels | ListLabels | RankingLabels, Field(discriminator="layout")]
 
 
 class JudgeBlock(Block):
@@ -142,6 +172,8 @@ class JudgeBlock(Block):
     value: ValueSource | None = None
     columns: dict[FieldPath, str] = Field(default_factory=dict)
     """Field -> judge's name; in a list, each field is also the name."""
+    ranking: Ranking | None = None
+    """Ranks of the responses, instead of `value`."""
     criterion_field: Source | None = None
     run: str = ""
     """The run that the verdicts belong to. Default: one run per judge."""
@@ -170,8 +202,11 @@ class JudgeBlock(Block):
 
     @model_validator(mode="after")
     def _check_judges(self) -> Self:
-        if bool(self.columns) == (self.value is not None) or (self.value is None) != (self.judge is None):
-            raise ValueError("give either `judge` and `value`, or `columns` (field: judge)")
+        values = sum((bool(self.columns), self.value is not None, self.ranking is not None))
+        if values != 1 or bool(self.columns) == (self.judge is not None):
+            raise ValueError("give either `judge` and `value` or `ranking`, or `columns` (field: judge)")
+        if self.ranking and (self.kind != "preference" or self.as_shown or self.swapped):
+            raise ValueError("a `ranking` gives preferences between the responses' own numbers")
         if self.kind != "preference" and (self.order or self.as_shown or self.swapped):
             raise ValueError("`order`, `as_shown` and `swapped` are for preferences")
         if any(sorted(order) != [1, 2] for order in self.order_values.values()):
@@ -242,7 +277,12 @@ class AspectFields(Frozen):
 
 
 class Join(Frozen):
-    """A second file whose fields are available as `joined.<name>`."""
+    """Another file whose fields are available as `joined.<name>`."""
+
+    name: str = Field(default="joined", pattern=r"^[A-Za-z_]\w*$")
+    """What its fields are referred to by, instead of `joined`."""
+    optional: bool = False
+    """Whether rows without a record in it are imported, without its fields."""
 
     file: str
     """Its name, in the folder of the table."""

@@ -12,9 +12,9 @@ STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 SLICE = re.compile(r"(-?\d{1,9})?:(-?\d{1,9})?", re.ASCII)
 BLANK = re.compile(r"\{([^{}]*)\}")
-COUNTERS = ("row", "element")
-"""Blanks that are not fields: the number of the record in the file, and of the element in the exploded list, from 1;
-of an exploded object the element's key."""
+COUNTERS = ("row", "element", "repeat")
+"""Blanks that are not fields: the number of the record in the file, that of the element in the exploded list (of an
+exploded object the element's key), and that of the record among those of its item; all from 1."""
 
 
 class Missing:

@@ -1,12 +1,13 @@
 """Reads the items of a table. In a long table an item occupies several rows, which must agree about it."""
 
 import hashlib
+from collections.abc import Iterator
 
 from pydantic import ValidationError
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import AspectFields, CritiqueFields, LongLabels, ResponseFields
+from core.formats.mapping.blocks import AspectFields, CritiqueFields, LongLabels, RankingLabels, ResponseFields
 from core.formats.mapping.cells import parse_list, parse_name
 from core.formats.mapping.fields import MISSING, is_template, quote_key
 from core.formats.mapping.mapping import Mapping, as_tuple
@@ -25,17 +26,20 @@ class ItemReader:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.repeats = any(isinstance(labels, LongLabels) for labels in mapping.labels) or any(
+        self.repeats = any(isinstance(labels, LongLabels | RankingLabels) for labels in mapping.labels) or any(
             block.judge is not None for block in mapping.judges
         )
         self.first_seen: dict[str, tuple[int, int]] = {}
         """Item id -> (line, hash)."""
+        self.responses = 0
+        """The number of responses of the item that was read last."""
 
     def read(self, scope: Scope) -> tuple[str, ItemRecord | None]:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
         item = _read_item(item_id, mapping, scope)
+        self.responses = len(item.responses)
         if item_id not in self.first_seen:
             self.first_seen[item_id] = (scope.line, hash(item))
             return item_id, ItemRecord(item=item)
@@ -71,16 +75,22 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
 
 def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
     responses: list[Response] = []
-    for fields in mapping.responses:
-        text = scope.text(fields.text) if fields.text else _empty_text_of_image(fields, scope)
+    for fields, own in _each_response(mapping, scope):
+        text = own.text(fields.text) if fields.text else _empty_text_of_image(fields, own)
         if text is None and not fields.optional:
-            raise _missing_text(fields, scope)
+            raise _missing_text(fields, own)
         if text is not None and (text or not fields.optional):
-            responses.append(_read_response(fields, text, scope))
+            responses.append(_read_response(fields, text, own))
     if mapping.responses and not any(response.text.strip() or response.image for response in responses):
         field = source_name(mapping.responses[0].text or mapping.responses[0].image)
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return tuple(responses)
+
+
+def _each_response(mapping: Mapping, scope: Scope) -> Iterator[tuple[ResponseFields, Scope]]:
+    for fields in mapping.responses:
+        for element in scope.elements(fields.each):
+            yield fields, element
 
 
 def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:

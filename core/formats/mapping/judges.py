@@ -6,9 +6,10 @@ from typing import Any
 
 from core.contention import scale_length
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import JudgeBlock
+from core.formats.mapping.blocks import JudgeBlock, Ranking
 from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
 from core.formats.mapping.labels import declarations
+from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import ValueSource, source_name
 from core.formats.records import Record, RunRecord, TraceRecord
@@ -60,9 +61,28 @@ class JudgeReader:
         if block.criterion_field:
             criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
         yield from self._declare(block, criterion)
+        if block.ranking is not None:
+            self._read_ranking(block, block.ranking, scope, item, criterion)
         for judge, source in self._judges(block, scope):
             if not is_empty(scope.cell(source)):
                 self._read_verdict(block, scope, item, criterion, judge, source)
+
+    def _read_ranking(self, block: JudgeBlock, ranking: Ranking, scope: Scope, item: str, criterion: str) -> None:
+        """Add the preference of each pair of ranked responses."""
+        judge = parse_name(scope.resolve(block.judge or ""), scope.line, source_name(block.judge))
+        model = (scope.resolve(block.model) if block.model else None) or ""
+        pairs = list(ranked_pairs(scope, ranking))
+        ranked = ", ".join(f"{part or '1-2'}: {value}" for part, value in pairs)
+        reply = (scope.text(block.reason) if block.reason else None) or ranked
+        turns = [
+            Turn(speaker=judge, step="ranking", round=0, model=model, criterion=criterion, reply=reply, reading=ranked)
+        ]
+        for part, value in pairs:
+            opinion = Opinion(
+                kind="preference", judge=judge, stage=block.stage, value=value, criterion=criterion, part=part
+            )
+            self.add(block.run or judge, item, opinion, turns, "single-judge", scope.line)
+            turns = []
 
     def _declare(self, block: JudgeBlock, criterion: str) -> Iterator[Record]:
         key = (block.kind, criterion)
@@ -84,7 +104,8 @@ class JudgeReader:
         recorded = self.recorded.setdefault(run, RecordedRun(protocol, opinion.criterion))
         if recorded.criterion != opinion.criterion:
             recorded.criterion = ""
-        recorded.models.setdefault(opinion.judge, turns[0].model)
+        for turn in turns[:1]:
+            recorded.models.setdefault(opinion.judge, turn.model)
         own = recorded.opinions.setdefault(item, {})
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
         if key in own and self.repeats:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import Block, Labels, ListLabels, LongLabels, WideLabels
+from core.formats.mapping.blocks import Block, Labels, ListLabels, LongLabels, RankingLabels, WideLabels
 from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import source_name
 from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
@@ -29,8 +30,8 @@ class Part:
 class LabelReader:
     """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
-    def __init__(self, block: Labels, labelled: set[tuple[str, str, str, str]]) -> None:
-        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, annotator) of every label."""
+    def __init__(self, block: Labels, labelled: set[tuple[Target, str]]) -> None:
+        """`labelled` is shared by the blocks of a mapping: (target, annotator) of every label."""
         self.block = block
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
@@ -88,6 +89,8 @@ class LabelReader:
                 yield from self._wide_labels(self.block, scope, item)
             case ListLabels():
                 yield from self._list_labels(self.block, scope, item)
+            case RankingLabels():
+                yield from self._ranking_labels(self.block, scope, item)
 
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cell, field = scope.cell(block.value), source_name(block.value)
@@ -122,6 +125,14 @@ class LabelReader:
         for cell, annotator in zip(cells, annotators, strict=False):
             yield self._label(scope, item, block.criterion, annotator, cell, block.value)
 
+    def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+        annotator = parse_name(scope.resolve(block.annotator), scope.line, source_name(block.annotator))
+        reason = (scope.text(block.reason) if block.reason else None) or ""
+        field = str(block.ranking.of or block.ranking.ranks)
+        for part, value in ranked_pairs(scope, block.ranking):
+            label = self._label(scope, item, block.criterion, annotator, value, field, part)
+            yield None if label is None else label.model_copy(update={"reason": reason})
+
     def _list_annotators(self, block: ListLabels, scope: Scope) -> list[str]:
         if block.annotators_field is None:
             return list(block.annotators) if isinstance(block.annotators, tuple) else []
@@ -129,24 +140,24 @@ class LabelReader:
         cells = parse_list(scope.get(field), scope.line, field, block.separator)
         return [parse_name(cell, scope.line, field) for cell in cells]
 
-    def _label(self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str) -> Label | None:
+    def _label(
+        self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
+    ) -> Label | None:
         value = self._parse_value(cell, scope.line, field)
         if value is None:
             return None
         check_annotator(annotator, scope.line, self._annotator_field(field))
-        key = (item, self.block.kind, criterion, annotator)
-        if key in self.labelled:
+        target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
+        if (target, annotator) in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
             raise FileFormatError(message, line=scope.line, field=field)
-        self.labelled.add(key)
-        return Label(
-            target=Target(item=item, kind=self.block.kind, criterion=criterion), annotator=annotator, value=value
-        )
+        self.labelled.add((target, annotator))
+        return Label(target=target, annotator=annotator, value=value)
 
     def _annotator_field(self, field: str) -> str:
         """Return the field with the annotators of the values in `field`."""
         match self.block:
-            case LongLabels(annotator=annotator):
+            case LongLabels(annotator=annotator) | RankingLabels(annotator=annotator):
                 return source_name(annotator)
             case ListLabels(annotators_field=str(names)):
                 return names

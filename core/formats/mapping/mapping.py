@@ -18,6 +18,8 @@ from core.formats.mapping.blocks import (
     Labels,
     ListLabels,
     LongLabels,
+    Ranking,
+    RankingLabels,
     ResponseFields,
     WeightsBlock,
     WideLabels,
@@ -44,16 +46,17 @@ class Mapping(Frozen):
     scenario: Source | None = None
     group: Source | tuple[FieldPath, ...] | None = None
     """The dialogue or document. Several fields: rows in which all of them are equal are one group."""
-    explode: FieldPath | None = None
+    explode: tuple[FieldPath, ...] = ()
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
-    record itself, and "*.*" the lists in it."""
+    record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
     where: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
     """Field -> its values in the rows to import; other rows are left out."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     quotes: bool | None = None
     """Whether quotation marks enclose cells of delimited text; by default it is detected."""
-    join: Join | None = None
+    join: tuple[Join, ...] = ()
+    """Other files in the folder of the table; one may be written without a list."""
     shuffle: bool = False
     """Whether the two responses of an item are in random order, the same in each import: for files in which the first
     is always the preferred one."""
@@ -64,6 +67,11 @@ class Mapping(Frozen):
     judges: tuple[JudgeBlock, ...] = ()
     gold: tuple[GoldBlock, ...] = ()
     weights: tuple[WeightsBlock, ...] = ()
+
+    @field_validator("join", "explode", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return () if value is None else value if isinstance(value, list | tuple) else (value,)
 
     @field_validator("where", mode="before")
     @classmethod
@@ -85,18 +93,21 @@ class Mapping(Frozen):
     @model_validator(mode="after")
     def _check_paths(self) -> Self:
         blocks = (*self.labels, *self.judges, *self.gold)
+        names = [join.name for join in self.join]
+        if len(set(names)) < len(names):
+            raise ValueError("two files of `join` have the same `name`")
         for path in (*field_paths(self), *(path for block in blocks for path in block_paths(block))):
             parse_path(path)
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
         templates = [*self._templates(), *(text for block in blocks if not block.each for text in _names(block))]
-        if self.explode is None and any("{element}" in template for template in templates):
+        if not self.explode and any("{element}" in template for template in templates):
             raise ValueError(
                 "`{element}` is the number or the key of an exploded element: add `explode`, or `each` to its block"
             )
         if self.separator is not None and self.separator in '"\r\n ':
             raise ValueError("`separator` is a character such as ; and no blank, quote or line end")
-        if self.shuffle and (len(self.responses) != 2 or any(response.optional for response in self.responses)):
+        if self.shuffle and (len(self.responses) != 2 or any(part.optional or part.each for part in self.responses)):
             raise ValueError("`shuffle` is for items with two responses")
         if self.prompt is None and not self.responses:
             raise ValueError("an item needs a `prompt` or `responses`")
@@ -144,6 +155,9 @@ def _replace_criterion(value: Any, text: str) -> Any:
 
 def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     """Yield the field paths of a response; its system and name can be templates."""
+    if response.each is not None:
+        yield response.each
+        return
     for source in (response.text, response.image, response.system):
         yield from source_paths(source)
     if response.name is not None and is_template(response.name):
@@ -179,13 +193,24 @@ def block_paths(block: Labels | JudgeBlock | GoldBlock) -> Iterator[FieldPath]:
             sources = tuple(block.annotators)
         case ListLabels():
             sources = (block.value, block.annotators_field)
+        case RankingLabels():
+            sources = (block.annotator, block.reason, *ranking_paths(block.ranking))
         case JudgeBlock():
             sources = (*block.columns, block.value, block.criterion_field, block.judge, block.model)
-            sources += (block.reason, block.cost, block.order, block.swapped)
+            sources += (block.reason, block.cost, block.order, block.swapped, *ranking_paths(block.ranking))
         case GoldBlock():
             sources = (block.value, block.criterion_field, block.adjudicator, block.reason)
     for source in sources:
         yield from source_paths(source)
+
+
+def ranking_paths(ranking: Ranking | None) -> tuple[FieldPath, ...]:
+    """Return the field paths of a ranking, without those of the elements of its list."""
+    if ranking is None:
+        return ()
+    if ranking.of is not None:
+        return (ranking.of,)
+    return ranking.ranks if isinstance(ranking.ranks, tuple) else (ranking.ranks,)
 
 
 def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
@@ -213,4 +238,13 @@ def dump_mapping(mapping: Mapping) -> str:
     """Return the mapping as YAML; `load_mapping` reads it back equal."""
     from core.formats.plain_yaml import dump_fields
 
-    return dump_fields(mapping.model_dump(mode="json", exclude_defaults=True))
+    return dump_fields(draft_of(mapping))
+
+
+def draft_of(mapping: Mapping) -> dict[str, Any]:
+    """Return the fields of a mapping that differ from the defaults; `build_mapping` reads them back equal."""
+    draft = mapping.model_dump(mode="json", exclude_defaults=True)
+    for name in ("join", "explode"):
+        if len(draft.get(name, ())) == 1:
+            draft[name] = draft[name][0]
+    return draft

@@ -1,7 +1,7 @@
 """The columns and first rows of a table, before it has a mapping."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,9 @@ class Preview:
     """What can be exploded: columns with lists of records, or the record itself if the file is one object of them."""
 
 
-def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, separator: str | None = None) -> Preview:
+def preview_table(
+    path: Path, rows_shown: int = 5, explode: str | Sequence[str] | None = None, separator: str | None = None
+) -> Preview:
     """Return the first rows, or the first elements of their exploded lists.
 
     Raises FileFormatError for an invalid one.
@@ -37,7 +39,8 @@ def preview_table(path: Path, rows_shown: int = 5, explode: str | None = None, s
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
     rows = []
-    for row in islice(_iter_rows(path, explode, separator), rows_shown):
+    levels = [explode] if isinstance(explode, str) else [*(explode or ())]
+    for row in islice(_iter_rows(path, levels, separator), rows_shown):
         cells = dict(_flatten(row, ""))
         columns.update(dict.fromkeys(cells))
         lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
@@ -58,13 +61,13 @@ def _whole_record(path: Path, separator: str | None) -> list[str]:
     return [EVERY_ELEMENT] if all(isinstance(value, list) and _is_record_list(value) for value in values) else []
 
 
-def _iter_rows(path: Path, explode: str | None, separator: str | None) -> Iterator[Row]:
+def _iter_rows(path: Path, explode: Sequence[str], separator: str | None) -> Iterator[Row]:
     for number, (line, row) in enumerate(read_rows(path, separator), 1):
-        if explode is None or (explode not in WHOLE_RECORD and get_value(row, explode) is MISSING):
+        if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
             for scope in iter_scopes(row, line, number, explode):
-                yield {key: value for key, value in scope.row.items() if key not in ("parent", explode)}
+                yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 
 def _flatten(row: Row, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """The fields available to one item of a table: its row, or an element of the row's list together with the row."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import FileFormatError
@@ -29,6 +29,10 @@ class Scope:
     """The number of the record in the file, from 1."""
     element: int | str = 1
     """The number of the element in the exploded list, from 1, or its key in the exploded object."""
+    repeat: int = 1
+    """The number of the record among those of its item, from 1."""
+    responses: int = 0
+    """The number of the item's responses."""
 
     def get(self, path: str) -> Any:
         """Return the value at `path`, or MISSING."""
@@ -95,25 +99,39 @@ class Scope:
         if path is None:
             yield self
         elif not is_empty(self.get(path)):
-            yield from iter_scopes(self.row, self.line, self.number, path)
+            for scope in _explode(self, path):
+                yield replace(scope, repeat=self.repeat, responses=self.responses)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:
-            return str(self.number if name == "row" else self.element)
+            return str({"row": self.number, "element": self.element, "repeat": self.repeat}[name])
         text = self.text(name)
         if text is None or not text.strip():
             raise FileFormatError("expected a name or a number, and it is empty", line=self.line, field=name)
         return text.strip()
 
 
-def iter_scopes(row: Row, line: int, number: int, explode: str | None) -> Iterator[Scope]:
-    """Yield one scope for a row, or one for each element of its list.
+def iter_scopes(row: Row, line: int, number: int, explode: Sequence[str]) -> Iterator[Scope]:
+    """Yield one scope for a row, or one for each element of its list, or of the lists in its elements.
 
-    An element's field hides the row's field of the same name, which is still available as `parent.<name>`.
+    An element's field hides the row's field of the same name, which is still available as `parent.<name>`. With several
+    lists, `element_1` is the number or key in the outermost one.
     """
-    if explode is None:
-        yield Scope(row, line, number)
-        return
+    scopes = iter((Scope(row, line, number),))
+    for level, path in enumerate(explode, 1):
+        scopes = _explode_all(scopes, path, f"element_{level}" if level < len(explode) else None)
+    yield from scopes
+
+
+def _explode_all(scopes: Iterator[Scope], path: str, name: str | None) -> Iterator[Scope]:
+    for scope in scopes:
+        for element in _explode(scope, path):
+            yield element if name is None else replace(element, row={**element.row, name: element.element})
+
+
+def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
+    """Yield a scope for each element of a list or an object."""
+    row, line, number = scope.row, scope.line, scope.number
     cell = row if explode in WHOLE_RECORD else get_value(row, explode)
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_names(list(row))}"

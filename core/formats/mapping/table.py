@@ -1,11 +1,13 @@
 """Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import LongLabels
+from core.formats.mapping.blocks import LongLabels, RankingLabels
 from core.formats.mapping.cells import format_value
 from core.formats.mapping.fields import Row, parse_path
 from core.formats.mapping.gold import GoldReader
@@ -21,7 +23,7 @@ from core.formats.mapping.shuffled import shuffle_responses
 from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
 from core.formats.validation_errors import join_names
-from core.labels import Scale
+from core.labels import Scale, Target
 
 
 class BlockReader(Protocol):
@@ -48,20 +50,22 @@ def _read(path: Path, mapping: Mapping) -> Records:
     Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
     one at a time; only a few numbers for each item and label stay in memory.
     """
-    labelled: set[tuple[str, str, str, str]] = set()
+    labelled: set[tuple[Target, str]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
     labels_scales: dict[tuple[str, str], Scale] = {}
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
-    is_long = any(isinstance(block, LongLabels) for block in mapping.labels)
+    is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
     judges = JudgeReader(mapping.judges, labels_scales, repeats=is_long)
     gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
     weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
     others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
-    fields = RequiredFields(mapping)
+    fields, repeats = RequiredFields(mapping), Counter[str]()
     for scope in _iter_file(path, mapping):
         fields.check(scope)
         item, record = items.read(scope)
+        repeats[item] += 1
+        scope = replace(scope, repeat=repeats[item], responses=items.responses)
         if record is not None:
             yield record
         for reader in (*label_readers, *others):
@@ -76,7 +80,8 @@ def _read(path: Path, mapping: Mapping) -> Records:
 def _no_item(mapping: Mapping) -> FileFormatError:
     if mapping.where:
         return FileFormatError("no record has these values, so there is no item", field="where")
-    return FileFormatError("every list is empty, so there is no item", field=mapping.explode)
+    field = ", ".join(mapping.explode) or None
+    return FileFormatError("every list is empty, so there is no item", field=field)
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
@@ -95,7 +100,9 @@ def _text(scope: Scope, field: str) -> str:
 
 def _check_header(row: Row, mapping: Mapping) -> None:
     """Raise FileFormatError for a missing column, with the names of the existing ones."""
-    required = [mapping.explode] if mapping.explode and mapping.explode not in WHOLE_RECORD else field_paths(mapping)
+    required = mapping.explode[:1] if mapping.explode else field_paths(mapping)
     for field in required:
+        if field in WHOLE_RECORD:
+            continue
         if field not in row and parse_path(field)[0] not in row:  # a cell may hold JSON, which differs between rows
             raise FileFormatError(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)

@@ -83,7 +83,7 @@ def draw_upload(source: FileSource) -> None:
     fields = upload.draw_yaml_upload("Mapping in YAML", f"map_{source.key}")
     if fields is not None:
         mapping = mappings.build_mapping(fields)
-        reset_form(source, mapping.model_dump(mode="json", exclude_defaults=True))
+        reset_form(source, mappings.draft_of(mapping))
         st.rerun()
 
 
@@ -139,7 +139,9 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the file …")
-def _load_preview(_source: FileSource, key: str, explode: str | None, separator: str | None = None) -> Preview:
+def _load_preview(
+    _source: FileSource, key: str, explode: str | list[str] | None, separator: str | None = None
+) -> Preview:
     with _source.on_disk() as path:
         return preview_table(path, PREVIEW_ROWS, explode, separator)
 

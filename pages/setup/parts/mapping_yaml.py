@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import FileFormatError
 from core.formats.mapping.guess import Draft
-from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.plain_yaml import dump_fields, parse_fields
 from pages.parts.text import escape_markdown
 
@@ -22,8 +22,11 @@ def needs_yaml(draft: Draft) -> bool:
     texts = [response.get("text") for response in draft.get("responses", [])]
     lists = [draft[field] for field in ("prompt", "context", "reference") if isinstance(draft.get(field), list)]
     names = [part for sources in lists for part in sources]
-    return any(not isinstance(part, str) for part in (*texts, *names)) or any(
-        not _is_in_form(block) for block in draft.get("labels", [])
+    nested = isinstance(draft.get("explode"), list)
+    return (
+        nested
+        or any(not isinstance(part, str) for part in (*texts, *names))
+        or any(not _is_in_form(block) for block in draft.get("labels", []))
     )
 
 
@@ -46,7 +49,7 @@ def draw_editor(draft: Draft, key: str) -> Draft | None:
     )
     try:
         fields: Any = parse_fields(text)
-        return build_mapping(fields).model_dump(mode="json", exclude_defaults=True)
+        return draft_of(build_mapping(fields))
     except FileFormatError as error:
         st.error(f"This is no mapping yet: {escape_markdown(str(error))}", icon=":material/error:")
         return None

@@ -135,7 +135,7 @@ def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappin
     mapping = mappings.build_mapping(parse_fields(text))
     app = AppTest.from_function(form)
     app.session_state["file"] = str(folder / "table.jsonl")
-    app.session_state["loaded"] = mapping.model_dump(mode="json", exclude_defaults=True)
+    app.session_state["loaded"] = mappings.draft_of(mapping)
     app.run()
     assert not app.exception
     return app, mapping

@@ -318,6 +318,57 @@ FILES: dict[str, dict[str, str]] = {
             )
         )
     },
+    "nectar": {
+        "train.jsonl": lines(
+            {
+                "prompt": "Human: Say hello. Assistant: ",
+                "answers": [
+                    {"answer": f"Hello {rank}.", "model": f"model-{rank}", "rank": rank} for rank in (2.0, 1.0, 3.0)
+                ],
+                "turns": 1,
+                "num_responses": 3,
+                "source": ["own"],
+                "good_natured": True,
+            }
+        )
+    },
+    "faireval": {
+        "question.jsonl": lines(*({"question_id": n, "text": f"What is {n}?", "category": "generic"} for n in (1, 2))),
+        "answer_gpt35.jsonl": lines(*({"question_id": n, "text": "A number."} for n in (1, 2))),
+        "answer_vicuna.jsonl": lines(*({"question_id": n, "text": "I like it."} for n in (1, 2))),
+        "review_human.jsonl": lines({"question_id": 2, "label": "VICUNA13B"}),
+    },
+    "openmeva": {
+        "mans.json": json.dumps(
+            {
+                str(n): {
+                    "prompt": f"Once {n} ...",
+                    "gold_story": "the end.",
+                    "gen": {system: {"text": "a story.", "score": [4, 3, n]} for system in ("gpt", "plan")},
+                }
+                for n in (1, 2)
+            }
+        )
+    },
+    "newsroom": {
+        "human-eval.csv": "ArticleID,System,ArticleText,SystemSummary,ArticleTitle,CoherenceRating,FluencyRating,"
+        "InformativenessRating,RelevanceRating\n"
+        + "".join(f"9,{system},Rain fell.,Rain.,Rain,{n},4,3,2\n" for n in (1, 5) for system in ("abs", "ext"))
+    },
+    "qags": {
+        "mturk.jsonl": lines(
+            {
+                "article": "Rain fell.",
+                "summary_sentences": [
+                    {
+                        "sentence": sentence,
+                        "responses": [{"worker_id": n, "response": answer} for n, answer in enumerate(answers)],
+                    }
+                    for sentence, answers in (("It rained.", ("yes", "yes")), ("It snowed.", ("no", "yes")))
+                ],
+            }
+        )
+    },
     "hh_rlhf": {
         "test.jsonl": lines(
             *(

@@ -336,7 +336,7 @@ def test_a_join_that_does_not_match_is_refused(tmp_path: Path, join: str, messag
     [
         ([{"id": 1, "instances": [{"a": "x"}]}], "id: id\nresponses: [{text: a}]", "add `explode: instances`"),
         ([pair()], PAIR + "judges: [{kind: preference, judge: {constant: j}, value: v}]", "there are a, b, id, q"),
-        ([pair()], PAIR + "judges: [{kind: preference}]", "give either `judge` and `value`, or `columns`"),
+        ([pair()], PAIR + "judges: [{kind: preference}]", "give either `judge` and `value` or `ranking`, or `columns`"),
         ([pair()], PAIR + "labels: [{layout: list, kind: preference, value: v, annotators: r}]", "a template with {n}"),
         ([pair()], "id: id\nresponses: [{name: x}]", "a response needs a `text`"),
         ([pair(g=9)], PAIR + "gold: [{kind: preference, value: g}]", "expected one of 1, 2, 0, not 9"),
@@ -412,21 +412,24 @@ scales = st.sampled_from(
 weights = st.fixed_dictionaries({"judge": fields, "aspects": st.just({"x": "a", "y": "b"})}) | st.fixed_dictionaries(
     {"judge": fields, "value": fields}, optional={"aspects_field": fields, "separator": st.just(";")}
 )
+response_fields = st.fixed_dictionaries({"text": fields}, optional={"each": fields})
 blocks = st.fixed_dictionaries(
     {"kind": kinds, "value": values},
     optional={
+        "ranking": st.fixed_dictionaries({"ranks": fields}, optional={"of": fields}),
         "each": st.sampled_from(["a", "v"]), "aggregate": st.sampled_from(["sum", "mean", "first", "last"]),
         "criterion_field": fields,
         "scale": scales, "judge": fields, "criteria": st.lists(st.text(max_size=2), max_size=2),
-        "layout": st.sampled_from(["list", "long", "wide"]), "annotators": st.just("r{n}"), "annotator": fields,
+        "layout": st.sampled_from(["list", "long", "wide", "ranking"]), "annotators": st.just("r{n}"),
+        "annotator": fields,
         "order": fields, "swapped": fields, "stage": st.sampled_from(["first", "last", "verdict"]),
     },
 )  # fmt: skip
 drafts = st.fixed_dictionaries(
     {"id": fields},
     optional={
-        "prompt": fields, "responses": st.lists(st.fixed_dictionaries({"text": fields}), max_size=2),
-        "explode": st.sampled_from(["a", "v", "*"]), "labels": st.lists(blocks, max_size=2),
+        "prompt": fields, "responses": st.lists(response_fields, max_size=2),
+        "explode": st.sampled_from(["a", "v", "*", ["a", "x"], ["*", "a"]]), "labels": st.lists(blocks, max_size=2),
         "judges": st.lists(blocks, max_size=2), "gold": st.lists(blocks, max_size=2),
         "weights": st.lists(weights, max_size=1), "shuffle": st.booleans(),
         "where": st.dictionaries(st.sampled_from("iab"), st.lists(st.text(max_size=1), max_size=3), max_size=1),

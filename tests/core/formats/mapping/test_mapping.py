@@ -84,7 +84,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
         ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' with the type of the value"),
         (
             {**MINIMAL, "labels": [{"layout": "tall"}]},
-            "field 'labels.0': expected one of 'long', 'wide', 'list', not 'tall'",
+            "field 'labels.0': expected one of 'long', 'wide', 'list', 'ranking', not 'tall'",
         ),
         (
             with_labels(kind="weights"),

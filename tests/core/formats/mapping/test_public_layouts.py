@@ -39,6 +39,11 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     "flask": {"judges": [5, None]},
     "summarize_from_feedback": {"labels": [1]},
     "webgpt": {"labels": [1, 0, 2]},
+    "nectar": {"judges": [2, 1, 1]},
+    "faireval": {"labels": [2]},
+    "openmeva": {"labels": [4, 3, 1, 4, 3, 1, 4, 3, 2, 4, 3, 2]},
+    "newsroom": {"labels": [1, 4, 3, 2, 1, 4, 3, 2, 5, 4, 3, 2, 5, 4, 3, 2]},
+    "qags": {"labels": ["yes", "yes", "no", "yes"]},
 }
 
 
@@ -165,6 +170,8 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
     ("fields", "message"),
     [
         ("shuffle: true", "`shuffle` is for items with two responses"),
+        ("explode: [votes, who]", "field 'who': expected a list, not 'Ann'"),
+        ("join: [{file: a.csv, key: a}, {file: b.csv, key: a}]", "two files of `join` have the same `name`"),
         ("where: {kind: [x]}", "field 'where': no record has these values, so there is no item"),
         ("labels: [{layout: long, kind: preference, annotator: '{element}', value: v}]", "add `explode`, or `each`"),
         (
@@ -212,6 +219,39 @@ labels:
 """
     with pytest.raises(FileFormatError, match="expected a number from -25 to 0, not -40"):
         read(tmp_path, rows, mapping)
+
+
+def test_a_ranking_is_a_preference_for_each_pair(tmp_path: Path) -> None:
+    mapping = """
+id: id
+responses: [{text: a}, {text: b}, {text: c}]
+labels:
+  - {layout: ranking, annotator: who, ranking: {ranks: [ra, rb, rc]}}
+"""
+    rows = "id,a,b,c,who,ra,rb,rc\n1,A,B,C,ann,1,2,2\n1,A,B,C,ben,3,,1\n"
+    labels = [record.label for record in read(tmp_path, rows, mapping, "t.csv") if isinstance(record, LabelRecord)]
+    assert [(label.annotator, label.target.part, label.value) for label in labels] == [
+        ("ann", "1-2", 1),
+        ("ann", "1-3", 1),
+        ("ann", "2-3", 0),
+        ("ben", "1-3", 2),
+    ]
+    with pytest.raises(FileFormatError, match="line 2, field 'ra': expected a rank, not 'x'"):
+        read(tmp_path, rows.replace("ann,1", "ann,x"), mapping, "t.csv")
+    two = mapping.replace(", {text: c}", "")
+    with pytest.raises(FileFormatError, match="expected a rank for each of 2 responses, not 3"):
+        read(tmp_path, rows, two, "t.csv")
+
+
+def test_the_judges_ranking_of_a_pair_is_a_preference_for_the_item(tmp_path: Path) -> None:
+    mapping = """
+id: id
+responses: [{text: a}, {text: b}]
+judges: [{kind: preference, judge: {constant: g}, ranking: {ranks: scores, higher_is_better: true}}]
+"""
+    records = read(tmp_path, [{"id": "1", "a": "A", "b": "B", "scores": [3, 7]}], mapping)
+    (opinion,) = next(record for record in records if isinstance(record, TraceRecord)).events[-1].verdict.opinions
+    assert (opinion.part, opinion.value) == ("", 2)
 
 
 def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:
