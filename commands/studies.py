@@ -141,7 +141,7 @@ def restore_run(name: RunName, study: StudyName, database: DatabaseUrl = None, a
     engine = open_database(database)
     study_id = find_study(engine, study).id
     with writing(engine) as session:
-        deletions.restore_run(session, _newest(deletions.deleted_runs(session, study_id), name, "run"))
+        deletions.restore_run(session, study_id, _newest(deletions.deleted_runs(session, study_id), name, "run"))
     print_result({"restored": name}, f"Restored {name!r}.", as_json)
 
 

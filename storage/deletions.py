@@ -103,10 +103,10 @@ def delete_run(session: Session, run_id: int) -> None:
     _count_change(session, row.study_id)
 
 
-def restore_run(session: Session, deleted_id: int) -> str:
-    """Restore a deleted run and return its name; raises TiebreakError if the study has another run of that name."""
+def restore_run(session: Session, study_id: int, deleted_id: int) -> str:
+    """Restore a deleted run of a study and return its name; raises TiebreakError if another run has that name."""
     row = session.get(DeletedRunRow, deleted_id)
-    if row is None:
+    if row is None or row.study_id != study_id:
         raise TiebreakError(f"There is no deleted run {deleted_id}.")
     studies.lock(session, row.study_id)
     same_name = select(RunRow).where(col(RunRow.study_id) == row.study_id, col(RunRow.name) == row.name)

@@ -31,7 +31,7 @@ def draw_overview() -> None:
     linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
     if not all_studies:
-        return empty_state()
+        empty_state()
     grid = st.grid(3, min_column_width=320)
     for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):

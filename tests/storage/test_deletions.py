@@ -48,7 +48,7 @@ def test_a_restored_run_is_equal_to_the_one_that_was_deleted(engine, a_study, ex
     with writing(engine) as session:
         deletions.delete_run(session, executed.id)
         (deleted,) = deletions.deleted_runs(session, a_study.id)
-        assert deletions.restore_run(session, deleted.id) == executed.name
+        assert deletions.restore_run(session, a_study.id, deleted.id) == executed.name
     assert study_records(engine, a_study) == stored
     with reading(engine) as session:
         assert deletions.deleted_runs(session, a_study.id) == []
@@ -62,7 +62,7 @@ def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):
         runs.cancel(session, run_id)
     with writing(engine) as session:
         deletions.delete_run(session, run_id)
-        deletions.restore_run(session, deletions.deleted_runs(session, a_study.id)[0].id)
+        deletions.restore_run(session, a_study.id, deletions.deleted_runs(session, a_study.id)[0].id)
         (restored,) = runs.of_study(session, a_study.id)
         runs.resume(session, restored.id)
     run, progress = execute(engine, restored.id, ScriptedModel(lambda ask: "1"))
@@ -76,7 +76,7 @@ def test_a_run_whose_name_was_used_again_is_not_restored(engine, a_study, execut
     with writing(engine) as session:
         (deleted,) = deletions.deleted_runs(session, a_study.id)
         with pytest.raises(TiebreakError, match="another run called"):
-            deletions.restore_run(session, deleted.id)
+            deletions.restore_run(session, a_study.id, deleted.id)
     with reading(engine) as session:
         assert deletions.deleted_runs(session, a_study.id) == [deleted]
 

@@ -16,7 +16,10 @@ from storage.studies import Study
 
 
 def draw_actions(study: Study) -> None:
-    """Draw the forms that rename, archive and delete the study."""
+    """Draw the forms that rename, archive and delete the study, for its owners."""
+    if not permissions.allows(study.id, Permission.manage):
+        st.caption("Owners of the study can rename, archive and delete it.")
+        return
     with st.form("rename", border=False):
         left, right = st.columns([4, 1], vertical_alignment="bottom")
         name = left.text_input("Name", study.name, max_chars=studies.MAX_NAME_LENGTH)
@@ -49,7 +52,9 @@ def draw_deleted_studies() -> None:
 
 
 def draw_deleted_runs(study: Study) -> None:
-    """Draw the runs of a study that can be restored, if there are any."""
+    """Draw the runs of a study that can be restored, if there are any and the visitor may."""
+    if not permissions.allows(study.id, Permission.edit):
+        return
     with database.reading(resources.engine()) as session:
         deleted = deletions.deleted_runs(session, study.id)
     chosen = _draw_deleted(deleted, "run", "runs")
@@ -57,7 +62,7 @@ def draw_deleted_runs(study: Study) -> None:
         return
     try:
         with permissions.writing(study.id, Permission.edit) as session:
-            deletions.restore_run(session, chosen)
+            deletions.restore_run(session, study.id, chosen)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
     else:
@@ -65,7 +70,9 @@ def draw_deleted_runs(study: Study) -> None:
 
 
 def draw_run_deletion(run: Run) -> None:
-    """Draw the deletion of a run, in the popover of its settings."""
+    """Draw the deletion of a run, in the popover of its settings, if the visitor may."""
+    if not permissions.allows(run.study_id, Permission.edit):
+        return
     if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
         with permissions.writing(run.study_id, Permission.edit) as session:
             deletions.delete_run(session, run.id)

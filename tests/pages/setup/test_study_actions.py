@@ -1,0 +1,69 @@
+"""Renaming, archiving, deleting and restoring on the pages Studies and Runs."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database, runs, studies
+from storage.tables import RunRow
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+
+
+@pytest.fixture(autouse=True)
+def _a_study() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+
+
+def study_names() -> list[str]:
+    with database.reading(resources.engine()) as session:
+        return studies.names(session)
+
+
+def run_names() -> list[str]:
+    with database.reading(resources.engine()) as session:
+        return [run.name for run in runs.of_study(session, studies.get(session, study_names()[0]).id)]
+
+
+def test_a_study_is_renamed_and_archived() -> None:
+    (former,) = study_names()
+    app = visit("setup/studies", view="study", open=former)
+    name = next(field for field in app.text_input if field.label == "Name" and field.value == former)
+    name.set_value("new name")
+    next(button for button in app.button if button.label == "Rename").click().run()
+    assert not app.exception
+    assert study_names() == ["new name"]
+    app.button(key="archive").click().run()
+    assert not app.exception
+    with database.reading(resources.engine()) as session:
+        assert studies.get(session, "new name").archived
+    assert "archived" in page_text(visit("setup/studies"))
+
+
+def test_a_deleted_study_is_restored() -> None:
+    (name,) = study_names()
+    app = visit("setup/studies", view="study", open=name)
+    app.button(key="delete_study_confirmed").click().run()
+    assert not app.exception
+    assert study_names() == []
+    app = visit("setup/studies")
+    assert "1 deleted study" in app.expander[-1].label
+    next(button for button in app.button if button.label == "Restore").click().run()
+    assert not app.exception
+    assert study_names() == [name]
+
+
+def test_a_deleted_run_is_restored() -> None:
+    (name,) = study_names()
+    with database.writing(resources.engine()) as session:
+        study_id = studies.get(session, name).id
+        fields = {"protocol": "scaleeval", "settings": {}, "prompts": {}, "state": "finished"}
+        session.add(RunRow(study_id=study_id, name="a run", **fields))
+    app = visit("setup/runs", study=name)
+    next(button for button in app.button if button.label == "Delete this run").click().run()
+    assert not app.exception
+    assert run_names() == []
+    app = visit("setup/runs", study=name)
+    next(button for button in app.button if button.label == "Restore").click().run()
+    assert not app.exception
+    assert run_names() == ["a run"]
