@@ -21,7 +21,7 @@ from core import logs
 from core.errors import TiebreakError
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, downloads, metrics, readiness
+from pages.parts import chart_files, downloads, image_routes, metrics, readiness
 from pages.parts.account_guard import AccountGuard
 from pages.parts.metrics import RequestTimer
 from pages.parts.request_guard import RequestGuard, allowed_hosts
@@ -190,6 +190,7 @@ app = st.App(
         *readiness.routes(),
         *metrics.routes(),
         *chart_files.routes(),
+        *image_routes.routes(),
         *downloads.routes(),
     ],
     middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard), Middleware(RequestTimer)],

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, field_validator
 
 from core.aius import Edit
+from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Adjudication, Kind, Label, Scale, Target, Value, is_match
+from core.remote_images import normalize_host
 from core.trace import Event
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
@@ -51,6 +53,8 @@ class StudyRules(Frozen):
     """Whether annotators see their own pace, agreement and anchoring."""
     markdown: bool = Field(default=False, exclude_if=lambda markdown: not markdown)
     """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
+    image_hosts: tuple[str, ...] = Field(default=(), exclude_if=lambda hosts: not hosts)
+    """Hosts whose images the server fetches and shows; no image of another host is loaded."""
     families: dict[str, str] = Field(default_factory=dict, exclude_if=lambda families: not families)
     """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
     training_required: bool = Field(default=True, exclude_if=lambda required: required)
@@ -63,6 +67,14 @@ class StudyRules(Frozen):
     """How many percentage points each aspect's weight may be from the known one."""
     check_share: float = Field(default=0, ge=0, le=0.5, exclude_if=lambda share: not share)
     """The share of a queue that are hidden checks: targets with an adjudicated value."""
+
+    @field_validator("image_hosts")
+    @classmethod
+    def _host_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            return tuple(dict.fromkeys(map(normalize_host, hosts)))
+        except TiebreakError as error:
+            raise ValueError(str(error)) from None
 
     def is_correct(self, value: Value, known: Value) -> bool:
         """Return whether a value equals a known one within the tolerance of its type."""

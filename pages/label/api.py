@@ -3,6 +3,7 @@
 See docs/workbench-api.md. Every error is a code and one sentence.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from core import remote_images
 from core.errors import TiebreakError
 from core.llm import images
 from core.pairs import target_item
@@ -31,7 +33,7 @@ from pages.label.parts.request_checks import (
     signed_in,
 )
 from pages.parts import assets, resources
-from storage import access, annotators, database, guidelines, items, studies
+from storage import access, annotators, database, guidelines, items, studies, study_images
 from storage.access import Forbidden, Permission
 from storage.accounts.identity import Actor
 from storage.database import Session
@@ -203,11 +205,24 @@ def image(call: Call) -> Response:
         task = entered.open_task(opened, call.work, call.query.get("task", ""))
         item = target_item(items.get(opened, call.work.study.id, task.target.item), task.target)
     path = blocks.image_path(item, call.query.get("block", ""))
-    if path is None or images.is_url(path):
+    if path is None:
         raise Failed(404, "unknown", "There is no such image.")
+    if images.is_url(path):
+        return _remote_image(call, path)
     try:
         loaded = images.read_image(images.media_folder(call.work.study.name), path)
     except (TiebreakError, OSError):  # the sentence would name the path
+        raise Failed(404, "unknown", "There is no such image.") from None
+    return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
+
+
+def _remote_image(call: Call, address: str) -> Response:
+    """Return an image of another host that the study allows, under the address of its block."""
+    if not remote_images.is_allowed(address, call.work.study.rules.image_hosts):
+        raise Failed(404, "unknown", "There is no such image.")
+    try:
+        loaded = asyncio.run(study_images.RemoteImages().get(address))
+    except TiebreakError:
         raise Failed(404, "unknown", "There is no such image.") from None
     return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
 

@@ -34,14 +34,19 @@ _PUNCTUATION = re.compile(r"([\\`*_\[\]{}<>&$:~|!])")
 _LINE_START = re.compile(r"^([ \t]*)(?:(\d{1,9})([.)])|([#+=-]))", re.MULTILINE)
 _MARKS = ("\ue000", "\ue001")
 """Private characters that mark the ends of a highlighted passage while the text is parsed."""
+ROUTE = "route"
+"""The attribute of an image that is shown: its address on this server."""
 MOST_CHARACTERS = 200_000
 """A longer text is shown without formatting: parsing it would take seconds."""
 
 
-def sanitize_markdown(text: str, marked: tuple[int, int] | None = None) -> str:
+def sanitize_markdown(
+    text: str, marked: tuple[int, int] | None = None, image_route: Callable[[str], str | None] | None = None
+) -> str:
     """Return Markdown that is safe to display; single line breaks are preserved.
 
-    `marked` is the span of a passage that is highlighted if it is inside one paragraph.
+    `marked` is the span of a passage that is highlighted if it is inside one paragraph. `image_route` returns the
+    address on this server of an image that is shown, or None; without it every image is shown as text.
     """
     text = re.sub(f"[{''.join(_MARKS)}]", "\ufffd", text)
     if marked is not None:
@@ -52,7 +57,12 @@ def sanitize_markdown(text: str, marked: tuple[int, int] | None = None) -> str:
         return "\n\n".join(_escape_lines(paragraph) for paragraph in text.split("\n\n"))
     text = _DEEP_QUOTE.sub(r"\\", text)
     text = _NESTED_LIST.sub(lambda match: match[1] + re.sub(r"([-.)*+>])", r"\\\1", match[2]), text)
-    return _blocks(SyntaxTreeNode(_parser().parse(text)).children)
+    tree = SyntaxTreeNode(_parser().parse(text))
+    if image_route is not None:
+        for node in tree.walk():
+            if node.type == "image" and (route := image_route(str(node.attrs.get("src", "")))):
+                node.attrs[ROUTE] = route
+    return _blocks(tree.children)
 
 
 def _strip(text: str, start: int, end: int) -> tuple[int, int]:
@@ -187,6 +197,8 @@ def _link(node: SyntaxTreeNode, inner: str) -> str:
 
 
 def _image(node: SyntaxTreeNode, _: str) -> str:
+    if ROUTE in node.attrs:
+        return f"![{escape_punctuation(_without_marks(node.content))}](<{node.attrs[ROUTE]}>)"
     return escape_punctuation(f"![{node.content}]({node.attrs.get('src', '')})")
 
 

@@ -6,9 +6,11 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import accounts, database, database_errors, deletions, studies
+from storage import accounts, database, database_errors, deletions, studies, study_images
 from storage.database import Engine
 from storage.database_errors import DBAPIError
+from storage.studies import Study
+from storage.study_images import Route
 from storage.transfer import imports, samples
 from storage.worker import RunWorker
 
@@ -76,3 +78,9 @@ def database_problem() -> str:
 def model_client() -> Model:
     """Return a client for language models."""
     return Router()
+
+
+def image_route(study: Study) -> Route:
+    """Return the function that names the addresses of a study's images of other hosts on this server."""
+    with database.reading(engine()) as session:
+        return study_images.routes(session, study.id, study.rules.image_hosts)

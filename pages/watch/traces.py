@@ -229,7 +229,12 @@ def draw_trace(trace: Trace) -> None:
     if item != whole:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
-    items.draw_item(item, media_folder=images.media_folder(study.name), markdown=study.rules.markdown)
+    items.draw_item(
+        item,
+        media_folder=images.media_folder(study.name),
+        markdown=study.rules.markdown,
+        image_route=resources.image_route(study),
+    )
     systems = items.system_names(item)
     if systems:
         st.caption(systems)

@@ -3,8 +3,10 @@
 import re
 from urllib.parse import urlencode
 
+from core import remote_images
 from core.items import Item, Response
 from core.labels import Target
+from storage import study_images
 from storage.labelling.work import Json, Task, Work, target_name, task_name
 
 LONG = 400
@@ -54,8 +56,13 @@ def block(name: str, title: str, text: str) -> Json:
 
 
 def _item_text(work: Work, name: str, title: str, text: str) -> Json:
-    """Return a text of an item, which is Markdown if the study declares it."""
-    return block(name, title, text) | ({"format": "markdown"} if work.study.rules.markdown else {})
+    """Return a text of an item, which is Markdown if the study declares it; with the addresses of images it shows."""
+    plain = block(name, title, text)
+    if not work.study.rules.markdown:
+        return plain
+    shown = remote_images.markdown_images(text, work.study.rules.image_hosts)
+    images = {address: study_images.route(work.ids.secret, work.study.id, address) for address in shown}
+    return plain | {"format": "markdown"} | ({"images": images} if images else {})
 
 
 def target_json(work: Work, target: Target) -> Json:

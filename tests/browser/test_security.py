@@ -1,15 +1,17 @@
 """A browser that records every request: hostile texts load nothing from other hosts, and run nothing."""
 
+import hashlib
 from urllib.parse import quote, urlsplit
 
 import pytest
 
-from core.formats.records import CriterionRecord, ItemRecord, RunRecord, StudyRecord, TraceRecord
+from core.formats.records import CriterionRecord, ItemRecord, RunRecord, StudyRecord, StudyRules, TraceRecord
 from core.items import Criterion, Item, Response
 from core.trace import TraceFailed
 from storage.database import connect, upgrade
 from storage.transfer import imports
 from tests.browser.conftest import serve, stop_server
+from tests.core.test_remote_images import picture
 from tests.storage.shared import a_turn, a_verdict
 
 pytestmark = pytest.mark.browser
@@ -22,6 +24,8 @@ HOSTILE = (
 )
 ONE_LINE = " ".join(HOSTILE.split())
 STUDY = "hostile"
+PICTURES = "pictures"
+HOST = "images.example.org"
 PAGES = [
     "/",
     "/traces?trace=1",
@@ -61,10 +65,45 @@ def hostile_server(tmp_path_factory):
             TraceRecord(run=ONE_LINE, item=items[1].id, events=(turn, TraceFailed(problem=HOSTILE))),
         ],
     )
+    imports.import_records(engine, PICTURES, picture_study(folder / "media"))
     engine.dispose()
-    server = serve(url, folder / "server.log")
+    server = serve(url, folder / "server.log", TIEBREAK_MEDIA=str(folder / "media"))
     yield server
     stop_server(server)
+
+
+def picture_study(media):
+    """Return a study with Markdown images of an allowed host, whose copies are stored, and of others."""
+    for number in (1, 2):
+        file = media / ".remote" / hashlib.sha256(f"https://{HOST}/{number}.png".encode()).hexdigest()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(picture())
+    text = (
+        f"See ![shown](https://{HOST}/1.png) and ![hidden](https://beacon.example/1.png) <img src=https://{HOST}/3.png>"
+    )
+    item = Item(
+        id="item", prompt=text, image=f"https://{HOST}/2.png", responses=(Response(text=text), Response(text="that"))
+    )
+    rules = StudyRules(markdown=True, image_hosts=(HOST,))
+    run = RunRecord(name="run", protocol="scaleeval", criterion="helpfulness")
+    trace = TraceRecord(run="run", item="item", events=(a_turn(), a_verdict()))
+    return [StudyRecord(rules=rules), ItemRecord(item=item), run, trace]
+
+
+@pytest.mark.parametrize("path", ["/traces?trace=3", "/disagreements?"])
+def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, visit, path):
+    page = visit(f"{hostile_server.address}/ready", "annotator 2")
+    requested = []
+    page.context.on("request", lambda request: requested.append(request.url))
+    page.goto(f"{hostile_server.address}{path}&study={PICTURES}")
+    for _ in range(100):
+        widths = page.locator("img[src*=image]").evaluate_all("(found) => found.map((one) => one.naturalWidth)")
+        if widths.count(3) >= 3:
+            break
+        page.wait_for_timeout(100)
+    assert widths.count(3) >= 3, "two texts and the image of the item"
+    own = urlsplit(hostile_server.address).netloc
+    assert [url for url in requested if urlsplit(url).netloc not in (own, "") and not url.startswith("blob:")] == []
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -47,7 +47,7 @@ def changed(engine, known, *topics, timeout=DELIVERY) -> bool:
 
 def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
     with writing(engine) as session:
-        other = studies.create(session, "other")
+        other = studies.create(session, "other").id
     topic, other_topic = f"study {a_study.id}", f"study {other}"
     listen(engine, topic)
     time.sleep(0.2)  # the notifications of the import

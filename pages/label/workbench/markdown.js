@@ -1,5 +1,5 @@
-// Markdown as inert elements, for texts that declare it. HTML is shown as text, links as their text and address, images are not
-// fetched, and formulas keep every backslash. `leaf(start, end)` returns the nodes of a part of the source.
+// Markdown as inert elements, for texts that declare it. HTML is shown as text, links as their text and address, images of other
+// hosts are fetched by the server or shown as text, and formulas keep every backslash. `leaf(start, end)` returns the nodes of a part of the source.
 
 import { h } from "./dom.js";
 
@@ -10,15 +10,15 @@ const QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/** The elements of a Markdown text. */
-export function markdown(text, leaf) {
+/** The elements of a Markdown text. `images` has the addresses on this server of the images that are shown. */
+export function markdown(text, leaf, images = {}) {
   const lines = [];
   for (let at = 0; at <= text.length;) {
     const end = text.indexOf("\n", at) < 0 ? text.length : text.indexOf("\n", at);
     lines.push({ start: at, end, words: text.slice(at, end) });
     at = end + 1;
   }
-  return blocks(lines, { text, leaf });
+  return blocks(lines, { text, leaf, images });
 }
 
 function blocks(lines, context) {
@@ -163,7 +163,7 @@ const startsBlock = (words) =>
 
 // In order: verbatim text, then emphasis, links, and the few escapes that cannot be part of a formula.
 const INLINE =
-  /(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
+  /!\[(?<alt>[^\]\n]*)\]\(\s*(?<address>https:\/\/[^\s()<>]+)(?:\s+"[^"\n]*")?\s*\)|(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
 
 function inline(start, end, context) {
   const { text, leaf } = context;
@@ -179,8 +179,12 @@ function inline(start, end, context) {
 }
 
 function matched(match, start, context) {
-  const { maths, ticks, code, strong, bold, em, light } = match.groups;
+  const { alt, address, maths, ticks, code, strong, bold, em, light } = match.groups;
   const end = start + match[0].length;
+  if (address) {
+    if (!Object.hasOwn(context.images, address)) return context.leaf(start, end);
+    return [h("img", { class: "picture", src: context.images[address], alt: alt || "image of the text", loading: "eager" })];
+  }
   if (maths) return [h("span", { class: "maths", dir: "ltr" }, context.leaf(start, end))];
   if (code !== undefined) return [h("code", { dir: "ltr" }, context.leaf(start + ticks.length, end - ticks.length))];
   if (bold !== undefined) return [h("strong", {}, inline(start + strong.length, end - strong.length, context))];

@@ -72,7 +72,7 @@ export function blockText(block, marks = []) {
     return h(
       "div",
       { class: "text markdown", dir: "auto" },
-      markdown(words, (from, to) => pieces(words, marks, from, to)),
+      markdown(words, (from, to) => pieces(words, marks, from, to), block.images),
     );
   return h("div", { class: "text plain", dir: "auto" }, pieces(words, marks));
 }

@@ -197,4 +197,10 @@ def draw_detail(study: Study, judged_item: TargetValues) -> None:
             st.markdown(
                 " · ".join(f"{escape_markdown(rater)} **{escape_markdown(text)}**" for rater, text in values.items())
             )
-        items.draw_item(item, "selected", images.media_folder(study.name), markdown=study.rules.markdown)
+        items.draw_item(
+            item,
+            "selected",
+            images.media_folder(study.name),
+            markdown=study.rules.markdown,
+            image_route=resources.image_route(study),
+        )

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats.records import StudyRules
+from core.remote_images import normalize_host
 from storage import annotators
 
 ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
@@ -27,6 +28,7 @@ class RuleFields:
     adjudicate_own: bool
     own_statistics: bool
     markdown: bool
+    image_hosts: str
     families: str
 
     def rules(self) -> dict[str, Any]:
@@ -39,6 +41,7 @@ class RuleFields:
             "adjudicate_own": self.adjudicate_own,
             "own_statistics": self.own_statistics,
             "markdown": self.markdown,
+            "image_hosts": tuple(dict.fromkeys(map(normalize_host, _lines(self.image_hosts)))),
             "families": dict(map(_family, _lines(self.families))),
         }
 
@@ -78,6 +81,13 @@ def draw_fields(rules: StudyRules) -> RuleFields:
             help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly "
             "as they are, which is what judges receive.",
         )
+        hosts = st.text_area(
+            "Image hosts",
+            "\n".join(rules.image_hosts),
+            height=80,
+            help="One host a line, such as images.example.org. This server fetches images of items from these hosts "
+            "and shows them. Images of other hosts are not loaded.",
+        )
         families = st.text_area(
             "Families of models",
             "\n".join(f"{name}: {family}" for name, family in rules.families.items()),
@@ -85,7 +95,7 @@ def draw_fields(rules: StudyRules) -> RuleFields:
             help="For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
             "well-known models is read from their names.",
         )
-    return RuleFields(order, named, groups, reasons, own, statistics, markdown, families)
+    return RuleFields(order, named, groups, reasons, own, statistics, markdown, hosts, families)
 
 
 def _lines(text: str) -> list[str]:

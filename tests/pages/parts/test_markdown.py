@@ -87,6 +87,28 @@ def assert_inert(text):
         assert not [token for token in tokens if token.type in ("image", "html_block", "html_inline")], shown
 
 
+def test_an_image_that_is_allowed_is_shown_from_this_server_and_others_as_text():
+    routes = {"https://images.example.org/a.png": "/images/remote?url=1&mark=2"}
+    text = f"x ![*a* ](https://images.example.org/a.png 't') ![b]({BEACON}) ![][r]\n\n[r]: https://images.example.org/a.png"
+    shown = sanitize_markdown(text, image_route=routes.get)
+    tokens = [child for block in MarkdownIt("commonmark").parse(shown) for child in block.children or []]
+    images = [token.attrs["src"] for token in tokens if token.type == "image"]
+    assert images == ["/images/remote?url=1&mark=2"] * 2
+    assert "beacon" in shown.lower(), "the other one is text"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_images_have_no_address_but_those_of_this_server(text):
+    shown = sanitize_markdown(text, image_route=lambda address: "/images/remote?url=1" if "beacon" in address else None)
+    for preset in ("commonmark", "gfm-like"):
+        parser = MarkdownIt(preset, {"html": True, "linkify": False})
+        tokens = [token for block in parser.parse(shown) for token in [block, *(block.children or [])]]
+        sources = {token.attrs["src"] for token in tokens if token.type == "image"}
+        assert sources <= {"/images/remote?url=1"}, shown
+        assert not [token for token in tokens if token.type in ("html_block", "html_inline")], shown
+
+
 @pytest.mark.parametrize(
     "address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/studies", "//a.example"]
 )
