@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from core.errors import FileFormatError, TiebreakError
+from core.formats.text import data_suffix
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
@@ -110,7 +111,7 @@ def report_files(folder: Path, opened: Collection[Path], format: str) -> list[Fi
 def _why_not(path: Path, format: str) -> str:
     if path.name.startswith("."):
         return "a hidden file"
-    if path.suffix.lower() not in DATA_SUFFIXES:
+    if data_suffix(path) not in DATA_SUFFIXES:
         return f"{path.suffix or 'a name without a suffix'} is not data"
     return f"its name, place or columns are not those of a {format} file"
 

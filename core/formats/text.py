@@ -1,22 +1,58 @@
-"""Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings."""
+"""Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings, also compressed (.gz)."""
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from core.errors import FileFormatError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+CHUNK = 2**20
+"""Characters that are read at once."""
+GZIP = ".gz"
+MAX_UNPACKED = 2**30
+"""Bytes that a compressed file may unpack to: a small file can unpack to any number of them."""
+
+
+def data_suffix(path: Path) -> str:
+    """Return the suffix in lower case, of a compressed file that of what it holds: `.jsonl` of `train.jsonl.gz`."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == GZIP else suffix
+
+
+class _Unpacked(gzip.GzipFile):
+    """A compressed file that refuses to unpack to more than MAX_UNPACKED bytes."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._checked(super().readline(size or -1))
+
+    def _checked(self, data: bytes) -> bytes:
+        if self.tell() > MAX_UNPACKED:
+            raise FileFormatError(f"the file unpacks to more than {MAX_UNPACKED // 2**30} GB; unpack and divide it")
+        return data
+
+
+def _open_binary(path: Path) -> BinaryIO:
+    return _Unpacked(path, "rb") if path.suffix.lower() == GZIP else path.open("rb")  # type: ignore[return-value]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of every line that is not blank; only "\\n" ends a line, as in JSON lines."""
     record_read(path)
-    with refuse_read_errors(path), path.open("rb") as file:
+    with refuse_read_errors(path), _open_binary(path) as file:
         for number, raw in enumerate(file, 1):
             text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
             if text and not text.isspace():
@@ -26,15 +62,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_text(path: Path) -> str:
     """Return the whole text; raises FileFormatError with the line that is not UTF-8."""
     record_read(path)
-    with refuse_read_errors(path):
-        return path.read_text(encoding="utf-8-sig")
+    with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
+        return "".join(iter(lambda: file.read(CHUNK), ""))
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a file for the csv module, which handles line ends itself."""
     record_read(path)
-    with refuse_read_errors(path), path.open(encoding="utf-8-sig", newline="") as file:
+    with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig", newline="") as file:
         yield file
 
 
@@ -63,13 +99,15 @@ def refuse_read_errors(path: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError:
         raise _find_bad_line(path) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError(f"{path.name} is not a complete gzip file") from None
     except OSError as error:
         raise FileFormatError(f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
 def read_head(path: Path, length: int = 4096) -> str:
     """Return the text of the first `length` bytes without leading blanks, for recognising a format."""
-    with refuse_read_errors(path), path.open("rb") as file:
+    with refuse_read_errors(path), _open_binary(path) as file:
         head = file.read(length).removeprefix(UTF8_MARK)
     return head.decode("utf-8", errors="replace").lstrip()
 
@@ -83,7 +121,7 @@ def _decode_line(raw: bytes, number: int) -> str:
 
 def _find_bad_line(path: Path) -> FileFormatError:
     """Return the error with its line: a buffered decoder does not know the line, so the file is read again."""
-    with path.open("rb") as file:
+    with _open_binary(path) as file:
         for number, raw in enumerate(file, 1):
             try:
                 raw.decode("utf-8")

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from core.errors import FileFormatError
 from core.formats.mapping.cells import DecimalComma
 from core.formats.mapping.fields import Row
-from core.formats.text import open_text
+from core.formats.text import data_suffix, open_text
 
 SEPARATORS = (",", ";", "\t")
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
@@ -39,7 +39,7 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
         if named:
             file.readline()
         default = separator or (named[1] if named else None)
-        used = default or ("\t" if path.suffix.lower() != ".csv" else _detect(path))
+        used = default or ("\t" if data_suffix(path) != ".csv" else _detect(path))
         yield from _rows(file, used, skipped, _has_quotes(path, used) if quotes is None else quotes)
 
 

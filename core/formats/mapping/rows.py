@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from core.errors import FileFormatError
 from core.formats.mapping.delimited import read_delimited
 from core.formats.mapping.fields import Row
-from core.formats.text import read_head, read_lines, read_text, record_read, refuse_read_errors
+from core.formats.text import data_suffix, read_head, read_lines, read_text, record_read, refuse_read_errors
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
@@ -22,7 +22,7 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
 
     Raises FileFormatError, possibly after some rows: callers must not store any of them before the last.
     """
-    suffix = path.suffix.lower()
+    suffix = data_suffix(path)
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
@@ -35,7 +35,7 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
 
 def has_header(path: Path) -> bool:
     """Return whether the file's first line names its columns."""
-    return path.suffix.lower() in (".csv", ".tsv", ".tab")
+    return data_suffix(path) in (".csv", ".tsv", ".tab")
 
 
 def _reader(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
@@ -53,7 +53,7 @@ def _is_lines(path: Path) -> bool:
     try:
         json.loads(next((text for _, text in read_lines(path)), "null"))
     except (ValueError, RecursionError):
-        return path.suffix.lower() != ".json"
+        return data_suffix(path) != ".json"
     return True
 
 

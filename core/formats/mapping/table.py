@@ -22,6 +22,7 @@ from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
 from core.formats.mapping.shuffled import shuffle_responses
 from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
+from core.formats.text import data_suffix
 from core.formats.validation_errors import join_names
 from core.labels import Scale, Target
 
@@ -35,7 +36,7 @@ class BlockReader(Protocol):
 
 def recognises(path: Path) -> bool:
     """Return whether the file has the suffix of a table."""
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    return path.is_file() and data_suffix(path) in SUFFIXES
 
 
 def read(path: Path, mapping: Mapping) -> Records:

@@ -53,7 +53,7 @@ def draw_upload(key: str) -> FileSource | None:
 
 def _draw_uploader(key: str) -> FileSource | None:
     upload = st.file_uploader(
-        "CSV, TSV, JSON, JSON lines or Parquet",
+        "CSV, TSV, JSON, JSON lines or Parquet; text also as .gz",
         key=f"{key}_file",
         help="The file is held in memory until you leave this page.",
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from core.aius import Piece, Reword, Split
+from core.aius import Piece, Reword, SetReference, Split
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from core.protocols import registry
@@ -58,6 +58,14 @@ def test_a_new_run_judges_the_edited_aius_and_asks_only_about_them(engine: Engin
         turns = [e.turn for _, e in traces.events(session, trace.id) if isinstance(e, TurnCompleted)]
     assert sorted(turn.reused for turn in turns) == ["", "run", "run"]
     assert sum(turn.usage.dollars == 0 for turn in turns) == 2
+
+
+def test_a_new_reference_is_judged_by_and_only_what_depends_on_it_is_asked_again(engine: Engine, study: Study) -> None:
+    run(engine, study)
+    save_edit(engine, study, SetReference(text="Another answer."))
+    _, asked = run(engine, study, "again")
+    assert [ask.step for ask in asked] == ["precision", "precision"]  # recall depends on the reference critique
+    assert all("Another answer." in ask.prompt for ask in asked)
 
 
 def test_other_settings_reuse_no_reply(engine: Engine, study: Study) -> None:

@@ -1,11 +1,13 @@
 """Rows of every kind of table with their lines, and the errors of invalid files."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.errors import FileFormatError
+from core.formats import text
 from core.formats.mapping.cells import parse_number
 from core.formats.mapping.rows import SUFFIXES, read_rows
 
@@ -157,3 +159,23 @@ def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^t\.csv cannot be read: No such file or directory$"):
         list(read_rows(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz", "t.json.GZ"])
+def test_a_compressed_table_is_read_as_it_is_unpacked(tmp_path: Path, name: str) -> None:
+    contents = {"t.csv.gz": "a,b\n1,é\n", "t.jsonl.gz": '{"a": "1", "b": "é"}\n', "t.json.GZ": '[{"a": "1", "b": "é"}]'}
+    (tmp_path / name).write_bytes(gzip.compress(contents[name].encode()))
+    assert [dict(row) for _, row in read_rows(tmp_path / name)] == [{"a": "1", "b": "é"}]
+
+
+def test_a_damaged_or_enormous_compressed_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(b'{"a": 1}\n' * 10_000)
+    for name, content in (("cut.jsonl.gz", packed[:-9]), ("plain.jsonl.gz", b'{"a": 1}\n')):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(FileFormatError, match=f"^{name} is not a complete gzip file$"):
+            list(read_rows(tmp_path / name))
+    monkeypatch.setattr(text, "MAX_UNPACKED", 2**12)
+    for name in ("t.jsonl.gz", "t.json.gz"):
+        (tmp_path / name).write_bytes(packed)
+        with pytest.raises(FileFormatError, match="the file unpacks to more than"):
+            list(read_rows(tmp_path / name))
