@@ -1,6 +1,7 @@
 """Tables of scores: the column that holds the value if a row has several numbers."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from core.answers.numbers import measure
@@ -9,6 +10,8 @@ from core.answers.words import Words
 
 ABOVE = 40
 """Maximum number of lines between a row and its header."""
+CELLS = 40
+"""Maximum number of cells in a row that is parsed."""
 _RULE = re.compile(r"[\s|:=-]*")
 _EDGE = " \t*_`()[]"
 
@@ -21,6 +24,8 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
     """
     row = line.text
     borders = [place for place, sign in enumerate(row) if sign == "|"]
+    if len(borders) > CELLS:
+        return start, True
     behind = [place for place in borders if place >= start]
     cells = [(left, row[left + 1 : right]) for left, right in zip(behind, [*behind[1:], len(row)], strict=True)]
     numeric = [(left, cell) for left, cell in cells if _is_number(cell, words)]
@@ -44,8 +49,8 @@ def _is_number(cell: str, words: Words) -> bool:
 
 def _header(lines: Sequence[Unit], line: Unit, borders: int, words: Words) -> str:
     """Return the nearest row above with as many borders and without a number; empty if there is none."""
-    above = [other for other in lines if other.end <= line.start][-ABOVE:]
-    for other in reversed(above):
+    place = bisect_left(lines, line.start, key=lambda other: other.start)
+    for other in reversed(lines[max(0, place - ABOVE) : place]):
         if other.text.count("|") == 0:
             break
         if other.text.count("|") == borders and not _RULE.fullmatch(other.text):
