@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 
 from core.answers.numbers import measure
 from core.answers.text import Unit
@@ -27,7 +28,7 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
     if len(borders) > CELLS:
         return start, True
     behind = [place for place in borders if place >= start]
-    cells = [(left, row[left + 1 : right]) for left, right in zip(behind, [*behind[1:], len(row)], strict=True)]
+    cells = [(left, row[left + 1 : right]) for left, right in pairwise([*behind, len(row)])]
     numeric = [(left, cell) for left, cell in cells if _is_number(cell, words)]
     if len(numeric) < 2:
         return start, True

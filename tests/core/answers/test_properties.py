@@ -75,6 +75,10 @@ PARTS = st.sampled_from(
             "No. ",
             "/* ",
             "'\\'",
+            "| 9 ",
+            "\nAssistant 1 | ",
+            "the first ",
+            "zwei",
         ),
     ]
 )
