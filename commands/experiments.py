@@ -81,7 +81,7 @@ def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
 
         def report(progress: "Progress") -> None:
             nonlocal previous
-            show(progress.done + progress.failed, progress.traces)
+            show(progress.done + progress.failed, progress.traces, progress.totals.describe_cost())
             if not quiet and not sys.stderr.isatty() and progress.summary() != previous:
                 previous = progress.summary()
                 typer.echo(previous, err=True)

@@ -3,15 +3,21 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import typer
 
 Record = TypeVar("Record")
-ShowProgress = Callable[[int, int], None]
-"""Called with the number of records that are done, and of all records."""
+
+
+class ShowProgress(Protocol):
+    """Called with the number of records that are done, and of all records; `note` is shown after the rate."""
+
+    def __call__(self, done: int, total: int, note: str = "") -> None: ...
+
+
 LINE_SECONDS = 5.0
 """Interval between two lines of progress if there is no terminal."""
 
@@ -20,7 +26,7 @@ LINE_SECONDS = 5.0
 def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress]:
     """Yield a function that shows progress on standard error: a bar on a terminal, otherwise periodic lines."""
     if quiet:
-        yield lambda done, total: None
+        yield lambda done, total, note="": None
     elif not sys.stderr.isatty():
         yield line_printer(label, unit)
     else:
@@ -31,9 +37,10 @@ def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress
         with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
             task = bar.add_task(label, total=None, rate="")
 
-            def show(done: int, total: int) -> None:
+            def show(done: int, total: int, note: str = "") -> None:
                 speed = bar.tasks[0].speed
-                bar.update(task, completed=done, total=total, rate=f"{speed:,.1f} {unit}/s" if speed else "")
+                rate = " · ".join(filter(None, (f"{speed:,.1f} {unit}/s" if speed else "", note)))
+                bar.update(task, completed=done, total=total, rate=rate)
 
             yield show
 
@@ -42,10 +49,10 @@ def line_printer(label: str, unit: str) -> ShowProgress:
     """Return a function that prints progress as a line, at most one every LINE_SECONDS and one at the end."""
     next_line = time.monotonic() + LINE_SECONDS
 
-    def show(done: int, total: int) -> None:
+    def show(done: int, total: int, note: str = "") -> None:
         nonlocal next_line
         if time.monotonic() >= next_line or done >= total:
-            typer.echo(f"{label}: {done:,} of {total:,} {unit}", err=True)
+            typer.echo(f"{label}: {done:,} of {total:,} {unit}{f', {note}' if note else ''}", err=True)
             next_line = time.monotonic() + LINE_SECONDS
 
     return show

@@ -99,6 +99,6 @@ def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progre
         def report(_: "Run", progress: "Progress") -> None:
             if not quiet and not sys.stderr.isatty():
                 typer.echo(progress.summary(), err=True)
-            show(progress.done + progress.failed, progress.traces)
+            show(progress.done + progress.failed, progress.traces, progress.totals.describe_cost())
 
         return asyncio.run(execute_here(engine, run_id, report))

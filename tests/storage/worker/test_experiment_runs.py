@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -6,12 +7,18 @@ from sqlalchemy import Engine
 
 from core import experiments as files
 from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage
-from storage import experiments, runs
+from storage import experiments, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
 from storage.worker import estimate, execute_experiment, plan, start
+from tests.conftest import make_item
+from tests.core.protocols.critiques import make_item as make_critiqued_item
+from tests.core.protocols.critiques import worked_example_reply
+from tests.storage.critique_studies import import_study
 
 FILE = """
 name: formats
@@ -118,17 +125,9 @@ def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study)
     assert execute(engine, experiment_id)[0].state == "finished"
 
 
-def test_cells_that_differ_in_the_chair_alone_share_the_peers(engine: Engine, tmp_path) -> None:
-    from core.formats.records import ItemRecord
-    from core.items import Response
-    from storage import studies
-    from storage.transfer import imports
-    from tests.conftest import make_item
-
+def test_cells_that_differ_in_the_chair_alone_share_the_peers(engine: Engine) -> None:
     records = [ItemRecord(item=make_item(name, responses=(Response(text=name),))) for name in ("a", "b")]
-    imports.import_records(engine, "scores", records)
-    with reading(engine) as session:
-        study = studies.get(session, "scores")
+    study = import_study(engine, *records)
     text = """
 name: chairs
 protocol: refer
@@ -149,3 +148,51 @@ axes: {chair.model: [c1, c2]}
     assert (progress.totals.calls, progress.totals.reused) == (12, 4)
     wider = plan(engine, study, files.parse(text.replace("[c1, c2]", "[c1, c2, c3]")))
     assert (estimate(engine, wider).stored_calls, estimate(engine, wider).shared_calls) == (4, 0)
+
+
+def test_judges_of_critiques_share_references_and_aius_with_equal_ids(engine: Engine) -> None:
+    study = import_study(engine, ItemRecord(item=make_critiqued_item()))
+    text = """
+name: critics
+protocol: metacritique
+base:
+  writer: {name: writer, model: w}
+  judges: [{name: judge, model: j1}]
+axes: {judges.0.model: [j1, j2]}
+"""
+    experiment_id = begin(engine, study, text)
+    progress, asked = execute(engine, experiment_id, worked_example_reply)
+    steps = Counter(ask.step for ask in asked if ask.spec.model == "w")
+    assert steps == {"reference_answer": 1, "reference_critique": 1, "extract": 2}
+    assert progress.totals.reused == 4
+    with reading(engine) as session:
+        ids = [run.id for run in experiments.runs_of(session, experiment_id)]
+        found = [traces.find(session, traces.Filter(study.id, run_id))[0].id for run_id in ids]
+        judged = [set(traces.judged_targets(session, trace_id)) for trace_id in found]
+    assert len(judged[0]) == 12 and judged[0] == judged[1]
+
+
+def test_judges_of_aspects_share_the_proposer_and_the_weigher(engine: Engine, a_study: Study) -> None:
+    text = """
+name: aspects
+protocol: dna_eval
+base:
+  proposer: {name: proposer, model: p}
+  weigher: {name: weigher, model: w}
+  judges: [{name: judge, model: j1}]
+  proposed: 2
+axes: {judges.0.model: [j1, j2]}
+limit: 1
+"""
+
+    def answer(ask: Ask) -> str:
+        if ask.step == "aspects":
+            return "1. Accuracy: it is right.\n2. Charm: it is charming."
+        if ask.step == "weights":
+            return "1. Accuracy: 60%\n2. Charm: 40%"
+        return "Score of response 1: 7\nScore of response 2: 5"
+
+    _, asked = execute(engine, begin(engine, a_study, text), answer)
+    shared = Counter(ask.spec.model for ask in asked if ask.spec.model in ("p", "w"))
+    assert shared["p"] == 1 and shared["w"] <= 2
+    assert len({ask.prompt for ask in asked if ask.spec.model == "w" and not ask.history}) == 1
