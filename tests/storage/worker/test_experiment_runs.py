@@ -190,9 +190,8 @@ limit: 1
             return "1. Accuracy: it is right.\n2. Charm: it is charming."
         if ask.step == "weights":
             return "1. Accuracy: 60%\n2. Charm: 40%"
-        return "Score of response 1: 7\nScore of response 2: 5"
+        return "Response 1: 7\nResponse 2: 5"
 
     _, asked = execute(engine, begin(engine, a_study, text), answer)
     shared = Counter(ask.spec.model for ask in asked if ask.spec.model in ("p", "w"))
-    assert shared["p"] == 1 and shared["w"] <= 2
-    assert len({ask.prompt for ask in asked if ask.spec.model == "w" and not ask.history}) == 1
+    assert shared == {"p": 1, "w": 1}
