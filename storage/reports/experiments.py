@@ -19,6 +19,7 @@ from core.statistics.reports.experiments import (
     axis_differences,
     cell_statistics,
 )
+from core.wording import format_count
 from storage import experiments
 from storage.database import reading
 from storage.experiments import Experiment
@@ -186,12 +187,13 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         f"{COSTS.get(statistic, statistic)}, mean"
         + (" ± standard deviation between repeats" if max(repeats) > 1 else ""),
         "[95 % interval over items]" if any(cell.low is not None for cell in cells) else "",
-        f"{_span(items)} items, {_span(repeats)} repeats",
+        f"{_span(items, 'item')}, {_span(repeats, 'repeat')}",
         f"mean over the levels of {', '.join(table.averaged)}" if table.averaged else "",
         "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
     ]
     return "; ".join(filter(None, parts))
 
 
-def _span(numbers: set[int]) -> str:
-    return f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
+def _span(numbers: set[int], noun: str) -> str:
+    largest = format_count(max(numbers), noun)
+    return largest if len(numbers) == 1 else f"{min(numbers):,} to {largest}"

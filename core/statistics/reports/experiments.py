@@ -194,6 +194,7 @@ def axis_differences(
             if len(differing) == 1:
                 comparison = _compare(dataset, scores[first], scores[second], resamples, seed)
                 found.append((_difference(dataset, axes, first, second, differing[0]), comparison))
+    found.sort(key=lambda pair: axes.index(pair[0].axis))
     corrected = correct_comparisons([comparison for _, comparison in found], "holm")
     return [
         replace(

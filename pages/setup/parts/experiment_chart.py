@@ -23,9 +23,10 @@ def axis_figure(
     import plotly.graph_objects as go
 
     place = list(axes).index(axis)
+    several = len({cell.criterion for cell in cells}) > 1 and "criterion" not in axes
     lines: dict[tuple[str, ...], dict[str, CellResult]] = {}
     for cell in cells:
-        rest = (*cell.levels[:place], *cell.levels[place + 1 :], *([cell.criterion] if "criterion" not in axes else []))
+        rest = (*cell.levels[:place], *cell.levels[place + 1 :], *([cell.criterion] if several else []))
         lines.setdefault(rest, {})[cell.levels[place]] = cell
     drawn = list(lines.items())[:MAX_LINES]
     figure = go.Figure()

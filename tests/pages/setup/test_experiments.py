@@ -119,7 +119,7 @@ def test_the_results_have_a_table_a_chart_and_differences() -> None:
     assert "Finished" in page_text(app)
     app = click(app, "Results")
     text = page_text(app)
-    assert "4 items, 1 repeats" in text and "95 % interval over items" in text
+    assert "4 items, 1 repeat" in text and "95 % interval over items" in text
     table, differences = (frame.value for frame in app.dataframe)
     assert list(table.columns) == ["general", "masked"] and table.iloc[0, 0].startswith("0.500")
     assert list(differences["Level"]) == ["general"]

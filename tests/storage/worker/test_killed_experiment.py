@@ -33,7 +33,13 @@ def experiment_file(path: Path, address: str) -> Path:
         "protocol": "single-judge",
         "base": {"judge": {"name": "judge", "model": "judge-0", "address": address}, "criterion": ""},
         "axes": {
-            "criterion": [{"name": name, "rubric": [f"Low - without {name}.", f"High - {name}."]} for name in CRITERIA],
+            "criterion": [
+                {
+                    "name": name,
+                    "rubric": [f"Low - it has no {name} at all in any of its parts.", f"High - {name} throughout."],
+                }
+                for name in CRITERIA
+            ],
             "format": list(CRITERION_FORMATS),
             "judge.model": ["judge-0", "judge-1", "judge-2"],
         },
