@@ -47,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "biases": judges.biases,
     "formats": judges.formats,
     "slices": judges.slices,
+    "rationales": judges.rationales,
     "causes": judges.causes,
     "plan": judges.plan,
     "systems": judges.systems,

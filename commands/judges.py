@@ -132,6 +132,22 @@ def slices(
     print_result(rows, format_table(rows, "No slice has five targets inside and outside of it."), as_json)
 
 
+def rationales(
+    study: StudyName,
+    judge: Annotated[str | None, typer.Option(help="The judge; by default the first by name.")] = None,
+    criterion: CriterionName = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the clusters of a judge's replies, and how often the judge differs from people in each."""
+    from storage.reports import discordance, rationales
+
+    engine, source = open_study(database, study)
+    name, found = rationales.of_study(engine, source, judge, criterion=criterion)
+    rows = discordance.table(found.rows)
+    print_result(rows, format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}."), as_json)
+
+
 def biases(
     study: StudyName,
     criterion: CriterionName = None,

@@ -14,11 +14,12 @@ from pages.results.parts import alignment_data, causes_chart, choices, item_dril
 from pages.results.parts.alignment_data import Version
 from storage import database
 from storage.access import Permission
-from storage.reports import disagreements, discordance, judge_errors, judge_ranking
+from storage.reports import disagreements, discordance, judge_errors, judge_ranking, rationales
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
 from storage.reports.judge_errors import Disagreement, JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
+from storage.reports.rationales import RationaleReport
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, 
     return discordance.report(_data, query, load_contentions(url, study_id, version))
 
 
+@st.cache_data(max_entries=32, show_spinner="Clustering replies …")
+def load_rationales(
+    url: str, study_id: int, version: Version, query: RankingQuery, judge: str, _data: AlignmentData
+) -> RationaleReport:
+    """Return the clusters of a judge's replies at a version."""
+    with database.reading(resources.engine()) as session:
+        return rationales.report(session, _data, query, judge)
+
+
 def draw_page(study: Study) -> None:
     """Draw the causes, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.label_version(study)
@@ -65,9 +75,14 @@ def draw_page(study: Study) -> None:
     if names:
         judge = choices.choose("Disagreements of", names, "judge")
         slice_section.draw_section(load_slices(url, study.id, drawn_version, query, data), judge)
-        chosen = slice_section.chosen_slice()
-        if chosen is not None:
-            contentions, viewer = load_contentions(url, study.id, drawn_version), shell.current_annotator()
+        rationale_report = load_rationales(url, study.id, drawn_version, query, judge, data)
+        slice_section.draw_rationales(rationale_report, judge)
+        chosen, viewer = slice_section.chosen_slice(), shell.current_annotator()
+        if chosen is not None and chosen[0] == rationales.FEATURE:
+            found_targets = rationales.differing_targets(data, query, rationale_report, judge, chosen, viewer)
+            draw_slice(study, judge, chosen, found_targets)
+        elif chosen is not None:
+            contentions = load_contentions(url, study.id, drawn_version)
             found_targets = discordance.differing_targets(data, query, contentions, judge, chosen, viewer)
             draw_slice(study, judge, chosen, found_targets)
         else:

@@ -10,6 +10,7 @@ from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import downloads, numbers
 from pages.parts.text import escape_markdown
 from storage.reports import discordance
+from storage.reports.rationales import RationaleReport
 
 SEPARATOR = ": "
 KEY = "slices_table"
@@ -46,6 +47,27 @@ def draw_section(rows: Sequence[SliceRow], judge: str) -> None:
     cells = discordance.table(rows)
     text = csv_text(list(cells[0]), [list(cell.values()) for cell in cells])
     downloads.draw_csv_download(text, "slices.csv", "download_slices")
+
+
+def draw_rationales(report: RationaleReport, judge: str) -> None:
+    """Draw the clusters of a judge's replies; a click on a row selects the cluster."""
+    st.subheader("What does it write when it differs?", anchor=False)
+    if not report.rows:
+        st.caption(f"No clusters of replies: {escape_markdown(report.reason or 'no cluster has five targets')}.")
+        return
+    found = [row for row in report.rows if row.found and row.excess > 0]
+    if found:
+        st.markdown(f"**{escape_markdown(summarize(judge, found, len(report.rows)))}**")
+    st.caption(
+        f"{len(report.places):,} replies in {len(report.names)} clusters by their words (TF-IDF, k-means), each named "
+        "after its most characteristic terms, and tested as a slice; corrected over the clusters. Click a row."
+    )
+    key = f"rationales_{st.session_state.get('opened', 0)}"
+    rows = list(report.rows)
+    st.dataframe(
+        [table_line(row) for row in rows], key=key, hide_index=True, selection_mode="single-row",
+        on_select=lambda: _select_row(rows, key),
+    )  # fmt: skip
 
 
 def summarize(judge: str, found: Sequence[SliceRow], tested: int) -> str:

@@ -1,0 +1,150 @@
+"""What a judge writes when it differs from people: clusters of its replies, each tested as a slice of its targets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine, Text, cast, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.statistics.data.arrays import Bools
+from core.statistics.data.dataset import Dataset
+from core.statistics.measures.text_clusters import MIN_TEXTS, cluster_texts
+from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
+from core.trace import TurnCompleted
+from storage import database
+from storage.events import parse_event
+from storage.reports import judge_ranking
+from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.disagreements import Drilldown, drill_down
+from storage.reports.discordance import compare_with_people
+from storage.reports.judge_ranking import MAX_PAIRS, RankingQuery, find_dataset, labelled_by, listed, pairs_at
+from storage.studies import Study
+from storage.tables import EventRow
+
+FEATURE = "rationale"
+"""The feature of the slices."""
+MAX_TEXTS = 3000
+"""Replies that are clustered, evenly chosen from more."""
+KEYS_IN_QUERY = 500
+
+
+@dataclass(frozen=True)
+class RationaleReport:
+    """The clusters of one judge's replies."""
+
+    rows: tuple[SliceRow, ...]
+    """The clusters of which the judge has five targets or more inside and outside; corrected together."""
+    places: tuple[int, ...]
+    """The targets with a reply, by their places in the dataset of the query."""
+    clusters: tuple[int, ...]
+    """The cluster of each of them."""
+    names: tuple[str, ...]
+    reason: str = ""
+    """Why there are no clusters."""
+
+    def targets_of(self, chosen: Slice, size: int) -> Bools:
+        """Return whether each of `size` targets is in a cluster; none for an unknown one."""
+        found = np.zeros(size, bool)
+        if chosen[0] == FEATURE and chosen[1] in self.names:
+            number = self.names.index(chosen[1])
+            found[[place for place, cluster in zip(self.places, self.clusters, strict=True) if cluster == number]] = (
+                True
+            )
+        return found
+
+
+def report(session: Session, data: AlignmentData, query: RankingQuery, judge: str) -> RationaleReport:
+    """Cluster the judge's replies on targets with a verdict and a majority of people."""
+    dataset = find_dataset(data, query)
+    if dataset is None or judge not in dataset.judges:
+        return RationaleReport((), (), (), (), "no targets with a verdict and labels")
+    compared = compare_with_people(dataset, judge, _no_contention())
+    traces = _traces(dataset, judge)[compared.places]
+    step = max(1, -(-len(traces) // MAX_TEXTS))
+    chosen = np.arange(0, len(traces), step)
+    raters = data.opinions.loc[data.opinions["judge"] == judge, "rater"].unique().tolist()
+    texts = _replies(session, [int(trace) for trace in traces[chosen] if trace == trace], raters)
+    with_text = np.array([place for place in chosen if traces[place] in texts], np.int64)
+    found = cluster_texts([texts[int(traces[place])] for place in with_text])
+    if not found.names:
+        reason = f"{len(with_text)} replies with words in common, {MIN_TEXTS} are needed"
+        return RationaleReport((), (), (), (), reason)
+    known = np.ones(len(with_text), bool)
+    slices = {(FEATURE, name): (found.clusters == number, known) for number, name in enumerate(found.names)}
+    groups = None if compared.groups is None else [compared.groups[place] for place in with_text]
+    rows = correct_rows(slice_rows(judge, compared.differs[with_text], slices, groups))
+    places = tuple(compared.places[with_text].tolist())
+    return RationaleReport(tuple(rows), places, tuple(found.clusters.tolist()), found.names)
+
+
+def differing_targets(
+    data: AlignmentData,
+    query: RankingQuery,
+    found: RationaleReport,
+    judge: str,
+    chosen: Slice,
+    viewer: str | None = None,
+) -> Drilldown:
+    """Return the first targets of a cluster on which a judge differs; see `discordance.differing_targets`."""
+    dataset = find_dataset(data, query)
+    if dataset is None or judge not in dataset.judges:
+        return Drilldown((), 0)
+    compared = compare_with_people(dataset, judge, _no_contention())
+    selected = np.zeros(dataset.gold.size, bool)
+    selected[compared.places[compared.differs]] = True
+    selected &= found.targets_of(chosen, dataset.gold.size)
+    labelled = labelled_by(dataset, viewer)
+    places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
+    return listed(drill_down(pairs_at(data, query, judge, places), judge, viewer), selected, labelled)
+
+
+def of_study(
+    engine: Engine, study: Study, judge: str | None = None, *, criterion: str | None = None
+) -> tuple[str, RationaleReport]:
+    """Cluster the replies of a judge, or of the first one; raises TiebreakError if there is no such judge."""
+    data = load_data(engine, study, "majority")
+    keys = [key for key in judge_ranking.rankable(data) if criterion in (None, key[1])]
+    dataset = find_dataset(data, RankingQuery(*keys[0])) if keys else None
+    names = sorted(dataset.judges) if dataset is not None else []
+    if not names or (judge is not None and judge not in names):
+        raise TiebreakError(f"There is no judge called {judge!r} with labels of the same targets."
+                            if names and judge else "No judge has labels of the same targets.")  # fmt: skip
+    name = judge or names[0]
+    with database.reading(engine) as session:
+        return name, report(session, data, RankingQuery(*keys[0]), name)
+
+
+def _no_contention() -> Any:
+    import pandas as pd
+
+    return pd.Series(dtype=float)
+
+
+def _traces(dataset: Dataset, judge: str) -> "np.typing.NDArray[np.float64]":
+    return dataset.judges[judge].sides.get("trace", np.full(dataset.gold.size, np.nan))
+
+
+def _replies(session: Session, traces: Sequence[int], speakers: Sequence[str]) -> dict[int, str]:
+    """Return trace -> the last reply of one of the speakers; of the only speaker for a verdict of a whole trace."""
+    replies: dict[int, dict[str, str]] = {}
+    for batch in database.batches(list(traces), KEYS_IN_QUERY):
+        query = (
+            select(col(EventRow.trace_id), cast(col(EventRow.body), Text))
+            .where(col(EventRow.trace_id).in_(batch), col(EventRow.type) == "turn")
+            .order_by(col(EventRow.trace_id), col(EventRow.seq))
+        )
+        for trace, body in session.execute(query):
+            event = parse_event(body)
+            if isinstance(event, TurnCompleted):
+                replies.setdefault(trace, {})[event.turn.speaker] = event.turn.statement
+    found = {}
+    for trace, by_speaker in replies.items():
+        own = [text for speaker, text in by_speaker.items() if speaker in speakers]
+        own = own or (list(by_speaker.values()) if len(by_speaker) == 1 else [])
+        if own and own[-1].strip():
+            found[trace] = own[-1]
+    return found
