@@ -16,7 +16,7 @@ from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted,
 from pages.parts import colours, items, live, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
-from storage import aius, database, runs, studies, traces
+from storage import aius, database, runs, studies, trace_opinions, traces
 from storage import items as stored_items
 from storage.labelling import trace_criteria
 from storage.readings import FINISHED
@@ -70,8 +70,8 @@ def draw_list(study: Study) -> None:
             limit=TRACES_PER_PAGE,
             order="contention" if order == MOST_DISPUTED else "run",
         )
-        opinions = traces.summarize_last_opinions(session, [trace.id for trace in matches])
-        verdicts = traces.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
+        opinions = trace_opinions.summarize_last(session, [trace.id for trace in matches])
+        verdicts = trace_opinions.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if shows_opinions:
         record_list_views(study, matches)
     draw_table(matches, opinions if shows_opinions else None, verdicts)
@@ -84,7 +84,7 @@ def choose_filter(study: Study) -> Filter:
         scenarios = stored_items.scenarios(session, study.id)
         study_runs = runs.of_study(session, study.id)
         has_verdict_criteria = any(not run.criterion for run in study_runs)
-        verdict_criteria = traces.verdict_criteria(session, study.id) if has_verdict_criteria else []
+        verdict_criteria = trace_opinions.verdict_criteria(session, study.id) if has_verdict_criteria else []
     run_names = {run.id: run.name for run in study_runs}
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = [colours.STATUS[status][0] for status in STATUSES]
@@ -135,7 +135,7 @@ def empty_state(study: Study, trace_filter: Filter) -> None:
 def record_list_views(study: Study, matches: list[Trace]) -> None:
     """Record that the judges' opinions in these traces are shown, and say so."""
     with database.reading(resources.engine()) as session:
-        viewed = {target for trace in matches for target in traces.judged_targets(session, trace.id)}
+        viewed = {target for trace in matches for target in trace_opinions.judged_targets(session, trace.id)}
     if shell.record_views(study.id, viewed):
         st.caption(turns.NOT_BLIND)
 

@@ -6,7 +6,7 @@ from core.pairs import item_name
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
-from storage import database, runs, traces, unread
+from storage import database, runs, trace_opinions, unread
 from storage.studies import Study
 from storage.unread import UnreadCount, UnreadFilter, UnreadReply
 
@@ -136,7 +136,7 @@ def record_views(study: Study, replies: list[UnreadReply]) -> None:
     """Record that judges' replies about these targets are shown: later labels are not blind."""
     with database.reading(resources.engine()) as session:
         trace_ids = {reply.trace_id for reply in replies}
-        viewed = {target for trace_id in trace_ids for target in traces.judged_targets(session, trace_id)}
+        viewed = {target for trace_id in trace_ids for target in trace_opinions.judged_targets(session, trace_id)}
     if shell.record_views(study.id, viewed):
         st.caption(turns.NOT_BLIND)
 

@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
 from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
-from storage import labels, runs, studies, traces
+from storage import labels, runs, studies, trace_opinions, traces
 from storage.database import reading, writing
 from storage.tables import OpinionRow
 from storage.traces import Filter, NewEvent, Totals
@@ -113,7 +113,7 @@ def test_a_verdict_sets_the_outcome_and_stores_opinions(engine, a_study, a_live_
     with reading(engine) as session:
         trace = traces.get(session, a_live_trace)
         assert (trace.status, round(trace.uncertainty, 2)) == ("disputed", 1.65)
-        assert traces.summarize_last_opinions(session, [a_live_trace]) == {a_live_trace: "1 · 2 · –"}
+        assert trace_opinions.summarize_last(session, [a_live_trace]) == {a_live_trace: "1 · 2 · –"}
         assert traces.of_target(session, a_study.id, make_target(trace.item)) == [trace]
         assert traces.of_target(session, a_study.id, make_target("item 2")) == []
         assert labels.version(session, a_study.id)[1] == 7
@@ -192,9 +192,9 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
     with reading(engine) as session:
         study_id = studies.get(session, "several").id
         ids = {trace.item: trace.id for trace in traces.find(session, Filter(study_id))}
-        assert traces.verdict_criteria(session, study_id) == ["accuracy", "politeness"]
-        assert traces.verdict_criteria(session, a_study.id) == []
-        assert traces.verdicts_by_criterion(session, list(ids.values())) == {
+        assert trace_opinions.verdict_criteria(session, study_id) == ["accuracy", "politeness"]
+        assert trace_opinions.verdict_criteria(session, a_study.id) == []
+        assert trace_opinions.verdicts_by_criterion(session, list(ids.values())) == {
             ids["both"]: {"accuracy": "1", "politeness": "–"},
             ids["one"]: {"accuracy": "2"},
         }

@@ -13,7 +13,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
-from storage import items, runs, studies, traces
+from storage import items, runs, studies, trace_opinions, traces
 from storage.database import reading, writing
 from storage.labelling import adjudication, adjudication_case
 from storage.readings import find_ask, reread_study
@@ -78,7 +78,7 @@ def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
         for part, status in (("1-2", "agreed"), ("1-3", "disputed"), ("2-3", "agreed"))
     ]
     with reading(engine) as session:
-        judged = traces.judged_targets(session, found[1].id)
+        judged = trace_opinions.judged_targets(session, found[1].id)
     assert [(target.kind, target.part) for target in judged] == [("preference", "1-3")]
 
 
