@@ -53,6 +53,8 @@ class Server:
     def __init__(self, latency: float = 0.0, log: Path | None = None) -> None:
         self.latency = latency
         self.faults: list[dict[str, Any]] = []
+        self.behaviours: dict[str, dict[str, Any]] = {}
+        """Model -> the fault of each of its requests."""
         self.log: list[dict[str, Any]] = []
         self.bodies: deque[dict[str, Any]] = deque(maxlen=100)
         """The bodies of the latest requests."""
@@ -77,7 +79,9 @@ class Server:
             self._file.write(json.dumps(line) + "\n")
 
     def fault_for(self, model: str) -> dict[str, Any] | None:
-        """Remove and return the next fault for this model; None if there is none."""
+        """Return the model's behaviour; otherwise remove and return its next fault; None if there is none."""
+        if model in self.behaviours:
+            return self.behaviours[model]
         for index, fault in enumerate(self.faults):
             if fault.get("model") in (None, model):
                 return self.faults.pop(index)

@@ -1,6 +1,6 @@
 """A worker in a process of its own, for tests and benchmarks, with the clock of its machine ahead or behind.
 
-python -m tests.storage.worker.worker_process URL [--lease SECONDS] [--skew SECONDS] [--traces N]
+python -m tests.storage.worker.worker_process URL [--lease SECONDS] [--skew SECONDS] [--traces N] [--backoff SECONDS]
 """
 
 import argparse
@@ -14,9 +14,11 @@ import time
 from tests.paths import ROOT
 
 
-def start(url: str, *, lease: float, skew: float = 0.0, traces: int = 8) -> subprocess.Popen[bytes]:
-    """Start a worker whose claims expire after `lease` seconds."""
-    arguments = [url, "--lease", str(lease), "--skew", str(skew), "--traces", str(traces)]
+def start(
+    url: str, *, lease: float = 15.0, skew: float = 0.0, traces: int = 8, backoff: float = 1.0
+) -> subprocess.Popen[bytes]:
+    """Start a worker whose claims expire after `lease` seconds; it waits `backoff` seconds before the first retry."""
+    arguments = [url, "--lease", str(lease), "--skew", str(skew), "--traces", str(traces), "--backoff", str(backoff)]
     return subprocess.Popen([sys.executable, "-m", "tests.storage.worker.worker_process", *arguments], cwd=ROOT)
 
 
@@ -40,15 +42,18 @@ def main() -> None:
     parser.add_argument("--lease", type=float, default=15.0)
     parser.add_argument("--skew", type=float, default=0.0)
     parser.add_argument("--traces", type=int, default=8)
+    parser.add_argument("--backoff", type=float, default=1.0)
     options = parser.parse_args()
     if options.skew:
         shift_clock(options.skew)
 
+    from core.llm.limits import Limits
     from core.llm.router import Router
     from storage import workers
     from storage.database import connect
     from storage.worker import RunWorker, job_worker, run_worker
 
+    Limits.__init__.__kwdefaults__["backoff"] = options.backoff
     workers.LEASE = datetime.timedelta(seconds=options.lease)
     job_worker.STALLED_SECONDS = min(job_worker.STALLED_SECONDS, options.lease / 4)
     run_worker.POLL_SECONDS = min(run_worker.POLL_SECONDS, options.lease / 10)
