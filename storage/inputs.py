@@ -53,12 +53,13 @@ def save(session: Session, study_id: int, annotator: str, wanted: Mapping[str, I
     Raises TiebreakError for an item that the study does not have.
     """
     studies.lock(session, study_id)
-    by_item = {row.item: row for row in standing(session, study_id)}
+    edits = aius.edits_by_item(session, study_id)
+    found = items.by_keys(session, study_id, wanted)
     changes: dict[str, list[Change]] = {}
     for key, input in wanted.items():
-        if key not in by_item:
+        if key not in found:
             raise TiebreakError(f"There is no item {key!r} in this study.")
-        if own := _changes(by_item[key], input, run):
+        if own := _changes(_standing(found[key], edits.get(key, [])), input, run):
             changes[key] = own
     aius.save_changes(session, study_id, annotator, changes)
     return len(changes)

@@ -80,6 +80,16 @@ def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
+def count(session: Session, study_id: int) -> int:
+    """Return the number of items of a study."""
+    return session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
+
+
+def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
+    """Return key -> item for those of the keys that are in the study."""
+    return {key: Item.model_validate(body) for key, body in _stored_bodies(session, study_id, keys).items()}
+
+
 def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
     """Return id -> item."""
     query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))

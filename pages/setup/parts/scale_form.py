@@ -20,6 +20,7 @@ NO_LABEL = "no label"
 FILE_COLUMN, VALUE_COLUMN = "Value in the file", "Value on the scale"
 MAX_FOREIGN_VALUES = 30
 """Values that are offered for translation."""
+ZERO_AND_ONE = {"0", "1"}
 Meanings = dict[str, Value | None]
 
 
@@ -78,8 +79,13 @@ def draw_values(
         return {}
     translations: Meanings = dict(start.get("values", {}))
     foreign = [text for text in file_values if text not in translations and not _is_on_scale(valid_scale, text)]
-    if not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
+    if kind == "preference" and not translations and set(file_values) == ZERO_AND_ONE:
+        translations = {"0": 0, "1": 1}
+        st.warning("0 and 1 can be a tie and the first response, or the first and the second one. Check their meaning:")
+    elif not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
         return translations
+    else:
+        st.caption("Some values in the file are not on the scale. Translate them:")
     meanings: Meanings = {format_value(category): category for category in valid_scale.categories}
     rows: list[Draft] = [
         {FILE_COLUMN: text, VALUE_COLUMN: none if value is None else format_value(value)}
@@ -97,7 +103,6 @@ def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings, 
 
     The key depends on the rows, because a data editor keeps its edits for one key.
     """
-    st.caption("Some values in the file are not on the scale. Translate them:")
     edited = st.data_editor(
         rows,
         num_rows="dynamic",

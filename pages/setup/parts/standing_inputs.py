@@ -6,7 +6,7 @@ from core.protocols import registry
 from pages.parts import numbers, paging, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
-from storage import database, inputs, runs
+from storage import aius, database, inputs, items, runs
 from storage.access import Permission
 from storage.inputs import Input, StandingInput
 from storage.studies import Study
@@ -20,7 +20,8 @@ PROMPT_LENGTH = 200
 def draw(study: Study, annotator: str | None) -> None:
     """Draw the table of items, the editor of the selected one, and the changes of many items."""
     with database.reading(resources.engine()) as session:
-        rows = inputs.standing(session, study.id)
+        version = (aius.count_edits(session, study.id), items.count(session, study.id))
+    rows = _standing(study.id, study.name, version)
     if not rows:
         st.info("This study has no items.")
         return
@@ -36,6 +37,13 @@ def draw(study: Study, annotator: str | None) -> None:
     with st.expander("Change many items"):
         _draw_file(study, annotator)
         _draw_adoption(study, annotator)
+
+
+@st.cache_data(max_entries=2, show_spinner="Reading the items …")
+def _standing(study_id: int, name: str, version: tuple[int, int]) -> list[StandingInput]:
+    """Return the standing inputs of a study; `version` changes with every edit and every import."""
+    with database.reading(resources.engine()) as session:
+        return inputs.standing(session, study_id)
 
 
 def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
