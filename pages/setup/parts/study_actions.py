@@ -25,7 +25,7 @@ def draw_actions(study: Study) -> None:
         name = left.text_input("Name", study.name, max_chars=studies.MAX_NAME_LENGTH)
         if right.form_submit_button("Rename", width="stretch"):
             _rename(study, name)
-    st.caption("Links to the study contain its name: they end with a rename.")
+    st.caption("Links contain the name of the study: former links stop working.")
     st.divider()
     label = "Activate" if study.archived else "Archive"
     if st.button(label, icon=":material/archive:", key="archive"):
