@@ -41,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "worker": workers.worker,
     "experiment": experiments.experiment,
     "agreement": statistics.agreement,
+    "tags": statistics.tags,
     "alignment": statistics.alignment,
     "judges": judges.judges,
     "compare": judges.compare,

@@ -44,6 +44,15 @@ def agreement(
     print_result(rows, format_table(rows, "No labels yet."), as_json)
 
 
+def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
+    from storage.reports import reason_tags
+
+    engine, source = open_study(database, study)
+    rows = reason_tags.table(reason_tags.of_study(engine, source))
+    print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
+
+
 def alignment(
     study: StudyName,
     by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,

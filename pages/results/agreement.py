@@ -10,13 +10,14 @@ from pages.parts import charts, downloads, live, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, item_drilldown
+from pages.results.parts import agreement_rows, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
 from storage import database, labels, studies
-from storage.reports import agreement
+from storage.reports import agreement, reason_tags
 from storage.reports.agreement import AgreementReport, PanelReport
 from storage.reports.agreement_items import ItemQuery
 from storage.reports.opinions import RaterGroup
+from storage.reports.reason_tags import TagRow
 from storage.studies import Study
 
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
@@ -39,6 +40,13 @@ def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, 
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.report(resources.engine(), study, group)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_tags(url: str, study_id: int, version: tuple[int, ...]) -> list[TagRow]:
+    """Return the tags in the reasons of labels at a version."""
+    with database.reading(resources.engine()) as session:
+        return reason_tags.report(session, study_id)
 
 
 def draw_page(study: Study) -> None:
@@ -149,6 +157,8 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
             st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
     draw_table(stage_figures, query, choice, by_scenario)
     item_drilldown.draw_selected_items(study, query, label_version(study))
+    if query.group == "people":
+        tag_section.draw_section(study, load_tags(str(resources.engine().url), study.id, label_version(study)))
 
 
 def draw_headline(
