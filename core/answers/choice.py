@@ -9,7 +9,7 @@ from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
 from core.answers.headings import is_forced
 from core.answers.places import place_alone, place_chosen, place_preferred
-from core.answers.preferences import FAULT, IT_IS, MINE, MOVED, OWN, PART_OF, RANKING
+from core.answers.preferences import FAULT, FORCED, IT_IS, MINE, MOVED, MOVES, OWN, PART_OF, RANKING, THINKS
 from core.answers.responses import ORDINALS, number_of, responses
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
 from core.answers.signs import readable
@@ -50,10 +50,6 @@ _RANKED = re.compile(
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
-)
-_MOVES = re.compile(r"\b(?:chang|switch|mov|shift|differ)\w*\b")
-_THINKS = re.compile(
-    r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
 _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
@@ -276,6 +272,7 @@ class Choice(Single[int]):
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
             return None
+        sentence = FORCED.sub("", sentence)
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
             return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None
@@ -388,8 +385,8 @@ class Choice(Single[int]):
         for match in responses(self.words, self.noun).finditer(clause):
             number = number_of(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
-            before = _THINKS.sub("", before)
-            if before.endswith(" from") and _MOVES.search(before):  # `I change my vote from Submission 1 to ...`
+            before = THINKS.sub("", before)
+            if before.endswith(" from") and MOVES.search(before):  # `I change my vote from Submission 1 to ...`
                 yield number, True
                 continue
             yield number, _ends(self.words, "than", before) or self.words.starts("than_after", after[:12]) is not None

@@ -36,7 +36,9 @@ _ADVERBS = {
     "that",
     "it",
 }
-_FIRST_PERSON = re.compile(r"\bje (?:pense|crois|estime|trouve|considère) que\b")
+_FIRST_PERSON = re.compile(
+    r"\bje (?:pense|crois|estime|trouve|considère) que\b|(?<!不)我(?:个人|還是|还是)?(?:认为|認為|觉得|覺得)"
+)
 _CONTRACTED = re.compile(r"\w+n't\b")
 
 

@@ -50,6 +50,7 @@ MEASURED = {
     "eighteenth": {"replies": 104, "right": 82, "wrong": 0, "invented": 1, "lost": 21},
     "nineteenth": {"replies": 113, "right": 102, "wrong": 0, "invented": 5, "lost": 6},
     "twentieth": {"replies": 101, "right": 84, "wrong": 0, "invented": 3, "lost": 14},
+    "twentyfirst": {"replies": 112, "right": 107, "wrong": 0, "invented": 1, "lost": 4},
 }
 """Wrong: another value than the reply states. Invented: one if it states none. Lost: none if it states one."""
 SETS = ("first", *MEASURED)
