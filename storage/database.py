@@ -68,13 +68,14 @@ def connect(url: str) -> Engine:
         case "sqlite" | "sqlite+pysqlite":
             return _sqlite(parsed)
         case "postgresql+psycopg":
-            return create_engine(
+            engine = create_engine(
                 parsed,
-                pool_pre_ping=True,
                 connect_args=postgresql_settings.connect_arguments(parsed.query),
                 json_serializer=json_columns.to_json,
                 **postgresql_settings.pool_arguments(),
             )
+            postgresql_settings.ping_idle_connections(engine)
+            return engine
     raise TiebreakError(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 
@@ -244,6 +245,14 @@ def clock(session: Session) -> datetime:
     if session.get_bind().dialect.name == "postgresql":
         return cast(datetime, session.scalar(select(func.clock_timestamp())))
     return datetime.now(UTC)
+
+
+def update_statistics(engine: Engine) -> None:
+    """Let PostgreSQL plan queries by the rows that the tables have now; it notices new ones only after a minute."""
+    if engine.dialect.name == "postgresql":
+        with engine.connect() as connection:
+            connection.execute(text("ANALYZE"))
+            connection.commit()
 
 
 def batches(rows: Sequence[Element], size: int) -> Iterator[Sequence[Element]]:

@@ -125,10 +125,14 @@ def record_view(session: Session, study_id: int, target: Target, annotator: str)
 
 def viewed(session: Session, annotator_id: int, target_ids: Sequence[int]) -> set[int]:
     """Return those of the targets whose opinions the annotator has seen."""
-    query = select(col(OpinionViewRow.target_id)).where(
-        col(OpinionViewRow.annotator_id) == annotator_id, col(OpinionViewRow.target_id).in_(target_ids)
-    )
-    return set(session.scalars(query))
+    return set(session.scalars(_viewed_query(), {"annotator": annotator_id, "targets": list(target_ids)}))
+
+
+@cache  # to build the query takes longer than to execute it
+def _viewed_query() -> Select[int]:
+    targets = bindparam("targets", type_=Integer, expanding=True)
+    query = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.target_id).in_(targets))
+    return query.where(col(OpinionViewRow.annotator_id) == bindparam("annotator", type_=Integer))
 
 
 def record_views(session: Session, annotator_id: int, target_ids: Sequence[int]) -> None:

@@ -1,7 +1,11 @@
 """Settings of the connections to PostgreSQL, read from environment variables."""
 
 import os
+import time
 from typing import Any
+
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import InvalidatePoolError
 
 from core.errors import TiebreakError
 
@@ -21,6 +25,8 @@ PARAMETERS = {
 }
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """A connection whose server has disappeared is noticed after a minute, not after hours."""
+PING_AFTER = 0.25
+"""Seconds after which an idle connection is tested before it is used; a test takes longer than most queries."""
 
 
 def pool_arguments() -> dict[str, int]:
@@ -41,3 +47,22 @@ def _number(variable: str, default: int, smallest: int = 0) -> int:
     if not (text.isascii() and text.isdigit() and smallest <= int(text) <= 1_000_000):
         raise TiebreakError(f"{variable} should be a whole number of at least {smallest}, not {text[:40]!r}.")
     return int(text)
+
+
+def ping_idle_connections(engine: Engine) -> None:
+    """Test connections that were idle before they are used, and open new ones after a restart of the server."""
+
+    @event.listens_for(engine, "checkin")
+    def _returned(_: Any, record: Any) -> None:
+        record.info["returned"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _test(connection: Any, record: Any, _: Any) -> None:
+        returned = record.info.get("returned")
+        if returned is None or time.monotonic() - returned < PING_AFTER:
+            return
+        try:
+            connection.execute("SELECT 1")
+            connection.rollback()
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error

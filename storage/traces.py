@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
-    Row,
     Select,
     SQLColumnExpression,
     Text,
@@ -137,23 +136,23 @@ def find(
         "run": (newest, place),
         "contention": (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc(), place, newest),
     }
-    query = _traces(at, filter.criterion).where(*_conditions(filter, at)).order_by(*orders[order], col(TraceRow.id))
+    query = trace_query(at, filter.criterion).where(*_conditions(filter, at)).order_by(*orders[order], col(TraceRow.id))
     query = query.offset(offset).limit(limit)
-    return [_trace(row) for row in session.execute(query)]
+    return [trace_of_row(row) for row in session.execute(query)]
 
 
 def count(session: Session, filter: Filter) -> int:
     """Return the number of matching traces."""
-    query = _traces(clock(session)).where(*_conditions(filter, clock(session))).with_only_columns(func.count())
+    query = trace_query(clock(session)).where(*_conditions(filter, clock(session))).with_only_columns(func.count())
     return session.scalars(query).one()
 
 
 def get(session: Session, trace_id: int) -> Trace:
     """Return the trace with that id; raises TiebreakError if there is none."""
-    row = session.execute(_traces(clock(session)).where(col(TraceRow.id) == trace_id)).first()
+    row = session.execute(trace_query(clock(session)).where(col(TraceRow.id) == trace_id)).first()
     if row is None:
         raise TiebreakError(f"There is no trace {trace_id}.")
-    return _trace(row)
+    return trace_of_row(row)
 
 
 def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
@@ -161,8 +160,8 @@ def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
     judged = select(col(OpinionRow.trace_id)).where(
         col(OpinionRow.target_id) == targets.find_id(session, study_id, target)
     )
-    query = _traces(clock(session)).where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
-    return [_trace(row) for row in session.execute(query)]
+    query = trace_query(clock(session)).where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
+    return [trace_of_row(row) for row in session.execute(query)]
 
 
 def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
@@ -316,7 +315,7 @@ def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
-def _traces(at: datetime, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
+def trace_query(at: datetime, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
     """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion."""
     return (
         select(
@@ -389,7 +388,8 @@ def _is_claimed(at: datetime) -> ColumnElement[bool]:
     return or_(alone, workers.is_alive(col(TraceRow.claimed_by), at))
 
 
-def _trace(row: Row[*tuple[Any, ...]]) -> Trace:
+def trace_of_row(row: Sequence[Any]) -> Trace:
+    """Return the trace of a row of `trace_query`."""
     id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, problem, *measures = row
     uncertainty, contention = measures
     return Trace(

@@ -171,7 +171,9 @@ def perform(call: Call) -> Json:
     known = max((action.get("guidelines") or 0 for action in sent if is_count(action.get("guidelines"))), default=0)
     with database.reading(resources.engine()) as opened:
         newest = guidelines.current(opened, work.study.id)
-        reply = {"results": results, "progress": tasks.progress(opened, work), "stack": undo.count(opened, work)}
+        reply: Json = {"results": results, "stack": undo.count(opened, work)}
+        if any(action.get("type") != "draft" for action in sent):  # a draft changes no number on the screen
+            reply["progress"] = tasks.progress(opened, work)
     if newest.version > known:
         reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
     return reply

@@ -21,9 +21,8 @@ def is_complete(session: Session, work: Work, task: Task, target_id: int, at: da
 
     Training items and hidden checks never are.
     """
-    if checks.ignores_overlap(session, work, target_id):
-        return False
-    return is_full(session, target_id, work.annotator_id, work.study.rules.overlap, at, leased=task.id)
+    full = is_full(session, target_id, work.annotator_id, work.study.rules.overlap, at, leased=task.id)
+    return full and not checks.ignores_overlap(session, work, target_id)
 
 
 def claim(session: Session, work: Work, task: Task) -> bool:

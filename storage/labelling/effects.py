@@ -109,7 +109,9 @@ def _label(transaction: Transaction) -> Json:
     if content == place.standing.content:
         _delete_draft(session, work, place.target_id)
         return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
-    version = min(action.guidelines, guidelines.current(session, work.study.id).version) or None
+    version = None
+    if action.guidelines:
+        version = min(action.guidelines, guidelines.current(session, work.study.id).version) or None
     surplus = _save(transaction, place, content, version)
     _unskip(session, work, place.task)
     if work.name == "aius":

@@ -11,7 +11,8 @@ from core.protocols.registry import PROTOCOLS
 from core.stances import list_stances
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from core.verdicts import criterion_outcomes
-from storage import aspects, runs, traces
+from storage import aspects, debates
+from storage.debates import Debate
 from storage.labelling import critique_opinions
 from storage.labelling.blocks import response_blocks
 from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
@@ -44,17 +45,17 @@ def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
             return {"weights": named, "columns": response_blocks(work, task, item)}
         case "critiques" | "critique_ratings" | "refined_answers":
             return {"opinions": critique_opinions.about_critiques(session, work, task, item)}
-    stored_traces = traces.of_target(session, work.study.id, task.target)
-    grids = [_grid(session, work, task.target, item, trace) for trace in stored_traces]
+    grids = [_grid(work, task.target, item, debate) for debate in debates.of_target(session, task.id)]
     return {"stances": [grid for grid in grids if grid["judges"]]}
 
 
-def _grid(session: Session, work: Work, target: Target, item: Item, trace: Trace) -> Json:
+def _grid(work: Work, target: Target, item: Item, debate: Debate) -> Json:
     """Return the turns of one trace about a target, by judge and round."""
-    numbered = [pair for pair in traces.events(session, trace.id) if _concerns(pair[1], target)]
+    trace = debate.trace
+    numbered = [pair for pair in debate.events if _concerns(pair[1], target)]
     rounds = sorted({event.turn.round for _, event in numbered if isinstance(event, TurnCompleted)})
     changed = {stance.seq: stance.changed for stance in list_stances(numbered)}
-    judges: dict[str, list[Json]] = {name: [] for name in _judge_names(runs.get(session, trace.run_id).settings)}
+    judges: dict[str, list[Json]] = {name: [] for name in _judge_names(debate.settings)}
     turns = [(seq, event.ask, event.turn) for seq, event in numbered if isinstance(event, TurnCompleted)]
     for seq, _, turn in sorted(turns, key=lambda entry: entry[1]):
         row = judges.setdefault(turn.speaker, [])

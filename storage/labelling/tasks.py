@@ -144,7 +144,7 @@ def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequ
 
 def reveals_of(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
     """Return the reveals of labelled targets; see `add_reveals`."""
-    item = target_item(items.get(session, work.study.id, task.target.item), task.target)
+    item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
     return reveals(session, work, task, item, labelled)
 
 

@@ -41,7 +41,7 @@ from core.formats.records import (
 from core.items import Item
 from core.labels import Label, Target
 from storage import aius, annotators, items, studies, target_summaries, targets
-from storage.database import batches, insert_all, writing
+from storage.database import batches, insert_all, update_statistics, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
 from storage.labelling import critique_targets
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
@@ -50,6 +50,8 @@ from storage.transfer import participation, recorded_runs
 RecordType = TypeVar("RecordType")
 BATCH = 10_000
 """Rows inserted between two calls of the progress function."""
+ANALYZED_FROM = 100
+"""New items and labels from which the statistics of the database are renewed."""
 Progress = Callable[[int, int], None]
 """Called with the number of records imported so far, and of all records."""
 
@@ -91,10 +93,13 @@ def import_records(
                 study_record = study_records[-1] if study_records else None
                 versions = sorted_records.of(GuidelinesRecord)
                 study_id = studies.get_or_create(session, study, study_record, versions).id
-                return _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
+                counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
             raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
+    if counts.items + counts.labels >= ANALYZED_FROM:
+        update_statistics(engine)
+    return counts
 
 
 def add_records(session: Session, study_id: int, records: Iterable[Record]) -> ImportCounts:

@@ -6,6 +6,9 @@ holds a claim. When the claims of the killed processes have expired, the others 
 were killed label what they had claimed. In the end every target has exactly `overlap` labels that count, the late ones
 are surplus, no annotator labelled a target twice, every acknowledged label is stored, and no claim is left.
 
+Every process first labels some tasks of another study, and waits for the others: a new process needs seconds to build
+and compile its queries, which a server has done long before.
+
 Without --pause the annotators act as fast as they can, so the time of one is the time that it waits for the others;
 with --pause each rests a random time of this mean after every label.
 """
@@ -24,7 +27,7 @@ from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, select, update
 from sqlalchemy.exc import OperationalError
@@ -40,6 +43,10 @@ from tests.storage.shared import debates
 
 Result = TypeVar("Result")
 STUDY = "queue"
+WARM_UP = "warm-up"
+WARM_UP_TASKS = 3
+BARRIERS: list[Any] = []
+"""Barriers end with their last reference; those of running processes are kept."""
 FETCHED = 10
 """Tasks in one request. A browser fetches 30; fewer make the annotators meet more often."""
 DIE_AFTER = 3
@@ -63,27 +70,34 @@ class Outcome:
     lost: int
     """Labels that were acknowledged and are not stored."""
     seconds: float
+    rate: float
+    """Acknowledged labels a second while all processes labelled: from the first label to the last one."""
     claims: Sequence[float]
     """Seconds of each claim."""
     saves: Sequence[float]
     """Seconds of each label."""
 
 
-def annotate(url: str, annotator: str, die_after: int, log: Path, pause: float) -> None:
+def annotate(url: str, annotator: str, die_after: int, log: Path, pause: float, barrier: Any = None) -> None:
     """Label until nothing is left for the annotator; with `die_after`, die with that many claims made.
 
-    Every acknowledged label is a line of the log: seconds of the claim, seconds of the label, and the target.
+    Every acknowledged label is a line of the log: seconds of the claim, seconds of the label, the target, and the time.
+    With a `barrier`, another study is labelled first.
     """
+    engine = database.connect(url)
+    if barrier is not None:
+        for _ in _label_queue(engine, _again(lambda: _open(engine, annotator, WARM_UP)), 0):
+            pass
+        barrier.wait()
+    work = _again(lambda: _open(engine, annotator))
     with log.open("a", buffering=1) as lines:
-        for line in _label_all(url, annotator, die_after):
-            lines.write(line + "\n")
+        for line in _label_queue(engine, work, die_after):
+            lines.write(f"{line} {time.time()}\n")
             time.sleep(random.expovariate(1 / pause) if pause else 0)
 
 
-def _label_all(url: str, annotator: str, die_after: int) -> Iterator[str]:
-    engine = database.connect(url)
-    work = _again(lambda: _open(engine, annotator))
-    client, seq, claimed = f"c-{annotator}-{time.time_ns()}", 0, 0
+def _label_queue(engine: Engine, work: Work, die_after: int) -> Iterator[str]:
+    client, seq, claimed = f"c-{work.annotator}-{time.time_ns()}", 0, 0
     while True:
         fetched = _again(partial(_fetch, engine, work))
         if not fetched:
@@ -110,9 +124,9 @@ def _label_all(url: str, annotator: str, die_after: int) -> Iterator[str]:
             seq += 2
 
 
-def _open(engine: Engine, annotator: str) -> Work:
+def _open(engine: Engine, annotator: str, study: str = STUDY) -> Work:
     with writing(engine) as session:
-        return open_work(session, "disagreements", STUDY, annotator)
+        return open_work(session, "disagreements", study, annotator)
 
 
 def _fetch(engine: Engine, work: Work) -> list[Json]:
@@ -138,30 +152,40 @@ def run(
     targets: int,
     overlap: int,
     pause: float = 0.0,
+    warm: bool = False,
     disturb: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Label a queue with many processes, and return what is stored at the end; `disturb` is called in the middle."""
+    """Label a queue with many processes, and return what is stored at the end; `disturb` is called in the middle.
+
+    `warm`: every process first labels some tasks of another study.
+    """
     debates(engine, targets, study=STUDY)
-    with writing(engine) as session:
-        study = studies.get(session, STUDY)
-        rules = study.rules.model_copy(update={"overlap": overlap})
-        studies.update(session, study.id, description="", guidelines="", rules=rules)
+    _set_overlap(engine, STUDY, overlap)
+    if warm:
+        debates(engine, WARM_UP_TASKS, study=WARM_UP)
+        _set_overlap(engine, WARM_UP, processes)
     start = time.perf_counter()
     names = [f"annotator {number}" for number in range(processes)]
     killed = names[::5]
     with tempfile.TemporaryDirectory() as folder:
         logs = {name: Path(folder) / name for name in names}
-        started = _start(url, logs, killed, pause)
+        started = _start(url, logs, killed, pause, warm)
         if disturb is not None:
             _wait_for_labels(logs.values(), targets)
             disturb()
         _wait(started)
+        rate = _rate(logs.values())
         _again(partial(expire_leases, engine))
-        _wait(_start(url, {name: log for name, log in logs.items() if name not in killed}, [], pause))
+        _wait(_start(url, {name: log for name, log in logs.items() if name not in killed}, [], pause, warm))
         seconds = time.perf_counter() - start
         for name in killed:
             label_late(engine, name)
-        return _outcome(engine, len(killed), seconds, logs)
+        return _outcome(engine, len(killed), seconds, rate, logs)
+
+
+def _rate(logs: Iterable[Path]) -> float:
+    times = sorted(float(line.split()[-1]) for log in logs if log.exists() for line in log.read_text().splitlines())
+    return len(times) / max(times[-1] - times[0], 1e-9) if times else 0.0
 
 
 def _wait_for_labels(logs: Iterable[Path], count: int) -> None:
@@ -189,12 +213,21 @@ def expire_leases(engine: Engine) -> None:
         session.execute(update(LeaseRow).values(until=now() - timedelta(seconds=1)))
 
 
-def _start(url: str, logs: Mapping[str, Path], killed: Sequence[str], pause: float) -> list[BaseProcess]:
+def _set_overlap(engine: Engine, name: str, overlap: int) -> None:
+    with writing(engine) as session:
+        study = studies.get(session, name)
+        rules = study.rules.model_copy(update={"overlap": overlap})
+        studies.update(session, study.id, description="", guidelines="", rules=rules)
+
+
+def _start(url: str, logs: Mapping[str, Path], killed: Sequence[str], pause: float, warm: bool) -> list[BaseProcess]:
     """Start a process for each annotator. They are copies of a server that has imported everything once."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["storage.labelling.actions", "storage.labelling.tasks", "tests.storage.shared"])
+    barrier = context.Barrier(len(logs)) if warm else None
+    BARRIERS.append(barrier)
     started = [
-        context.Process(target=annotate, args=(url, name, DIE_AFTER if name in killed else 0, log, pause))
+        context.Process(target=annotate, args=(url, name, DIE_AFTER if name in killed else 0, log, pause, barrier))
         for name, log in logs.items()
     ]
     for process in started:
@@ -211,9 +244,10 @@ def _wait(started: list[BaseProcess]) -> None:
         raise RuntimeError(f"a process failed: {codes}")
 
 
-def _outcome(engine: Engine, killed: int, seconds: float, logs: Mapping[str, Path]) -> Outcome:
+def _outcome(engine: Engine, killed: int, seconds: float, rate: float, logs: Mapping[str, Path]) -> Outcome:
     with reading(engine) as session:
         query = select(LabelRow.target_id, AnnotatorRow.name, LabelRow.surplus)
+        query = query.where(LabelRow.study_id == studies.get(session, STUDY).id)
         rows = session.execute(query.join(AnnotatorRow, AnnotatorRow.id == LabelRow.annotator_id)).all()
         leases = len(session.scalars(select(LeaseRow.id)).all())
     counted = [target for target, _, surplus in rows if not surplus]
@@ -226,10 +260,11 @@ def _outcome(engine: Engine, killed: int, seconds: float, logs: Mapping[str, Pat
         repeated=len(pairs) - len(set(pairs)),
         leases=leases,
         killed=killed,
-        lost=len({(int(target), name) for name, _, _, target in lines} - set(pairs)),
+        lost=len({(int(target), name) for name, _, _, target, _ in lines} - set(pairs)),
         seconds=seconds,
-        claims=[float(claim) for _, claim, _, _ in lines],
-        saves=[float(save) for _, _, save, _ in lines],
+        rate=rate,
+        claims=[float(claim) for _, claim, *_ in lines],
+        saves=[float(save) for _, _, save, *_ in lines],
     )
 
 
@@ -243,13 +278,13 @@ def main() -> None:
     options = parser.parse_args()
     sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "pause")}
     with temporary_database(postgresql=options.postgresql) as (engine, url):
-        found = run(engine, url, **sizes)
+        found = run(engine, url, warm=True, **sizes)
     wanted = options.targets * options.overlap
     both = [sum(pair) for pair in zip(found.claims, found.saves, strict=True)]
     print(
         f"{options.processes} processes ({found.killed} killed), {options.targets} targets, overlap {options.overlap}: "
         f"{found.counted} of {wanted} labels count, {found.surplus} surplus, {found.repeated} repeated, "
-        f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {wanted / found.seconds:.0f} labels/s"
+        f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {found.rate:.0f} labels/s"
     )
     for name, times in (("claim", found.claims), ("label", found.saves), ("claim and label", both)):
         print_times(name, times)
