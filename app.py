@@ -71,6 +71,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("setup/runs.py", "Runs", "play_circle", None, Permission.run),
         ("setup/experiments.py", "Experiments", "science", None, Permission.run),
         ("setup/access.py", "Access", "shield_person", None, Permission.manage),
+        ("setup/audit.py", "Audit", "history", None, Permission.manage),
         ("setup/account.py", "Account", "person", None, Permission.open),
     ),
 }

@@ -12,6 +12,7 @@ from commands import (
     accounts,
     adoption,
     annotators,
+    audit,
     errors,
     experiments,
     export,
@@ -67,6 +68,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backup": transfer.backup,
     "restore": transfer.restore,
     "members": members.members,
+    "audit": audit.audit,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, open_study
+from commands.options import DatabaseUrl, Json, StudyName, open_study, record_export
 from commands.output import print_result, progress_bar, with_progress
 from core.errors import TiebreakError
 
@@ -68,6 +68,7 @@ def export(
     for format, path in others.items():
         if path is not None:
             write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
+    record_export(engine, source, written)
     print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
 
 

@@ -1,5 +1,7 @@
 """Options that several commands share, and the study that they name."""
 
+import os
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,12 +52,22 @@ class AbstentionPolicy(StrEnum):
 Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
 
 
+def record_export(engine: "Engine", study: "Study", files: Sequence[str]) -> None:
+    """Add an export to the audit log."""
+    from storage import audit
+    from storage.database import writing
+
+    with writing(engine) as session:
+        audit.record(session, audit.Action.export, study_id=study.id, files=list(files))
+
+
 def open_database(url: str | None) -> "Engine":
     """Connect to the database, and migrate it to this version."""
-    from storage import database
+    from storage import audit, database
 
     engine = database.connect(database.database_url(url))
     database.upgrade(engine)
+    audit.set_process_actor(f"command line ({os.environ.get('USER') or 'unknown user'})")
     return engine
 
 

@@ -4,9 +4,8 @@ Without accounts everybody may do everything. Administrators are owners of every
 see the judges' opinions and the results of a study only after labelling everything in it that waits for them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -15,9 +14,11 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.trace import Spec
-from storage import accounts, annotators, database, runs, studies
+from storage import accounts, annotators, audit, database, runs, studies
 from storage.account_tables import MemberRow
 from storage.accounts.identity import Actor
+from storage.audit import Action
+from storage.stored_models import OPERATED, stored_models
 from storage.tables import AnnotatorRow, StudyRow
 
 
@@ -70,8 +71,6 @@ VERBS: Mapping[Permission, str] = {
     Permission.operate: "set addresses, key variables, prices or paths in this study",
     Permission.manage: "manage the members of this study",
 }
-OPERATED = ("address", "key_variable", "prompt_price", "completion_price")
-"""The fields of a model that only owners set."""
 ADMINISTRATORS_ONLY = "Only an administrator may do this."
 
 
@@ -159,6 +158,7 @@ def members(session: Session, study_id: int) -> dict[str, Role]:
 def set_role(session: Session, study_id: int, name: str, role: Role | None) -> None:
     """Give the account of an annotator a role in a study, or with None remove it."""
     annotator_id = annotators.get_or_create_id(session, accounts.get(session, name).name)
+    audit.record(session, Action.role, study_id=study_id, account=name, role=role.value if role else "none")
     if role is None:
         own = (col(MemberRow.study_id) == study_id, col(MemberRow.annotator_id) == annotator_id)
         session.execute(delete(MemberRow).where(*own))
@@ -176,7 +176,7 @@ def require_models(session: Session, study_id: int, actor: Actor, specs: Iterabl
     if not chosen or allows(session, study_id, actor, Permission.operate):
         return
     live = [run for run in runs.of_study(session, study_id) if run.source == "live"]
-    if chosen - {values for run in live for values in _stored_models([run.settings, run.extractor])}:
+    if chosen - {values for run in live for values in stored_models([run.settings, run.extractor])}:
         raise Forbidden("Only an owner of this study may set addresses, key variables or prices of models.")
 
 
@@ -185,7 +185,7 @@ def require_imported(session: Session, study_id: int, actor: Actor, record: RunR
 
     An imported run can be resumed, and others can use what it has.
     """
-    found = {values for values in _stored_models([record.settings, record.extractor]) if any(values[1:])}
+    found = {values for values in stored_models([record.settings, record.extractor]) if any(values[1:])}
     if found and not allows(session, study_id, actor, Permission.operate):
         raise Forbidden(
             "Only an owner of this study may import runs with addresses, key variables or prices of models."
@@ -196,16 +196,6 @@ def _operated(spec: Spec) -> tuple[object, ...]:
     """Return what only owners set of a model; empty if nothing is set."""
     values = tuple(getattr(spec, name) for name in OPERATED)
     return (spec.model, *values) if any(value is not None for value in values) else ()
-
-
-def _stored_models(settings: Any) -> Iterator[tuple[object, ...]]:
-    """Yield what `_operated` returns of every model in stored settings."""
-    if isinstance(settings, dict):
-        if "model" in settings:
-            yield (settings["model"], *(settings.get(name) for name in OPERATED))
-        settings = list(settings.values())
-    for value in settings if isinstance(settings, list) else ():
-        yield from _stored_models(value)
 
 
 def _permissions(session: Session, study_id: int, actor: Actor) -> frozenset[Permission]:

@@ -4,10 +4,12 @@ Tokens and passwords are stored as hashes only; see `storage.accounts`.
 """
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Boolean, Column, Index, Text, UniqueConstraint, false
 from sqlmodel import Field
 
+from storage.json_columns import Json
 from storage.table_base import Table, datetime_column, now, owner_column
 
 
@@ -98,6 +100,22 @@ class SignInAttemptRow(Table, table=True):
     name: str
     address: str
     at: datetime = Field(default_factory=now, sa_column=datetime_column())
+
+
+class AuditRow(Table, table=True):
+    """An entry of the audit log; see `storage.audit`. Triggers refuse every change, and nothing refers to it."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index(None, "study_id", "id"),)
+    id: int = Field(default=None, primary_key=True)
+    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    actor: str
+    action: str
+    study_id: int | None = None
+    study: str = ""
+    """The study's name at that time."""
+    address: str = ""
+    details: Any = Field(sa_column=Column(Json, nullable=False))
 
 
 class ServerSecretRow(Table, table=True):

@@ -20,7 +20,7 @@ from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import registry
 from core.trace import TurnCompleted
-from storage import aius, items, runs, studies
+from storage import aius, audit, items, runs, studies
 from storage.events import parse_event
 from storage.runs import Run
 from storage.tables import EventRow, ItemRow, TraceRow
@@ -67,6 +67,7 @@ def adopt_all(session: Session, study_id: int, annotator: str, run: str | None =
             changes[key] = adoption
         lacking = {key: item for key, item in lacking.items() if key not in changes}
     aius.save_changes(session, study_id, annotator, {key: [change] for key, change in changes.items()})
+    audit.record_change(session, study_id, f"AIUs adopted for {len(changes)} items")
     return len(changes)
 
 
@@ -107,6 +108,7 @@ def replace_aius(
         replacement = reextraction.replacement(confirmed[reextraction.item, reextraction.critique])
         changes[reextraction.item].append(Reextract(run=run, critique=reextraction.critique, aius=replacement))
     aius.save_changes(session, study_id, annotator, changes)
+    audit.record_change(session, study_id, f"AIUs of {len(found)} critiques replaced by those of run {run}")
     return len(found)
 
 

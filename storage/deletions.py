@@ -19,7 +19,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import Record
-from storage import runs, studies, target_summaries
+from storage import audit, runs, studies, target_summaries
 from storage.database import clock
 from storage.tables import DeletedRunRow, ExperimentRow, RunRow, StudyRow, TraceRow
 from storage.transfer import exports, imports
@@ -53,6 +53,7 @@ def delete_study(session: Session, study_id: int) -> None:
     active = exists().where(col(RunRow.study_id) == study_id, col(RunRow.state).in_(ACTIVE))
     if session.scalar(select(active)):
         raise TiebreakError("A run of this study is being executed; cancel it first.")
+    audit.record_change(session, study_id, "study deleted")
     row.deleted_name, row.deleted_at = row.name, clock(session)
     row.name = f"{row.name} (deleted {study_id})"
 
@@ -68,6 +69,8 @@ def restore_study(session: Session, study_id: int) -> str:
         number += 1
         name = f"{row.deleted_name} ({number})"
     row.name, row.deleted_name, row.deleted_at = name, None, None
+    session.flush()
+    audit.record_change(session, study_id, "study restored")
     return name
 
 

@@ -12,7 +12,7 @@ from core.aius import Change, Edit, SetAspects, SetReference, active_edits, appl
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import registry
-from storage import aius, items, runs, studies
+from storage import aius, audit, items, runs, studies
 from storage.aspects import parse_settings
 from storage.reports import turns
 
@@ -62,6 +62,7 @@ def save(session: Session, study_id: int, annotator: str, wanted: Mapping[str, I
         if own := _changes(_standing(found[key], edits.get(key, [])), input, run):
             changes[key] = own
     aius.save_changes(session, study_id, annotator, changes)
+    audit.record_change(session, study_id, f"inputs of {len(changes)} items")
     return len(changes)
 
 

@@ -18,7 +18,8 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
-from storage import annotators, studies, target_summaries, targets
+from storage import annotators, audit, studies, target_summaries, targets
+from storage.audit import Action
 from storage.database import insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
 from storage.tables import (
@@ -120,6 +121,8 @@ def current(session: Session, study_id: int, target: Target, annotator: str) -> 
 def record_view(session: Session, study_id: int, target: Target, annotator: str) -> None:
     """Record that the annotator saw opinions or others' labels of a target: later labels are not blind."""
     target_id, annotator_id = _ids(session, study_id, target, annotator)
+    if not viewed(session, annotator_id, [target_id]) and current(session, study_id, target, annotator) is None:
+        audit.record(session, Action.view, study_id=study_id, actor=annotator, targets=1)
     record_views(session, annotator_id, [target_id])
 
 
@@ -161,6 +164,7 @@ def adjudicate(
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
     row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
     insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
+    audit.record(session, Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
     return adjudication
 
 

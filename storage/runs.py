@@ -13,9 +13,11 @@ from core.errors import RunStopped, TiebreakError
 from core.items import Item
 from core.protocols import registry
 from core.wording import format_count
-from storage import items, studies, trace_claims
+from storage import audit, items, studies, trace_claims
+from storage.audit import Action
 from storage.database import clock, insert_all
 from storage.item_selection import ItemSelection, item_ids
+from storage.stored_models import key_variables, model_names
 from storage.tables import RunRow, TraceRow, now
 from storage.traces import Totals, totals
 
@@ -153,6 +155,7 @@ def create(
     if not traces:
         raise TiebreakError("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
+    _record(session, row, "started")
     return row.id
 
 
@@ -371,6 +374,21 @@ def resume(session: Session, run_id: int) -> None:
     )
     row.state, row.problem, row.ended_at = "requested", "", None
     trace_claims.forget_spending(session, run_id)
+    _record(session, row, "resumed")
+
+
+def _record(session: Session, row: RunRow, change: str) -> None:
+    """Record who lets a run call models, and with which keys."""
+    settings = [row.settings, row.extractor]
+    audit.record(
+        session,
+        Action.run,
+        study_id=row.study_id,
+        run=row.name,
+        change=change,
+        models=model_names(settings),
+        keys=key_variables(settings),
+    )
 
 
 def replace_prompts(session: Session, run_id: int, prompts: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.llm import images
 from core.protocols import registry
+from storage import audit
 from storage.database import insert_missing
 from storage.guidelines import add_imported, add_version
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
@@ -131,6 +132,7 @@ def rename(session: Session, study_id: int, name: str) -> None:
     if name != row.name and _find(session, name) is not None:
         raise TiebreakError(f"A study called {name!r} already exists.")
     former, folder = images.media_folder(row.name), images.media_folder(name)
+    audit.record_change(session, study_id, f"renamed to {name}")
     row.name = name
     session.flush()
     if former != folder and former.is_dir() and not folder.exists():
@@ -141,6 +143,7 @@ def archive(session: Session, study_id: int, archived: bool = True) -> None:
     """Archive a study, or end that: nobody is offered targets of an archived study, and its results stay."""
     lock(session, study_id)
     session.get_one(StudyRow, study_id).archived_at = now() if archived else None
+    audit.record_change(session, study_id, "archived" if archived else "activated")
 
 
 def get(session: Session, name: str) -> Study:

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Target
-from storage import annotators, targets
+from storage import annotators, audit, targets
+from storage.audit import Action
 from storage.database import insert_missing
 from storage.tables import LabelRow, OpinionViewRow, TargetRow, VisitorViewRow, now
 
@@ -25,12 +26,16 @@ def record(session: Session, study_id: int, viewed: Collection[Target], annotato
     annotator_id = annotators.get_or_create_id(session, annotator)
     new = {ids[target] for target in viewed} - _viewed(session, annotator_id)
     _insert(session, new, annotator_id)
-    return bool(new - _labelled(session, study_id, annotator_id))
+    no_longer_blind = new - _labelled(session, study_id, annotator_id)
+    if no_longer_blind:
+        audit.record(session, Action.view, study_id=study_id, actor=annotator, targets=len(no_longer_blind))
+    return bool(no_longer_blind)
 
 
 def record_study(session: Session, study_id: int, annotator: str) -> None:
     """Record that the annotator saw the opinions and labels of a whole study, as in an export."""
     _insert(session, _target_ids(session, study_id), annotators.get_or_create_id(session, annotator))
+    audit.record(session, Action.view, study_id=study_id, actor=annotator, targets="all")
 
 
 def is_study_viewed(session: Session, study_id: int, annotator: str) -> bool:

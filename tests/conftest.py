@@ -144,11 +144,14 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest) -> "Iterator[Engine]":
     """An empty database with tables, in SQLite and in PostgreSQL; the engine keeps the statements it has compiled."""
+    from tests.databases import clear_audit
+
     shared_engine: Engine = request.getfixturevalue("sqlite_engine" if request.param == "sqlite" else "postgres_engine")
     yield shared_engine
     with shared_engine.begin() as connection:
         for owner in ("study", "annotator", "sign_in_attempt"):  # everything else is deleted with them
             connection.exec_driver_sql(f"DELETE FROM {owner}")
+        clear_audit(connection)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

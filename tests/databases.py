@@ -4,6 +4,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from storage import database
 
 
@@ -22,3 +24,19 @@ def _migrated_file() -> bytes:
         database.upgrade(engine)
         engine.dispose()
         return path.read_bytes()
+
+
+def clear_audit(connection: Connection) -> None:
+    """Delete the entries of the audit log, which its triggers refuse."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        connection.exec_driver_sql("DELETE FROM audit")
+        return
+    query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit'"
+    triggers = connection.exec_driver_sql(query).all()
+    assert len(triggers) == 3
+    for name, _ in triggers:
+        connection.exec_driver_sql(f"DROP TRIGGER {name}")
+    connection.exec_driver_sql("DELETE FROM audit")
+    for _, sql in triggers:
+        connection.exec_driver_sql(sql)

@@ -67,3 +67,18 @@ def test_members_get_roles_and_lose_them(url):
     assert "A role is one of owner" in run(url, "members", "--study", "s", "ann", "king").stderr
     assert "no account" in run(url, "members", "--study", "s", "bob", "viewer").stderr
     assert "No members" in run(url, "members", "--study", "s", "ann", "none").stdout
+
+
+def test_the_audit_log_is_printed_and_written_as_csv(url, tmp_path):
+    run(url, "accounts", "add", "ann")
+    with writing(connect(url)) as session:
+        create(session, "s")
+    run(url, "members", "--study", "s", "ann", "viewer")
+    (row,) = json.loads(run(url, "audit", "--study", "s", "--json").stdout)
+    assert (row["action"], row["details"]) == ("role", "account: ann; role: viewer")
+    assert row["actor"].startswith("command line (")
+    assert len(json.loads(run(url, "audit", "--json").stdout)) == 3
+    path = tmp_path / "audit.csv"
+    assert "Wrote 1 entries" in run(url, "audit", "--action", "role", "--csv", str(path)).stdout
+    assert path.read_text().splitlines()[0] == "at,actor,action,study,address,details"
+    assert "There is no action 'x'" in run(url, "audit", "--action", "x").stderr

@@ -14,7 +14,7 @@ from core.errors import TiebreakError
 from pages.account import oidc
 from pages.parts import account_guard, assets, resources
 from pages.parts.account_guard import SESSION_COOKIE
-from storage import database
+from storage import audit, database
 from storage.accounts import invitations, logins, passwords, sign_in
 from storage.database_errors import DatabaseUnavailable
 
@@ -100,6 +100,7 @@ async def post_invitation(request: Request) -> Response:
 
         def finish(session: database.Session) -> str:
             account = invitations.accept(session, form.get("token", ""), hashed)
+            audit.record(session, audit.Action.sign_in, actor=account.name, address=address, by="invitation")
             return logins.create(session, account.id, address=address, browser=browser)
 
         return with_session(RedirectResponse("/", 303), request, database.write(engine, finish))
@@ -114,7 +115,8 @@ async def post_sign_out(request: Request) -> Response:
         identity = account_guard.identify(request)
         login_id = identity.login_id
         if login_id is not None:
-            database.write(resources.engine(), lambda session: logins.revoke(session, login_id))
+            with audit.acting(identity.actor.name if identity.actor else ""):
+                database.write(resources.engine(), lambda session: logins.revoke(session, login_id))
 
     await run_in_threadpool(leave)
     response = RedirectResponse("/account/sign-in", 303, headers=HEADERS)

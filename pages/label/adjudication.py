@@ -117,7 +117,7 @@ def close_case() -> None:
 
 def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> None:
     """Draw one case; `queue` is the list that it was opened from."""
-    with permissions.writing(study.id, Permission.adjudicate) as session:
+    with permissions.writing(study.id, Permission.adjudicate, "") as session:
         content = adjudication_case.open_case(session, study, case, annotator)
     places = [other.id for other in queue]
     place = places.index(case.id) if case.id in places else None

@@ -94,7 +94,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     )
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
     search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
-    with permissions.writing(study.id, Permission.label) as session:
+    with permissions.writing(study.id, Permission.label, "") as session:
         queue = work.open_work(session, summary.name, study.name, annotator)
     with database.reading(resources.engine()) as session:
         listed = home.listed_tasks(session, queue, tab, search)
@@ -164,7 +164,7 @@ def draw_undo(queue: work.Work) -> None:
         st.caption(f"{done} {numbers.format_count(count, 'item')}.")
         if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
-                with permissions.writing(queue.study.id, Permission.label) as session:
+                with permissions.writing(queue.study.id, Permission.label, "") as session:
                     skips.undo_latest(session, queue, entry)
             except Refused as refused:
                 st.toast(str(refused))
@@ -174,7 +174,7 @@ def draw_undo(queue: work.Work) -> None:
 
 def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
-    with permissions.writing(queue.study.id, Permission.label) as session:
+    with permissions.writing(queue.study.id, Permission.label, "") as session:
         count = skips.skip_all(session, queue, [task.id for task in chosen], on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()

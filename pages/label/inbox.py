@@ -58,7 +58,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
     if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
     if name != thread.annotator:
-        with permissions.writing(study.id, Permission.label) as session:
+        with permissions.writing(study.id, Permission.label, "") as session:
             labels.record_view(session, study.id, thread.target, name)
     names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
     st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
@@ -92,7 +92,7 @@ def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> N
             close = may_close and not thread.closed and st.form_submit_button("Reply and close")
     if send or close:
         needed = Permission.label if name == thread.annotator else Permission.adjudicate
-        with permissions.writing(study.id, needed) as session:
+        with permissions.writing(study.id, needed, "") as session:
             inbox.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
         st.rerun()
 

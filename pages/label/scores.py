@@ -60,7 +60,7 @@ if not scales:
     empty_state(study)
 else:
     (kind, criterion), scenario = choose_scale(scales), workbench.choose_scenario(study)
-    with permissions.writing(study.id, Permission.label) as session:
+    with permissions.writing(study.id, Permission.label, "") as session:
         scorable_criteria.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
     choices = {"criterion": criterion, "scenario": scenario}
     workbench.mount("answers" if kind == "answer" else "scores", study, choices)

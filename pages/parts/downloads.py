@@ -23,6 +23,7 @@ from core.errors import TiebreakError
 from core.formats.tables import csv_text
 from pages.parts import account_guard, visitor
 
+MakeFile = Callable[[], bytes]
 MAX_FILES = 500
 """Files that can be requested; those offered first are forgotten first."""
 
@@ -31,7 +32,7 @@ MAX_FILES = 500
 class File:
     """A file that is written when it is requested."""
 
-    make: Callable[[], bytes]
+    make: MakeFile
     name: str
     mime: str
 

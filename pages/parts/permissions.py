@@ -4,14 +4,15 @@ The permission of each page is declared next to it in app.py. A page checks it f
 each change in the transaction that stores it with `writing`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
 
 from pages.parts import resources, visitor
-from storage import access, database
+from storage import access, audit, database
 from storage.access import Permission
+from storage.audit import Action
 from storage.database import Session
 
 PAGE_KEY = "page_permission"
@@ -53,6 +54,12 @@ def is_administrator() -> bool:
         return access.is_unrestricted(session, visitor.current_actor())
 
 
+def require_administrator() -> None:
+    """Raise Forbidden unless the visitor may manage accounts and create studies."""
+    with database.reading(resources.engine()) as session:
+        access.require_administrator(session, visitor.current_actor())
+
+
 def study_names(permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the visitor has a permission by role, newest first."""
     with database.reading(resources.engine()) as session:
@@ -70,10 +77,30 @@ def allows_anywhere(permission: Permission) -> bool:
     return permission in permissions_anywhere()
 
 
-@contextmanager
-def writing(study_id: int, permission: Permission) -> Iterator[Session]:
-    """Open a session that changes a study, as `storage.database.writing`; raises Forbidden."""
+def export_check(study_id: int, permission: Permission) -> Callable[[str], None]:
+    """Return a function that raises Forbidden unless the visitor may export, and records the export of a kind of file.
+
+    It is called when the file is requested: that is a request of its own, without the page's session.
+    """
     actor = visitor.current_actor()
-    with database.writing(resources.engine()) as session:
+
+    def check(file: str) -> None:
+        with audit.acting(actor.name), database.writing(resources.engine()) as session:
+            access.require(session, study_id, actor, permission)
+            audit.record(session, Action.export, study_id=study_id, file=file)
+
+    return check
+
+
+@contextmanager
+def writing(study_id: int, permission: Permission, change: str) -> Iterator[Session]:
+    """Open a session that changes a study, as `storage.database.writing`; raises Forbidden.
+
+    `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
+    """
+    actor = visitor.current_actor()
+    with audit.acting(actor.name), database.writing(resources.engine()) as session:
         access.require(session, study_id, actor, permission)
+        if change:
+            audit.record(session, Action.settings, study_id=study_id, change=change)
         yield session

@@ -12,7 +12,7 @@ from pages.parts import assets, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.parts.visitor import COOKIE, current_visitor
 from pages.parts.visitor import current_annotator as current_annotator
-from storage import annotator_merges, annotators, database, studies, views
+from storage import annotator_merges, annotators, audit, database, studies, views
 from storage.accounts import logins
 from storage.studies import Study
 from storage.transfer import samples
@@ -94,7 +94,7 @@ def _check_similar(name: str) -> None:
 def _sign_out() -> None:
     identity = visitor.current_identity()
     if identity.login_id is not None:
-        with database.writing(resources.engine()) as session:
+        with audit.acting(current_annotator() or ""), database.writing(resources.engine()) as session:
             logins.revoke(session, identity.login_id)
         st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True

@@ -130,7 +130,7 @@ def draw_disagreements(study: Study, judge: str, chosen: Sequence[Disagreement])
     if st.button(
         f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
     ):
-        with permissions.writing(study.id, Permission.edit) as session:
+        with permissions.writing(study.id, Permission.edit, "one more label requested") as session:
             st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen)
     if requested := st.session_state.get(requested_key):
         text = numbers.format_count(requested, "target")

@@ -56,7 +56,7 @@ def draw_role_form(study: Study, names: list[str]) -> None:
             return
     if name is None:
         raise TiebreakError("Choose an account.")
-    with permissions.writing(study.id, Permission.manage) as session:
+    with permissions.writing(study.id, Permission.manage, "") as session:
         access.set_role(session, study.id, name, role)
     st.rerun()
 
@@ -71,7 +71,7 @@ def draw_invitation_form(study: Study) -> None:
         )
         clicked = st.form_submit_button("Create a link")
     if clicked:
-        with permissions.writing(study.id, Permission.manage) as session:
+        with permissions.writing(study.id, Permission.manage, "") as session:
             token = invite(session, study.id, name, role)
         parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
         st.session_state["invitation_link"] = invitations.link(f"{parts.scheme}://{parts.netloc}", token)

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from pages.parts import resources, shell, visitor
 from pages.parts.text import escape_markdown
-from storage import database
+from storage import audit, database
 from storage.accounts import api_tokens, logins, registry
 from storage.accounts.identity import Identity
 from storage.accounts.registry import Account
@@ -47,7 +47,8 @@ def draw_password(account: Account) -> None:
             return
     if new != again:
         raise TiebreakError("The two passwords differ.")
-    registry.change_password(resources.engine(), account.name, current, new)
+    with audit.acting(account.name):
+        registry.change_password(resources.engine(), account.name, current, new)
     st.rerun()  # all sessions of the account have ended
 
 
@@ -61,7 +62,7 @@ def draw_sessions(account: Account, own: int | None) -> None:
             used = f"signed in {_time(login.created_at)} · used {_time(login.used_at)} · {login.address}{here}"
             st.markdown(f"{escape_markdown(login.browser or 'unknown browser')}  \n:small[{escape_markdown(used)}]")
             if st.button("End", key=f"end_{login.id}"):
-                with database.writing(resources.engine()) as session:
+                with audit.acting(account.name), database.writing(resources.engine()) as session:
                     logins.revoke(session, login.id, account.id)
                 st.rerun()
 
@@ -76,7 +77,7 @@ def draw_tokens(account: Account) -> None:
             expires = f"expires {_time(token.expires_at)}" if token.expires_at else "does not expire"
             st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
             if st.button("Revoke", key=f"revoke_{token.id}"):
-                with database.writing(resources.engine()) as session:
+                with audit.acting(account.name), database.writing(resources.engine()) as session:
                     api_tokens.revoke(session, account, token.name)
                 st.rerun()
     with (
@@ -87,7 +88,7 @@ def draw_tokens(account: Account) -> None:
         days = st.number_input("Days", 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
         clicked = st.form_submit_button("Create a token")
     if clicked:
-        with database.writing(resources.engine()) as session:
+        with audit.acting(account.name), database.writing(resources.engine()) as session:
             text = api_tokens.create(session, account, name, timedelta(days=days))
         st.session_state["new_token"] = text
         st.rerun()

@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import database
+from storage import audit, database
 from storage.account_tables import AccountRow, ApiTokenRow
 from storage.accounts import tokens
 from storage.accounts.identity import Actor, Identity
 from storage.accounts.registry import Account, exist
+from storage.audit import Action
 from storage.tables import AnnotatorRow
 
 PREFIX = "tiebreak_"
@@ -52,6 +53,7 @@ def create(session: Session, account: Account, name: str, lifetime: timedelta | 
             expires_at=None if lifetime is None else at + lifetime,
         )
     )
+    audit.record(session, Action.token, change="created", account=account.name, token=name)
     return token
 
 
@@ -75,6 +77,7 @@ def revoke(session: Session, account: Account, name: str) -> None:
     )
     if not session.scalars(query.returning(col(ApiTokenRow.id))).all():
         raise TiebreakError(f"{account.name} has no token named {name[:80]!r}.")
+    audit.record(session, Action.token, change="revoked", account=account.name, token=name)
 
 
 def identify(session: Session, token: str) -> Identity:

@@ -7,10 +7,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import database
+from storage import audit, database
 from storage.account_tables import AccountRow, InvitationRow
 from storage.accounts import registry, tokens
 from storage.accounts.registry import Account
+from storage.audit import Action
 
 LIFETIME = timedelta(days=7)
 INVALID = "This invitation is unknown, expired or used; ask for a new one."
@@ -25,6 +26,7 @@ def create(session: Session, account: Account, lifetime: timedelta = LIFETIME) -
     session.execute(update(InvitationRow).where(*earlier).values(used_at=at))
     row = InvitationRow(account_id=account.id, token=tokens.hash_token(token), created_at=at, expires_at=at + lifetime)
     session.add(row)
+    audit.record(session, Action.account, change="invited", account=account.name)
     return token
 
 
@@ -49,5 +51,7 @@ def accept(session: Session, token: str, hashed: str) -> Account:
     account_id = session.scalars(used).first()
     if account_id is None:
         raise TiebreakError(INVALID)
-    registry.set_password(session, account_id, hashed)
-    return registry.by_id(session, account_id)
+    account = registry.by_id(session, account_id)
+    with audit.acting(account.name):
+        registry.set_password(session, account_id, hashed)
+    return account

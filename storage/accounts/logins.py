@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import database
+from storage import audit, database
 from storage.account_tables import AccountRow, LoginRow
 from storage.accounts import tokens
 from storage.accounts.identity import Actor, Identity
-from storage.accounts.registry import Account, exist
+from storage.accounts.registry import Account, by_id, exist
+from storage.audit import Action
 from storage.tables import AnnotatorRow
 
 LIFETIME = timedelta(days=30)
@@ -96,9 +97,12 @@ def revoke(session: Session, login_id: int, account_id: int | None = None) -> No
     query = update(LoginRow).where(col(LoginRow.id) == login_id, col(LoginRow.revoked_at).is_(None))
     if account_id is not None:
         query = query.where(col(LoginRow.account_id) == account_id)
-    changed = session.scalars(query.values(revoked_at=database.clock(session)).returning(col(LoginRow.id))).all()
+    changed = session.scalars(
+        query.values(revoked_at=database.clock(session)).returning(col(LoginRow.account_id))
+    ).all()
     if not changed:
         raise TiebreakError(f"There is no session {login_id}.")
+    audit.record(session, Action.session, change="ended", account=by_id(session, changed[0]).name)
 
 
 def revoke_all(session: Session, account_id: int, keep: int | None = None) -> None:
@@ -107,6 +111,7 @@ def revoke_all(session: Session, account_id: int, keep: int | None = None) -> No
     if keep is not None:
         query = query.where(col(LoginRow.id) != keep)
     session.execute(query.values(revoked_at=database.clock(session)))
+    audit.record(session, Action.session, change="all ended", account=by_id(session, account_id).name)
 
 
 def _find(session: Session, cookie: str) -> tuple[LoginRow, str, bool] | None:

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import annotators, database
+from storage import annotators, audit, database
 from storage.account_tables import AccountRow, ApiTokenRow, InvitationRow, LoginRow
 from storage.accounts import passwords
+from storage.audit import Action
 from storage.database import Engine
 from storage.tables import AnnotatorRow
 
@@ -50,7 +51,9 @@ def add(session: Session, name: str, *, administrator: bool = False, email: str 
         )
     )
     session.flush()
-    return get(session, name)
+    account = get(session, name)
+    audit.record(session, Action.account, change="added", account=name, administrator=account.administrator)
+    return account
 
 
 def find(session: Session, name: str) -> Account | None:
@@ -86,12 +89,14 @@ def password_hash(session: Session, account_id: int) -> str | None:
 def set_password(session: Session, account_id: int, hashed: str) -> None:
     """Store the hash of a new password, end all sessions of the account, and make its open invitations useless."""
     change(session, account_id, password=hashed)
+    _record(session, account_id, "password set")
     _end(session, LoginRow, account_id, "revoked_at")
     _end(session, InvitationRow, account_id, "used_at")
 
 
 def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
     """Disable an account, with its sessions, tokens and invitations; or allow new sign-ins again."""
+    _record(session, account_id, "disabled" if disabled else "enabled")
     change(session, account_id, disabled_at=database.clock(session) if disabled else None)
     if disabled:
         _end(session, LoginRow, account_id, "revoked_at")
@@ -101,11 +106,13 @@ def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
 
 def set_email(session: Session, account_id: int, email: str | None) -> None:
     """Change the address with which OIDC names the person; the next sign-in by it determines the subject again."""
+    _record(session, account_id, "address of OpenID Connect")
     change(session, account_id, email=_new_email(session, email), subject=None)
 
 
 def set_administrator(session: Session, account_id: int, administrator: bool) -> None:
     """Make the account an administrator's, or an ordinary one."""
+    _record(session, account_id, "administrator" if administrator else "no administrator")
     change(session, account_id, administrator=administrator)
 
 
@@ -123,6 +130,10 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
         raise TiebreakError("The current password is wrong.")
     hashed = passwords.hash_password(new)
     database.write(engine, lambda session: set_password(session, account_id, hashed))
+
+
+def _record(session: Session, account_id: int, changed: str) -> None:
+    audit.record(session, Action.account, change=changed, account=by_id(session, account_id).name)
 
 
 def _end(session: Session, table: Any, account_id: int, column: str) -> None:

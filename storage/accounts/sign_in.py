@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import annotators, database
+from storage import annotators, audit, database
 from storage.account_tables import AccountRow, SignInAttemptRow
 from storage.accounts import logins, passwords, registry
 from storage.accounts.registry import Account
+from storage.audit import Action
 from storage.database import Engine
 
 WINDOW = timedelta(minutes=15)
@@ -45,14 +46,20 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
         stored = registry.password_hash(session, account.id) if account else None
     matches = passwords.verify(stored, password)
     if account is None or stored is None or not matches or account.disabled_at is not None:
+        # Somebody may enter the password as the name, so only names of accounts are stored.
+        known = account.name if account is not None else "unknown name"
+        database.write(
+            engine, lambda session: audit.record(session, Action.failed_sign_in, actor=known, address=address)
+        )
         raise WrongPassword(WRONG)
     hashed = passwords.hash_password(password) if passwords.is_outdated(stored) else None
-    account_id = account.id
+    account_id, account_name = account.id, account.name
 
     def finish(session: Session) -> str:
         session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
         if hashed is not None:
             registry.change(session, account_id, password=hashed)
+        audit.record(session, Action.sign_in, actor=account_name, address=address)
         return logins.create(session, account_id, address=address, browser=browser)
 
     return database.write(engine, finish)
@@ -76,6 +83,8 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
                 registry.change(session, account_id, subject=subject)
         if account_id is None:
             raise TiebreakError(f"No account has the address {email[:80]!r}; ask the operator of this server.")
+        name = registry.by_id(session, account_id).name
+        audit.record(session, Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
         return logins.create(session, account_id, address=address, browser=browser)
 
     return database.write(engine, enter)

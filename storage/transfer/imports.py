@@ -40,7 +40,8 @@ from core.formats.records import (
 )
 from core.items import Item
 from core.labels import Label, Target
-from storage import aius, annotators, items, studies, target_summaries, targets
+from storage import aius, annotators, audit, items, studies, target_summaries, targets
+from storage.audit import Action
 from storage.database import batches, insert_all, update_statistics, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
 from storage.labelling import critique_targets
@@ -94,6 +95,7 @@ def import_records(
                 versions = sorted_records.of(GuidelinesRecord)
                 study_id = studies.get_or_create(session, study, study_record, versions).id
                 counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
+                audit.record(session, Action.import_, study_id=study_id, result=counts.summary())
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
             raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error

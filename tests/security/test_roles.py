@@ -49,6 +49,7 @@ PAGES = {
     "setup/inputs": {"owner", "researcher"},
     "setup/runs": {"owner", "researcher"},
     "setup/access": {"owner"},
+    "setup/audit": {"owner"},
     "setup/account": MEMBERS,
 }
 ROUTES = [

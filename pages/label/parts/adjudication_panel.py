@@ -33,7 +33,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         if value is None:
             raise TiebreakError("Choose a value first.")
-        with permissions.writing(study.id, Permission.adjudicate) as session:
+        with permissions.writing(study.id, Permission.adjudicate, "") as session:
             labels.adjudicate(
                 session, study.id, case.target, value, rule=rule, reason=reason.strip(), adjudicator=annotator
             )
@@ -44,7 +44,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     if st.button(
         "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
     ):
-        with permissions.writing(study.id, Permission.adjudicate) as session:
+        with permissions.writing(study.id, Permission.adjudicate, "one more label requested") as session:
             wanted = assignment.request_label(session, study.id, case.id)
         st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
@@ -119,7 +119,7 @@ def _draw_note(study: Study, annotator: str, case: Case) -> None:
         if st.button("Send to the study's owner", key=f"send_{case.id}"):
             if not text.strip():
                 raise TiebreakError("Describe the unclear point.")
-            with permissions.writing(study.id, Permission.adjudicate) as session:
+            with permissions.writing(study.id, Permission.adjudicate, "") as session:
                 queue.set_mark(
                     session, study.id, case.target, annotator, "note", text=f"Guideline unclear: {text.strip()}"
                 )

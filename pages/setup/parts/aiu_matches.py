@@ -105,7 +105,7 @@ def _draw_replacement(
     help = "Labels of AIUs that are not ticked are stored, and no longer count."
     clicked = st.button(label, key="matches_apply", type="primary", disabled=annotator is None or not same, help=help)
     if clicked and annotator is not None:
-        with permissions.writing(study.id, Permission.edit) as session:
+        with permissions.writing(study.id, Permission.edit, "") as session:
             count = adoption.replace_aius(session, study.id, annotator, run, same)
         st.session_state["inputs_replaced"] = (count, len(confirmed))
         st.rerun()

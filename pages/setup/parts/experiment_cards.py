@@ -74,7 +74,7 @@ def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None
 def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:
     with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
         if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
-            with permissions.writing(study.id, Permission.run) as session:
+            with permissions.writing(study.id, Permission.run, f"experiment {experiment.name} cancelled") as session:
                 experiments.cancel(session, experiment.id)
             st.rerun()
         incomplete = progress.state in ("stopped", "cancelled") or progress.failed

@@ -18,7 +18,7 @@ from pages.parts import items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.upload import FileSource
-from storage import access, database, studies
+from storage import access, audit, database, studies
 from storage.access import Permission
 from storage.transfer import imports
 
@@ -231,7 +231,8 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             yield record
 
     try:
-        with plan.source.on_disk() as path, recording_reads() as opened:
+        acting = audit.acting(visitor.current_actor().name)
+        with acting, plan.source.on_disk() as path, recording_reads() as opened:
             added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:

@@ -111,6 +111,6 @@ def _is_valid(protocol: Protocol, name: str, text: str) -> bool:
 
 
 def _save(study: Study, prompts: dict[str, str]) -> None:
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, "prompts") as session:
         studies.update_prompts(session, study.id, prompts)
     st.rerun()

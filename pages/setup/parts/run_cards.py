@@ -126,7 +126,7 @@ def _draw_adoption(run: Run) -> None:
         + ("" if annotator else " Sign in on a page of the section Label first."),
     )
     if clicked and annotator is not None:
-        with permissions.writing(run.study_id, Permission.edit) as session:
+        with permissions.writing(run.study_id, Permission.edit, "") as session:
             count = adoption.adopt_all(session, run.study_id, annotator, run.name)
         st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
 
@@ -137,7 +137,7 @@ def can_resume(run: Run, progress: Progress) -> bool:
 
 
 def _apply(operation: Any, run: Run) -> None:
-    with permissions.writing(run.study_id, Permission.run) as session:
+    with permissions.writing(run.study_id, Permission.run, f"run {run.name}: {operation.__name__}") as session:
         operation(session, run.id)
     st.rerun()
 

@@ -18,7 +18,7 @@ from pages.parts import numbers, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
-from storage import access, database, items, studies
+from storage import access, audit, database, items, studies
 from storage.access import Permission
 from storage.item_selection import ItemSelection
 from storage.studies import Study
@@ -320,9 +320,10 @@ def _draw_start(request: RunRequest, criteria: list[Criterion]) -> int | None:
     _check_permission(request)
     for criterion in request.protocol.criteria(request.settings):
         if criterion not in criteria:
-            with permissions.writing(request.study.id, Permission.run) as session:
+            with permissions.writing(request.study.id, Permission.run, f"criterion {criterion.name}") as session:
                 studies.add_criterion(session, request.study.id, CriterionRecord(criterion=criterion))
-    return create_run(resources.engine(), request)
+    with audit.acting(visitor.current_actor().name):
+        return create_run(resources.engine(), request)
 
 
 def _check_permission(request: RunRequest) -> None:

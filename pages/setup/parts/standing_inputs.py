@@ -105,7 +105,7 @@ def _draw_file(study: Study, annotator: str | None) -> None:
 
 
 def _save(study: Study, annotator: str, wanted: dict[str, Input]) -> None:
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, "") as session:
         count = inputs.save(session, study.id, annotator, wanted)
     st.session_state["inputs_saved"] = count
     st.rerun()
@@ -122,7 +122,7 @@ def _draw_adoption(study: Study, annotator: str | None) -> None:
         run = st.selectbox("Aspects that a run proposed", names, key="inputs_run", width=320)
         clicked = st.button("Adopt for items without aspects", key="inputs_adopt", disabled=annotator is None)
     if clicked and annotator is not None:
-        with permissions.writing(study.id, Permission.edit) as session:
+        with permissions.writing(study.id, Permission.edit, "") as session:
             st.session_state["inputs_saved"] = inputs.adopt_aspects(session, study.id, annotator, run)
         st.rerun()
 

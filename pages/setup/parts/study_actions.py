@@ -29,7 +29,7 @@ def draw_actions(study: Study) -> None:
     st.divider()
     label = "Activate" if study.archived else "Archive"
     if st.button(label, icon=":material/archive:", key="archive"):
-        with permissions.writing(study.id, Permission.manage) as session:
+        with permissions.writing(study.id, Permission.manage, "") as session:
             studies.archive(session, study.id, archived=not study.archived)
         st.rerun()
     st.caption("Nobody is offered targets of an archived study. Its traces, labels and results stay.")
@@ -46,7 +46,7 @@ def draw_deleted_studies() -> None:
     with database.reading(resources.engine()) as session:
         deleted = [one for one in deletions.deleted_studies(session) if permissions.allows(one.id, Permission.manage)]
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
-        with permissions.writing(chosen, Permission.manage) as session:
+        with permissions.writing(chosen, Permission.manage, "") as session:
             deletions.restore_study(session, chosen)
         st.rerun()
 
@@ -61,7 +61,7 @@ def draw_deleted_runs(study: Study) -> None:
     if chosen is None:
         return
     try:
-        with permissions.writing(study.id, Permission.edit) as session:
+        with permissions.writing(study.id, Permission.edit, "run restored") as session:
             deletions.restore_run(session, study.id, chosen)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
@@ -74,7 +74,7 @@ def draw_run_deletion(run: Run) -> None:
     if not permissions.allows(run.study_id, Permission.edit):
         return
     if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
-        with permissions.writing(run.study_id, Permission.edit) as session:
+        with permissions.writing(run.study_id, Permission.edit, f"run {run.name} deleted") as session:
             deletions.delete_run(session, run.id)
         st.toast(f"Deleted. It can be restored for {deletions.PERIOD.days} days, at the end of this page.")
         st.rerun(scope="app")
@@ -101,7 +101,7 @@ def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | No
 
 def _rename(study: Study, name: str) -> None:
     try:
-        with permissions.writing(study.id, Permission.manage) as session:
+        with permissions.writing(study.id, Permission.manage, "") as session:
             studies.rename(session, study.id, name)
             new = studies.by_id(session, study.id).name
     except TiebreakError as error:
@@ -114,7 +114,7 @@ def _rename(study: Study, name: str) -> None:
 
 def _delete(study: Study) -> None:
     try:
-        with permissions.writing(study.id, Permission.manage) as session:
+        with permissions.writing(study.id, Permission.manage, "") as session:
             deletions.delete_study(session, study.id)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")

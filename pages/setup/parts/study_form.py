@@ -12,11 +12,11 @@ from core.formats.output import temporary_folder
 from core.formats.records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
-from pages.parts import downloads, permissions, resources, shell, visitor
+from pages.parts import downloads, permissions, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
 from pages.setup.parts import rules_form, scale_form, study_actions, training_form
-from storage import access, database, studies, views
+from storage import database, studies, views
 from storage.access import Permission
 from storage.reports import peer_reviews
 from storage.studies import Study
@@ -79,7 +79,7 @@ def _draw_rules(study: Study) -> None:
             return
     changed = {"overlap": overlap, "reveal": reveal, "lease_minutes": minutes, "reason": reason, "evidence": evidence}
     rules = StudyRules.model_validate(study.rules.model_dump() | changed | more.rules())
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, "guidelines and rules") as session:
         studies.update(session, study.id, description=description, guidelines=guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")
 
@@ -128,7 +128,7 @@ def _save_criterion(
         "rubric": tuple(line.strip() for line in rubric.splitlines() if line.strip()),
         "scale": scale,
     }
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, f"criterion {name}") as session:
         if current is None and name in {criterion.name for criterion in studies.criteria(session, study.id)}:
             raise TiebreakError(f'A criterion named "{name}" already exists.')
         updated = (current or Criterion(name=name)).model_copy(update=fields)
@@ -139,14 +139,14 @@ def _save_criterion(
 def _draw_exports(study: Study) -> None:
     """Draw the downloads; a file is written only when its button is clicked."""
     permissions.require(study.id, Permission.export)
-    require_export = _export_check(study)
+    require_export = permissions.export_check(study.id, Permission.export)
 
     def write_study(stream: TextIO) -> None:
-        require_export()
+        require_export("study")
         tiebreak.write(exports.export_records(resources.engine(), study), stream)
 
     def write_instructions(stream: TextIO) -> None:
-        require_export()
+        require_export("instructions")
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
     if not _may_download(study):
@@ -159,7 +159,12 @@ def _draw_exports(study: Study) -> None:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
-    bundle = File(lambda: (require_export(), bundle_bytes(study))[1], f"{study.name} bundle.zip", "application/zip")
+
+    def make_bundle() -> bytes:
+        require_export("bundle")
+        return bundle_bytes(study)
+
+    bundle = File(make_bundle, f"{study.name} bundle.zip", "application/zip")
     downloads.draw_file_link("Bundle as zip", bundle, "export_bundle")
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
@@ -182,27 +187,13 @@ def _may_download(study: Study) -> bool:
     if annotator is None:
         st.caption("Sign in on a page of the section Label to download them.")
     elif st.button("Show the downloads", key="show_downloads"):
-        with permissions.writing(study.id, Permission.export) as session:
+        with permissions.writing(study.id, Permission.export, "") as session:
             views.record_study(session, study.id, annotator)
         st.rerun()  # a download would be cancelled when its button moves up
     return False
 
 
-def _export_check(study: Study) -> Callable[[], None]:
-    """Return a function that raises Forbidden unless the visitor may export the study.
-
-    It is called when the file is downloaded: Streamlit writes it in a request of its own, without the page's cookies.
-    """
-    actor = visitor.current_actor()
-
-    def require_export() -> None:
-        with database.reading(resources.engine()) as session:
-            access.require(session, study.id, actor, Permission.export)
-
-    return require_export
-
-
-def _draw_gold_export(study: Study, require_export: Callable[[], None]) -> None:
+def _draw_gold_export(study: Study, require_export: Callable[[str], None]) -> None:
     """Draw the choices of the gold export and its download."""
     with database.reading(resources.engine()) as session:
         run_names = verdict_runs(session, study)
@@ -230,7 +221,7 @@ def _draw_gold_export(study: Study, require_export: Callable[[], None]) -> None:
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
 
     def write_gold(stream: TextIO) -> None:
-        require_export()
+        require_export("gold")
         with database.reading(resources.engine()) as session:
             columns = verdict_runs(session, study) if judge_columns else None
             gold.write_csv(gold_rows(session, study, options), stream, columns)

@@ -95,7 +95,7 @@ def _draw_rules(study: Study) -> None:
         "tolerance": tolerance,
         "weight_tolerance": weight_tolerance,
     }
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, "training and checks") as session:
         rules = StudyRules.model_validate(rules.model_dump() | changed)
         studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
     st.toast("Saved.", icon=":material/check:")
@@ -121,7 +121,7 @@ def _draw_items(study: Study, items: list[ListedItem]) -> None:
     )
     chosen = [items[row].target_id for row in table.selection.rows]
     if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
-        with permissions.writing(study.id, Permission.edit) as session:
+        with permissions.writing(study.id, Permission.edit, "training items removed") as session:
             training_items.remove(session, study.id, chosen)
         st.rerun()
 
@@ -147,7 +147,7 @@ def _draw_candidates(study: Study, count: int) -> None:
             help="Chosen at random from the targets with an adjudicated or imported gold value, unlabelled ones first.",
         )
         if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
-            with permissions.writing(study.id, Permission.edit) as session:
+            with permissions.writing(study.id, Permission.edit, "training items added") as session:
                 training_items.draw(session, study.id, int(wanted))
             st.rerun()
 
@@ -180,7 +180,7 @@ def _draw_new_item(study: Study) -> None:
         return
     if value is None:
         raise TiebreakError("A training item needs a known answer.")
-    with permissions.writing(study.id, Permission.edit) as session:
+    with permissions.writing(study.id, Permission.edit, "training item added") as session:
         training_items.add(session, study.id, target, value, reason)
     st.session_state.pop("training_reason")
     st.rerun()

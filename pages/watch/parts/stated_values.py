@@ -109,7 +109,7 @@ def _writing(trace_id: int) -> AbstractContextManager[database.Session]:
     """Open a session that changes readings of a trace; raises Forbidden."""
     with database.reading(engine()) as session:
         study_id = traces.get(session, trace_id).study_id
-    return permissions.writing(study_id, Permission.edit)
+    return permissions.writing(study_id, Permission.edit, f"reading of trace {trace_id}")
 
 
 def draw_undo(trace_id: int | None = None) -> None:

@@ -1,0 +1,82 @@
+"""The audit log of a study; for administrators also that of the server."""
+
+import streamlit as st
+
+from core.formats.tables import csv_text
+from pages.parts import downloads, numbers, paging, permissions, resources, shell
+from pages.parts.downloads import File
+from storage import audit, database
+from storage.access import Permission
+from storage.audit import COLUMNS, Action, Entry, Filter
+from storage.studies import Study
+
+ENTRIES_PER_PAGE = 100
+THIS_STUDY, WHOLE_SERVER = "This study", "Whole server"
+NAMES = {
+    "at": "Time (UTC)",
+    "actor": "Who",
+    "action": "What",
+    "study": "Study",
+    "address": "Address",
+    "details": "Details",
+}
+
+
+def draw_page(study: Study) -> None:
+    """Draw the filter, the entries and the download."""
+    wanted = draw_filter(study)
+    with database.reading(resources.engine()) as session:
+        count = audit.count(session, wanted)
+        page = paging.current_page("audit_page", count, ENTRIES_PER_PAGE)
+        entries = audit.entries(session, wanted, limit=ENTRIES_PER_PAGE, offset=(page - 1) * ENTRIES_PER_PAGE)
+    if not entries:
+        st.info("No entry matches.")
+        return
+    st.caption(numbers.format_count(count, "entry", "entries"))
+    st.dataframe(
+        [named_cells(entry) for entry in entries],
+        hide_index=True,
+        key="audit",
+        height=min(38 + 35 * len(entries), 640),
+        column_config={NAMES["details"]: st.column_config.TextColumn(width="large")},
+    )
+    paging.draw_pagination("audit_page", count, ENTRIES_PER_PAGE)
+    downloads.draw_file_link("Download all as CSV", File(export(study, wanted), "audit.csv", "text/csv"), "audit")
+
+
+def draw_filter(study: Study) -> Filter:
+    """Draw the choices of entries. Entries without a study, such as sign-ins, are for administrators."""
+    scope = THIS_STUDY
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if permissions.is_administrator():
+            options = [THIS_STUDY, WHOLE_SERVER]
+            scope = st.segmented_control("Entries", options, default=THIS_STUDY, required=True, key="audit_scope")
+        actions = st.multiselect("What", [action.value for action in Action], key="audit_actions", width=360)
+        actor = st.text_input("Who", key="audit_actor", placeholder="part of a name", width=220)
+    return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor)
+
+
+def named_cells(entry: Entry) -> dict[str, str]:
+    """Return an entry with the names of its columns."""
+    return {NAMES[name]: text for name, text in audit.cells(entry).items()}
+
+
+def export(study: Study, wanted: Filter) -> downloads.MakeFile:
+    """Return a function that writes the matching entries as CSV, and records the export."""
+    check = permissions.export_check(study.id, Permission.manage)
+    whole_server = wanted.study_id is None
+    if whole_server:
+        permissions.require_administrator()
+
+    def make() -> bytes:
+        check("audit log of the server" if whole_server else "audit log")
+        with database.reading(resources.engine()) as session:
+            entries = audit.entries(session, wanted)
+        return csv_text(COLUMNS, [list(audit.cells(entry).values()) for entry in entries]).encode()
+
+    return make
+
+
+draw_page(
+    shell.draw_header("Audit", "Who signed in, saw, exported, decided and changed what. Entries cannot be changed.")
+)

@@ -1,0 +1,45 @@
+"""The page of the audit log."""
+
+import re
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from core.formats.records import ItemRecord
+from pages.parts import downloads, resources
+from pages.parts.account_guard import AccountGuard
+from storage import audit, studies
+from storage.audit import Action
+from storage.database import writing
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+
+
+@pytest.fixture
+def page():
+    prepare_study([ItemRecord(item=make_item("item 0"))])
+    with audit.acting("=HYPERLINK(1)"), writing(resources.engine()) as session:
+        audit.record(session, Action.export, study_id=studies.get(session, "s").id, file="gold")
+        audit.record(session, Action.sign_in, address="192.0.2.7")
+    return visit("setup/audit", "ann", study="s")
+
+
+def test_the_page_lists_and_filters_the_entries_of_the_study(page):
+    assert list(page.dataframe[0].value["What"]) == ["export", "import"]
+    page.multiselect(key="audit_actions").set_value(["import"])
+    assert list(page.run().dataframe[0].value["Details"]) == ["result: added 1 item"]
+    page.text_input(key="audit_actor").set_value("nobody")
+    assert "No entry matches" in page_text(page.run())
+
+
+def test_the_whole_log_can_be_downloaded_safely_and_the_export_is_recorded(page):
+    page.segmented_control(key="audit_scope").set_value("Whole server")
+    page.run()
+    assert list(page.dataframe[0].value["What"]) == ["sign-in", "export", "import"]
+    (link,) = re.findall(r'href="(/files/[^"]+)"', "".join(element.proto.body for element in page.get("html")))
+    client = TestClient(AccountGuard(Starlette(routes=downloads.routes())), base_url="http://localhost")
+    lines = client.get(link).text.splitlines()
+    assert lines[0] == "at,actor,action,study,address,details"
+    assert len(lines) == 5 and ",'=HYPERLINK(1),export,s,,file: gold" in lines[3]
+    assert ",ann,export,s,,file: audit log of the server" in lines[1]
