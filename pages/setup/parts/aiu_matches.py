@@ -77,8 +77,8 @@ def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Propo
         disabled=["Standing", "New", "Different words", "Alike", "Item", "Critique"],
         column_config={
             "Same": st.column_config.CheckboxColumn(width="small"),
-            "Standing": st.column_config.TextColumn(width="large"),
-            "New": st.column_config.TextColumn(width="large"),
+            "Standing": st.column_config.TextColumn(width=330),
+            "New": st.column_config.TextColumn(width=330),
             "Alike": st.column_config.NumberColumn(format="percent", width="small"),
         },
     )

@@ -13,6 +13,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
 from core.formats.output import temporary_folder
 from core.formats.plain_yaml import parse_fields
+from pages.parts import permissions
 
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
 
@@ -39,7 +40,12 @@ class FileSource:
 
 
 def draw_upload(key: str) -> FileSource | None:
-    """Draw the choice of a file or folder; returns None until there is one."""
+    """Draw the choice of a file or folder; returns None until there is one.
+
+    Only administrators name a path: the server can read files that concern no study.
+    """
+    if not permissions.is_administrator():
+        return _draw_uploader(key)
     selected = st.segmented_control(
         "Source",
         [UPLOAD_OPTION, PATH_OPTION],
@@ -63,7 +69,7 @@ def _draw_uploader(key: str) -> FileSource | None:
 
 
 def _draw_path(key: str) -> FileSource | None:
-    """Draw the field for a path. Only this machine can reach the server, so a path reveals no other user's files."""
+    """Draw the field for a path."""
     text = st.text_input(
         "Path of a file or folder",
         key=f"{key}_path",

@@ -104,3 +104,12 @@ def test_without_accounts_the_pages_say_so():
     prepare_study([ItemRecord(item=make_item("item 0"))])
     assert "has no accounts" in page_text(visit("setup/access"))
     assert "has no accounts" in page_text(visit("setup/account"))
+
+
+def test_only_an_administrator_imports_from_a_path_on_the_server(become):
+    for name in ("bob", "ann"):
+        become(name)
+        app = visit("setup/inputs", study="s")
+        assert not app.exception
+        offered = [option for group in app.segmented_control for option in group.options]
+        assert ("Path on this machine" in offered) == (name == "ann")
