@@ -103,6 +103,7 @@ def delete_run(session: Session, run_id: int) -> None:
         )
     )
     session.execute(delete(RunRow).where(col(RunRow.id) == run_id))
+    audit.record_change(session, row.study_id, f"run {row.name} deleted")
     _count_change(session, row.study_id)
 
 
@@ -120,6 +121,7 @@ def restore_run(session: Session, study_id: int, deleted_id: int) -> str:
     for name, value in _valid_fields(session, row.fields).items():
         setattr(restored, name, value)
     session.delete(row)
+    audit.record_change(session, row.study_id, f"run {row.name} restored")
     _count_change(session, row.study_id)
     return row.name
 
