@@ -9,9 +9,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from core.attempts import first_request
 from core.llm.chat_request import messages, optional_parameters
 from core.trace import Ask
+
+SENT = ("model", "address", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "system")
+"""The settings of a model that are sent, with `extra`."""
 
 
 def content_digest(ask: Ask) -> str:
@@ -38,13 +40,15 @@ class DrawCounter:
     """Numbers the asks of one trace that have the same content: each is another sample of the same reply."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[tuple[object, ...]] = Counter()
 
     def draws(self, asks: Sequence[Ask]) -> list[int]:
         """Return the draw of each ask of the next round, from 0."""
-        return [self._next(content_digest(first_request(ask, "text"))) for ask in asks]
+        return [self._next(ask) for ask in asks]
 
-    def _next(self, content: str) -> int:
+    def _next(self, ask: Ask) -> int:
+        parameters = (getattr(ask.spec, name) for name in SENT)
+        content = (*parameters, json.dumps(ask.spec.extra, sort_keys=True, default=str), ask.prompt, ask.images)
         draw = self._counts[content]
         self._counts[content] += 1
         return draw
