@@ -1,6 +1,6 @@
 """Experiments: their definitions, their runs, and their progress. One run of an experiment is executed at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,11 +11,13 @@ from sqlmodel import col
 from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import Definition
+from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes
 from storage import calls, runs, studies, traces
 from storage.database import clock
+from storage.fingerprints import to_utc
 from storage.runs import Run
-from storage.tables import EventRow, ExperimentRow, RunRow, TraceRow
+from storage.tables import EventRow, ExperimentRow, RunRow, TraceRow, now
 from storage.traces import Totals
 
 RATE_SECONDS = 120
@@ -119,6 +121,38 @@ def save(session: Session, study_id: int, definition: Definition) -> int:
     session.add(row)
     session.flush()
     return row.id
+
+
+def records(session: Session, study_id: int) -> Iterator[ExperimentRecord]:
+    """Yield the experiments of a study, oldest first."""
+    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id).order_by(col(ExperimentRow.id))
+    for row in session.scalars(query):
+        yield ExperimentRecord(name=row.name, definition=row.definition, ceiling=row.ceiling, created_at=row.created_at)
+
+
+def add_records(session: Session, study_id: int, added: Sequence[ExperimentRecord]) -> dict[str, int]:
+    """Add the experiments that the study does not have; return name -> id of all that it has.
+
+    Raises TiebreakError for a definition that cannot be read, or another one under the same name.
+    """
+    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id)
+    rows = {row.name: row for row in session.scalars(query)}
+    for record in added:
+        if files.parse(record.definition).name != record.name:
+            raise TiebreakError(f"The definition of the experiment {record.name!r} is of another name.")
+        new = ExperimentRow(
+            study_id=study_id,
+            name=record.name,
+            definition=record.definition,
+            ceiling=record.ceiling,
+            created_at=to_utc(record.created_at) or now(),
+        )
+        row = rows.setdefault(record.name, new)
+        if row.definition != record.definition:
+            raise TiebreakError(f"The study has another experiment called {record.name!r}; rename one of them.")
+        session.add(row)
+    session.flush()
+    return {name: row.id for name, row in rows.items()}
 
 
 def runs_of(session: Session, experiment_id: int) -> list[Run]:

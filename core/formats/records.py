@@ -141,6 +141,17 @@ class TargetRecord(Frozen):
     overlap: int | None = Field(default=None, ge=0)
 
 
+class ExperimentRecord(Frozen):
+    """Runs that differ in named settings."""
+
+    type: Literal["experiment"] = "experiment"
+    name: str = Field(min_length=1)
+    definition: str
+    """The experiment's file, in YAML."""
+    ceiling: float | None = None
+    created_at: datetime | None = None
+
+
 class RunRecord(Frozen):
     """One protocol with one settings over many items.
 
@@ -169,6 +180,14 @@ class RunRecord(Frozen):
     """Dollars at which it stopped."""
     parallel: int = Field(default=8, ge=1, exclude_if=lambda parallel: parallel == 8)
     """Concurrent calls to one model."""
+    repeat: int = Field(default=1, ge=1, exclude_if=lambda repeat: repeat == 1)
+    """The number of the repetition: runs with other numbers have independent replies."""
+    fresh: bool = Field(default=False, exclude_if=lambda fresh: not fresh)
+    """Whether every call was made anew."""
+    experiment: str = Field(default="", exclude_if=lambda experiment: not experiment)
+    """The name of the experiment that it is part of; empty for none."""
+    cell: dict[str, str] | None = Field(default=None, exclude_if=lambda cell: cell is None)
+    """The cell of the experiment's design: axis -> level."""
 
 
 class TraceRecord(Frozen):
@@ -285,6 +304,7 @@ AnyRecord = (
     | ScaleRecord
     | ItemRecord
     | TargetRecord
+    | ExperimentRecord
     | RunRecord
     | TraceRecord
     | LabelRecord

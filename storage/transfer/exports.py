@@ -24,7 +24,7 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.items import Item
-from storage import aius, guidelines, labels, studies
+from storage import aius, experiments, guidelines, labels, studies
 from storage.database import reading
 from storage.events import parse_event
 from storage.studies import Study
@@ -33,6 +33,7 @@ from storage.tables import (
     AiuEditRow,
     CriterionRow,
     EventRow,
+    ExperimentRow,
     GuidelinesReadRow,
     GuidelinesRow,
     ItemRow,
@@ -71,6 +72,7 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
         yield from participation.annotator_records(session, study)
         yield from _items(session, study.id)
         yield from participation.target_records(session, study.id)
+        yield from experiments.records(session, study.id)
         yield from _runs(session, study.id)
         yield from _traces(session, study.id)
         for label in labels.of_study(session, study.id):
@@ -89,8 +91,8 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
 def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
     by_study = (
-        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, RunRow, TraceRow, LabelRow, AiuEditRow, GuidelinesReadRow,
-        KnownAnswerRow,
+        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, ExperimentRow, RunRow, TraceRow, LabelRow, AiuEditRow,
+        GuidelinesReadRow, KnownAnswerRow,
     )  # fmt: skip
     by_target = (MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, TrainingAnswerRow)
     with reading(engine) as session:
@@ -120,10 +122,15 @@ def run_records(session: Session, study_id: int, run_id: int) -> Iterator[Record
 
 
 def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:
-    query = select(RunRow).where(col(RunRow.study_id) == study_id, *conditions).order_by(col(RunRow.id))
-    for row in session.scalars(query):
-        fields: Any = row.model_dump(include=RunRecord.model_fields.keys() - {"type"})
-        yield RunRecord.model_validate(fields)
+    query = (
+        select(RunRow, col(ExperimentRow.name))
+        .outerjoin(ExperimentRow, col(ExperimentRow.id) == col(RunRow.experiment_id))
+        .where(col(RunRow.study_id) == study_id, *conditions)
+        .order_by(col(RunRow.id))
+    )
+    for row, experiment in session.execute(query):
+        fields: Any = row.model_dump(include=RunRecord.model_fields.keys() - {"type", "experiment"})
+        yield RunRecord.model_validate(fields | {"experiment": experiment or ""})
 
 
 def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:

@@ -22,6 +22,7 @@ from core.formats.records import (
     AiuEditRecord,
     AnnotatorRecord,
     CriterionRecord,
+    ExperimentRecord,
     GuidelinesReadRecord,
     GuidelinesRecord,
     ItemRecord,
@@ -40,7 +41,7 @@ from core.formats.records import (
 )
 from core.items import Item
 from core.labels import Label, Target
-from storage import aius, annotators, audit, items, studies, target_summaries, targets
+from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
 from storage.audit import Action
 from storage.database import batches, insert_all, update_statistics, writing
 from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
@@ -159,9 +160,11 @@ class _Import:
         new_items = self.import_items(self.records.of(Item))
         self.find_ids()
         traces = self.records.of(TraceRecord)
+        added = self.records.of(ExperimentRecord)
+        experiment_ids = experiments.add_records(self.session, self.study_id, added)
         return ImportCounts(
             items=new_items,
-            runs=recorded_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord)),
+            runs=recorded_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
             traces=recorded_runs.add_traces(self.session, self.study_id, traces, self.target_ids, self.advance),
             labels=self.import_labels(),
             marks=self.insert_new(MarkRow, self.mark_rows()),

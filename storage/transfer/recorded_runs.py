@@ -52,8 +52,8 @@ def _verdicts(record: TraceRecord) -> Iterator[Verdict]:
             yield event.verdict
 
 
-def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> int:
-    """Add the runs that the study does not have, and return their number.
+def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], experiment_ids: Mapping[str, int]) -> int:
+    """Add the runs that the study does not have, and return their number; `experiment_ids` are those of the study.
 
     Raises TiebreakError if the study has a run of the same name with other settings.
     """
@@ -61,7 +61,7 @@ def add_runs(session: Session, study_id: int, records: Sequence[RunRecord]) -> i
     rows = {row.name: row for row in session.scalars(query)}
     before = len(rows)
     for record in records:
-        row = rows.setdefault(record.name, _run_row(study_id, record))
+        row = rows.setdefault(record.name, _run_row(study_id, record, experiment_ids))
         if row.protocol != record.protocol or not _are_equal(row.protocol, row.settings, record.settings):
             raise TiebreakError(f"The study has a run {record.name!r} with other settings; rename one of them.")
         session.add(row)
@@ -179,7 +179,7 @@ def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord])
 
 def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
     if name not in ids:
-        raise TiebreakError(f"A trace refers to the {noun} {name!r}, which is neither in the file nor in the study.")
+        raise TiebreakError(f"The file refers to the {noun} {name!r}, which is neither in the file nor in the study.")
     return ids[name]
 
 
@@ -200,7 +200,7 @@ def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
     return {(run, item, part): id for run, item, part, id in session.execute(query)}
 
 
-def _run_row(study_id: int, record: RunRecord) -> RunRow:
+def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]) -> RunRow:
     """Return the row of an imported run.
 
     It is never resumed: its settings may name another machine's servers. One that was being executed is stopped.
@@ -216,6 +216,10 @@ def _run_row(study_id: int, record: RunRecord) -> RunRow:
         seed=record.seed,
         extractor=record.extractor,
         pairs=record.pairs,
+        repeat=record.repeat,
+        fresh=record.fresh,
+        experiment_id=_id_of(experiment_ids, record.experiment, "experiment") if record.experiment else None,
+        cell=record.cell,
         source="imported" if record.source == "live" else record.source,
         state="stopped" if unfinished else record.state,
         problem=record.problem or (UNFINISHED if unfinished else ""),

@@ -6,6 +6,7 @@ from core import experiments as files
 from core.errors import TiebreakError
 from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
+from pages.setup.parts.experiment_form import check_permission
 from storage import database, experiments
 from storage.access import Permission
 from storage.experiments import Experiment, Progress
@@ -101,9 +102,10 @@ def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> N
 
 
 def _resume(study: Study, experiment: Experiment) -> None:
-    permissions.require(study.id, Permission.run)
     try:
-        start(resources.engine(), study, plan(resources.engine(), study, experiment.definition))
+        planned = plan(resources.engine(), study, experiment.definition)
+        check_permission(study, planned)
+        start(resources.engine(), study, planned)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return

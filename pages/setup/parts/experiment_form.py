@@ -80,13 +80,13 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
         st.markdown(f":material/send: {escape_markdown(sentence)}")
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
-    _check_permission(study, planned)
+    check_permission(study, planned)
     start(engine, study, planned)
     del st.session_state[CHECKED]
     return True
 
 
-def _check_permission(study: Study, planned: Plan) -> None:
+def check_permission(study: Study, planned: Plan) -> None:
     """Raise Forbidden unless the visitor may start runs of the study with these models."""
     specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
     specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]

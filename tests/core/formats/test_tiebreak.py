@@ -76,8 +76,8 @@ def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
         (
             '{"type":"thing"}',
             "line 2: expected one of 'study', 'guidelines', 'annotator', 'criterion', 'scale', 'item', 'target', "
-            "'run', 'trace', 'label', 'mark', 'reply', 'known_answer', 'training_answer', 'ruling', 'aiu_edit', "
-            "'view', 'guidelines_read', not 'thing'",
+            "'experiment', 'run', 'trace', 'label', 'mark', 'reply', 'known_answer', 'training_answer', 'ruling', "
+            "'aiu_edit', 'view', 'guidelines_read', not 'thing'",
         ),
         ("{}", "line 2: expected a field 'type' with the type of the value"),
         ("[1]", "line 2: expected named fields"),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import insert, select
 
+from core import experiments as files
 from core.aius import Piece, Reword
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
@@ -12,7 +13,7 @@ from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
-from storage import aius, annotators, guidelines, labels, runs, studies, traces
+from storage import aius, annotators, experiments, guidelines, labels, runs, studies, traces
 from storage.database import connect, reading, writing
 from storage.labelling import inbox, queue
 from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
@@ -51,13 +52,9 @@ NOT_EXPORTED = {
     ),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
-    "experiment": "an imported run is not part of an experiment, which could be resumed",
-    "run.experiment_id": "an imported run is not part of an experiment, which could be resumed",
-    "run.cell": "an imported run is not part of an experiment, which could be resumed",
-    "run.repeat": "an imported run is not resumed, and makes no call",
-    "run.fresh": "an imported run is not resumed, and makes no call",
 }
 """Tables and columns that an export leaves out, with the reason; fingerprints contain ids, and are computed again."""
+EXPERIMENT = "name: e\nprotocol: scaleeval\nceiling: 2.5\naxes: {format: [general]}\n"
 COMPUTED = ("id", "fingerprint")
 TABLES = {table.name: table for table in Table.metadata.sorted_tables if table.name not in NOT_EXPORTED}
 
@@ -117,7 +114,8 @@ def run_trace(session, study_id):
     run = runs.create(
         session, study_id, "live", protocol="scaleeval", criterion="helpfulness", settings={"a": 1.0},
         prompts={"b": "c"}, seed=3, ceiling=2.5, parallel=3, extractor={"model": "m"},
-        pairs="all", parts=lambda item: ["1-2"],
+        pairs="all", parts=lambda item: ["1-2"], repeat=2, fresh=True, cell={"format": "general"},
+        experiment_id=experiments.save(session, study_id, files.parse(EXPERIMENT)),
     )  # fmt: skip
     runs.claim_run(session, run, "worker")
     first, second, third = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
@@ -162,6 +160,7 @@ def label(session, study_id):
 
 NAMES = {
     "study": (),
+    "experiment": ("name",),
     "item": ("key",),
     "annotator": ("name",),
     "run": ("name",),
