@@ -47,9 +47,10 @@ NOT_EXPORTED = {
     "run.claimed_until": "workers are those of one database",
     "trace.claimed_by": "workers are those of one database",
     **dict.fromkeys(
-        ("account", "login", "invitation", "api_token", "sign_in_attempt", "server_secret"),
+        ("account", "login", "invitation", "api_token", "sign_in_attempt", "server_secret", "member"),
         "accounts are those of one server",
     ),
+    **dict.fromkeys(("worker", "reservation", "spending"), "workers are those of one database"),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
 }
