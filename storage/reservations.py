@@ -1,5 +1,7 @@
 """Calls in progress of workers that share a run: the limits of concurrent calls and of costs hold over all of them."""
 
+from collections.abc import Collection
+
 from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -49,6 +51,16 @@ def release(session: Session, run_id: int, call_id: int, dollars: float) -> None
         spent = update(SpendingRow).where(col(SpendingRow.run_id) == run_id)
         session.execute(spent.values(dollars=col(SpendingRow.dollars) + dollars))
     session.execute(delete(ReservationRow).where(col(ReservationRow.id) == call_id))
+
+
+def of_worker(session: Session, worker_id: int) -> set[int]:
+    """Return the ids of a worker's calls in progress."""
+    return set(session.scalars(select(col(ReservationRow.id)).where(col(ReservationRow.worker_id) == worker_id)))
+
+
+def remove(session: Session, call_ids: Collection[int]) -> None:
+    """End calls without costs: their worker knows nothing of them."""
+    session.execute(delete(ReservationRow).where(col(ReservationRow.id).in_(call_ids)))
 
 
 def _spent(session: Session, run_id: int) -> float:

@@ -4,7 +4,7 @@
 A worker that executes a run alone claims the run instead (`storage.runs.claim_run`); the two exclude each other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -104,10 +104,17 @@ def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: boo
     end_if_done(session, run)
 
 
-def release_all(session: Session, worker: str) -> None:
-    """End the claims of a worker that ends: others can continue its traces at once."""
+def release_all(session: Session, worker: str, trace_ids: Collection[int] | None = None) -> None:
+    """End claims of a worker, of some traces or of all: others can continue them at once."""
     query = update(TraceRow).where(col(TraceRow.claimed_by) == worker).values(claimed_by=None)
+    if trace_ids is not None:
+        query = query.where(col(TraceRow.id).in_(trace_ids))
     session.execute(query.execution_options(synchronize_session=False))
+
+
+def claimed_by(session: Session, worker: str) -> set[int]:
+    """Return the ids of the traces that a worker has claimed."""
+    return set(session.scalars(select(col(TraceRow.id)).where(col(TraceRow.claimed_by) == worker)))
 
 
 def stop(session: Session, run_id: int, reason: str) -> None:

@@ -17,11 +17,11 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.errors import RunStopped
+from core.errors import RunStopped, TiebreakError
 from core.llm import images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
-from storage import changes, experiments, runs, studies, trace_claims, workers
+from storage import changes, experiments, reservations, runs, studies, trace_claims, workers
 from storage.database import reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import ClaimLost
@@ -66,6 +66,10 @@ class _Registration:
     seen: float
     """The last renewal. Both are times of this process's clock, and only their difference counts."""
     runs: dict[int, _SharedRun] = field(default_factory=dict)
+    calls: set[int] = field(default_factory=set)
+    """The ids of the calls in progress."""
+    unknown: tuple[set[int], set[int]] = (set(), set())
+    """Traces and calls that the database had for this worker at the last check, and that it knew nothing of."""
 
     def saw_database(self) -> None:
         """Record a renewal that succeeded."""
@@ -113,10 +117,12 @@ class JobWorker:
             self._next_fill = now + FILL_SECONDS
         if self._work is None or self._work.done():
             self._restart_work()
-        elif now >= self._next_stalled and registration.is_steady:
-            await jobs.discard_stalled(self._app)
-            await asyncio.to_thread(write, self._engine, workers.remove_crashed)
+        elif now >= self._next_stalled:
             self._next_stalled = now + STALLED_SECONDS
+            await self._release_unknown(registration)
+            if registration.is_steady:
+                await jobs.discard_stalled(self._app)
+                await asyncio.to_thread(write, self._engine, workers.remove_crashed)
 
     async def wait(self, seconds: float) -> None:
         """Wait until a run is requested or a trace has ended, or for some seconds."""
@@ -146,10 +152,14 @@ class JobWorker:
             await self._model.close()
 
     def _restart_work(self) -> None:
-        """Start to execute jobs: at first, and when the database was unavailable."""
-        if self._work is not None and not self._work.cancelled() and (error := self._work.exception()) is not None:
-            log.warning("The job queue was interrupted: %s", " ".join(str(error).split()))
-        self._work = asyncio.create_task(jobs.work(self._app, self._traces, self._stopping, self._grace))
+        """Start to execute jobs: at first, and when they were interrupted; raises TiebreakError with the reason."""
+        ended, self._work = (
+            self._work,
+            asyncio.create_task(jobs.work(self._app, self._traces, self._stopping, self._grace)),
+        )
+        if ended is not None and not ended.cancelled() and (error := ended.exception()) is not None:
+            cause = " ".join(str(error.__cause__ or error).split()).rstrip(".")
+            raise TiebreakError(f"The job queue was interrupted: {cause}.")
 
     async def _renew(self) -> _Registration:
         """Renew the registration, and cancel what may not continue; register again after a long interruption."""
@@ -169,6 +179,22 @@ class JobWorker:
         now = time.monotonic()
         self._registration = _Registration(worker_id, name, steady_since=now, seen=now)
         return self._registration
+
+    async def _release_unknown(self, registration: _Registration) -> None:
+        """Release what this worker does not know of at two checks: a connection was lost after a commit."""
+        in_progress, calls = set(self._in_progress), set(registration.calls)
+        claimed, reserved = await asyncio.to_thread(self._held, registration)
+        unknown = claimed - in_progress, reserved - calls
+        traces, held = (now & before for now, before in zip(unknown, registration.unknown, strict=True))
+        registration.unknown = unknown
+        if traces or held:
+            release = partial(_release_unknown, worker=registration.name, traces=traces, calls=held)
+            await asyncio.to_thread(write, self._engine, release)
+
+    def _held(self, registration: _Registration) -> tuple[set[int], set[int]]:
+        with reading(self._engine) as session:
+            held = trace_claims.claimed_by(session, registration.name)
+            return held, reservations.of_worker(session, registration.id)
 
     def _fill(self) -> None:
         with reading(self._engine) as session:
@@ -227,7 +253,7 @@ class JobWorker:
             folder = images.media_folder(studies.by_id(session, run.study_id).name)
         self._model = self._model or self._create_model()  # importing litellm takes seconds
         cancelled = threading.Event()
-        limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set)
+        limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set, registration.calls)
         model = ModelWithImages(StoredCalls(self._model, self._engine, run, registration.name), folder)
         return _SharedRun(RunSetup.of(run), model, limits, cancelled)
 
@@ -247,6 +273,11 @@ def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
         return None
     query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.id).in_(list(known.runs)))
     return dict(session.execute(query).all())
+
+
+def _release_unknown(session: Session, worker: str, traces: set[int], calls: set[int]) -> None:
+    trace_claims.release_all(session, worker, traces)
+    reservations.remove(session, calls)
 
 
 def _sign_off(session: Session, registration: _Registration) -> None:

@@ -40,13 +40,21 @@ class SharedLimits(Limits):
     """The limits of one run in one of its workers. The process starts no more calls than the whole run may."""
 
     def __init__(
-        self, engine: Engine, run: Run, ceiling: float | None, worker_id: int, cancelled: Callable[[], bool]
+        self,
+        engine: Engine,
+        run: Run,
+        ceiling: float | None,
+        worker_id: int,
+        cancelled: Callable[[], bool],
+        open_calls: set[int],
     ) -> None:
+        """Limit the calls of a run; `open_calls` holds the ids of all calls of this process while they last."""
         self._spending = _Spending(ceiling or 0.0, costs.maximum_cost)
         super().__init__(
             parallel=run.parallel, budget=self._spending if ceiling is not None else None, cancelled=cancelled
         )
         self._engine, self._run, self._ceiling, self._worker_id = engine, run, ceiling, worker_id
+        self._open_calls = open_calls
         self._reserving: dict[str, asyncio.Lock] = {}
         self._releasing = asyncio.Lock()
 
@@ -70,6 +78,7 @@ class SharedLimits(Limits):
                 self.raise_if_cancelled()
                 call_id = await through_outage(partial(self._try, ask, model))
                 if call_id is not None:
+                    self._open_calls.add(call_id)
                     return call_id
                 await asyncio.sleep(random.uniform(*WAIT_SECONDS))
 
@@ -93,9 +102,12 @@ class SharedLimits(Limits):
             raise RunStopped("Another worker continues this run.") from None
 
     async def _release(self, call_id: int) -> None:
-        async with self._releasing:  # the costs of a call are stored before its reservation ends
-            dollars = self._spending.take()
-            await through_outage(partial(write, self._engine, partial(self._store, call_id=call_id, dollars=dollars)))
+        try:
+            async with self._releasing:  # the costs of a call are stored before its reservation ends
+                store = partial(self._store, call_id=call_id, dollars=self._spending.take())
+                await through_outage(partial(write, self._engine, store))
+        finally:
+            self._open_calls.discard(call_id)
 
     def _store(self, session: object, *, call_id: int, dollars: float) -> None:
         reservations.release(session, self._run.id, call_id, dollars)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from core.trace import Spec
 from pages.parts import colours, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_actions
-from storage import adoption, database, runs, studies
+from storage import adoption, database, runs, studies, workers
 from storage.access import Permission
 from storage.runs import Progress, Run
 from storage.studies import Study
@@ -27,6 +27,7 @@ FINAL_STATES = {
     "stopped": ("Stopped", ":material/error:", "red"),
     "finished": ("Finished", ":material/check_circle:", "green"),
 }
+NO_WORKER = "No worker is running, so requested runs wait. Start one with `make worker` or `python cli.py worker`."
 OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no verdict", "failed": "failed"}
 
 
@@ -41,15 +42,17 @@ def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
 
 
 def _draw_active(study: Study, active: Sequence[int]) -> None:
-    def read() -> list[Run]:
+    def read() -> tuple[list[Run], int]:
         with database.reading(resources.engine()) as session:
-            return [runs.get(session, number) for number in active]
+            return [runs.get(session, number) for number in active], workers.count(session)
 
     @st.fragment(run_every=1.0)
     def refresh() -> None:
-        current_runs = live.load("runs", tuple(f"run {number}" for number in active), read)
+        current_runs, living_workers = live.load("runs", tuple(f"run {number}" for number in active), read)
         if any(run.state not in ACTIVE for run in current_runs):
             st.rerun()
+        if not (resources.has_own_worker() or living_workers or any(run.active for run in current_runs)):
+            st.warning(NO_WORKER, icon=":material/hourglass_empty:")
         for run in current_runs:
             _draw_card(study, run)
 

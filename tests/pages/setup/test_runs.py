@@ -11,7 +11,7 @@ from core.pairs import Pairs
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.setup.parts import judges_form
-from storage import aius, database, runs, studies
+from storage import aius, database, runs, studies, workers
 from storage.runs import Run
 from storage.tables import RunRow
 from storage.transfer import imports
@@ -292,6 +292,16 @@ def test_a_run_is_cancelled_and_resumed() -> None:
     app.button(key=f"resume_{run.id}").click().run()
     assert not app.exception
     assert study_runs()[0].state == "requested"
+
+
+def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_run()
+    assert "No worker is running" not in page_text(visit("setup/runs"))
+    monkeypatch.setenv("TIEBREAK_OWN_WORKER", "off")
+    assert "No worker is running" in page_text(visit("setup/runs"))
+    with database.writing(resources.engine()) as session:
+        workers.register(session, "another machine")
+    assert "No worker is running" not in page_text(visit("setup/runs"))
 
 
 def test_a_stopped_run_shows_the_reason() -> None:

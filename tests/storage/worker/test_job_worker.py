@@ -12,8 +12,9 @@ from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Usage
-from storage import runs, studies, trace_claims, traces, workers
+from storage import reservations, runs, studies, trace_claims, traces, workers
 from storage.database import reading, writing
+from storage.database_errors import DatabaseUnavailable
 from storage.transfer import imports
 from storage.worker import RunWorker, launch
 from storage.worker_tables import WorkerRow
@@ -246,6 +247,29 @@ def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
         assert not runs.get(session, run_id).active
         assert traces.get(session, first).status == "waiting"
         assert runs.claim_run(session, run_id, "alone")
+
+
+def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, study, start, monkeypatch):
+    """A connection can be lost after the commit: the worker then believes that it has not claimed the trace."""
+    claim, lost = trace_claims.claim, []
+
+    def commit_and_fail(session, trace_id, **options):
+        if lost:
+            return claim(session, trace_id, **options)
+        with writing(engine) as other:
+            lost.append(claim(other, trace_id, **options).id)
+            row = other.execute(text("SELECT id FROM worker")).scalar_one()
+            reservations.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
+        raise DatabaseUnavailable("The database cannot be reached.")
+
+    model = SlowModel()
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    monkeypatch.setattr("storage.trace_claims.claim", commit_and_fail)
+    start(model, count=1)
+    assert ends(engine, run_id)
+    assert set(model.calls.values()) == {1}
+    assert lost
+    assert wait_for(lambda: count(engine, "SELECT count(*) FROM reservation") == 0)
 
 
 def test_the_command_line_waits_for_workers_that_have_begun_a_run(engine, study, start):
