@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 GREY = colours.RESPONSE[0]
 ROW_HEIGHT, CELL_SIZE = 34, 74
 """Pixels for one row of points, and for one cell of the heat map."""
+COMPACT_CELL, MAX_CELL_TEXTS, MANY = 20, 8, 16
+"""Pixels for a cell without texts, raters up to which cells have texts, and up to which every column is numbered."""
 MAX_ROWS = 18
 """A chart with more rows scrolls, with its axis on top."""
 NAME_LENGTH, LINE_LENGTH, SHORT_LINE_LENGTH = 34, 13, 9
@@ -178,9 +180,14 @@ def heatmap_figure(
     title: str,
     selected: tuple[str, ...],
 ) -> "go.Figure":
-    """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any."""
+    """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
+
+    Of more than `MAX_CELL_TEXTS` raters it has small cells without texts, whose columns are numbered.
+    """
     import plotly.graph_objects as go
 
+    if len(rater_names(rows)) > MAX_CELL_TEXTS:
+        return _compact_heatmap(rows, title=title, selected=selected)
     row_names = list(dict.fromkeys(b for _, b in rows))
     column_names = list(dict.fromkeys(a for a, _ in rows))
     places: Places = {(a, b): (column_names.index(a), row_names.index(b)) for a, b in rows}
@@ -207,6 +214,48 @@ def heatmap_figure(
     return apply_layout(figure, title, 120 + CELL_SIZE * len(row_names), right_margin=False)
 
 
+def rater_names(rows: PairRows) -> list[str]:
+    """Return the raters of pairs in the order of their names, "annotator 2" before "annotator 10"."""
+
+    def natural(name: str) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+    return sorted({name for pair in rows for name in pair}, key=natural)
+
+
+def _compact_heatmap(rows: PairRows, *, title: str, selected: tuple[str, ...]) -> "go.Figure":
+    import plotly.graph_objects as go
+
+    names = rater_names(rows)
+    order = {name: place for place, name in enumerate(names)}
+    places: Places = {(a, b): (min(order[a], order[b]), max(order[a], order[b]) - 1) for a, b in rows}
+    values: list[list[float | None]] = [[None] * (len(names) - 1) for _ in names[1:]]
+    for pair, row in rows.items():
+        values[places[pair][1]][places[pair][0]] = row.value
+    figure = go.Figure(_coloured_cells(values))
+    figure.update_traces(
+        xgap=1, ygap=1, showscale=True, colorbar={"thickness": 10, "len": 0.5, "y": 1, "yanchor": "top"}
+    )
+    figure.add_trace(_cell_buttons(rows, places, COMPACT_CELL - 4))
+    if selected in places:
+        _outline_cell(figure, *places[selected])
+    numbered = range(1, len(names))
+    figure.update_xaxes(
+        tickvals=list(range(len(names) - 1)),
+        ticktext=[str(number) if len(names) <= MANY or number % 5 == 0 or number == 1 else "" for number in numbered],
+        tickfont={"size": 10}, tickangle=0, side="top", showgrid=False, zeroline=False,
+    )  # fmt: skip
+    labels = [f"{escape(name, quote=False)} <b>{number}</b>" for number, name in enumerate(names, start=1)]
+    figure.update_yaxes(
+        tickvals=list(range(len(names) - 1)), ticktext=labels[1:], tickfont={"size": 11}, showgrid=False,
+        zeroline=False, autorange="reversed",
+    )  # fmt: skip
+    first = f"1 is {escape(names[0], quote=False)}"
+    figure.update_xaxes(title={"text": first, "font": {"size": 11}, "standoff": 4})
+    apply_layout(figure, title, 120 + COMPACT_CELL * len(names), right_margin=False)
+    return figure.update_layout(margin={"t": 84, "b": 12})
+
+
 def _coloured_cells(values: Sequence[Sequence[float | None]]) -> "go.Heatmap":
     import plotly.graph_objects as go
 
@@ -228,7 +277,7 @@ def _cell_texts(rows: PairRows, previous: PairRows, places: Places) -> "go.Scatt
     )
 
 
-def _cell_buttons(rows: PairRows, places: Places) -> "go.Scatter":
+def _cell_buttons(rows: PairRows, places: Places, size: int = CELL_SIZE - 20) -> "go.Scatter":
     """Return invisible markers over the cells: Plotly reports no clicks on the cells of a heat map."""
     import plotly.graph_objects as go
 
@@ -236,7 +285,7 @@ def _cell_buttons(rows: PairRows, places: Places) -> "go.Scatter":
         x=[places[pair][0] for pair in rows],
         y=[places[pair][1] for pair in rows],
         mode="markers",
-        marker={"size": CELL_SIZE - 20, "symbol": "square", "color": "rgba(0,0,0,0)"},
+        marker={"size": size, "symbol": "square", "color": "rgba(0,0,0,0)"},
         customdata=[list(pair) for pair in rows],
         hovertext=[_hover_text(" × ".join(pair), row.reason, row) for pair, row in rows.items()],
         hoverinfo="text",

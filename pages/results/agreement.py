@@ -1,6 +1,6 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -146,10 +146,18 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     stage_figures = [figures for figures in panels if not figures.as_shown]
     draw_headline(panels, report, query, choice)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
+    pairs = pair_rows(stage_figures[-1], query, choice)
+    if len(charts.rater_names(pairs)) > charts.MAX_CELL_TEXTS:
         draw_points(study, stage_figures, query, choice, by_scenario)
-    with right:
+        left, right = st.columns([3, 2], gap="medium")
+        with right:
+            draw_pair_list(pairs, agreement_rows.NAMES[choice.two_raters])
+    else:
+        left, right = st.columns([3, 2], gap="medium")
+        with left:
+            draw_points(study, stage_figures, query, choice, by_scenario)
+        left = right
+    with left:
         draw_pairs(stage_figures, query, choice)
     for figures in stage_figures:
         for note in figures.notes:
@@ -264,14 +272,41 @@ def _reset_table() -> None:
     st.session_state["charted"] = st.session_state.get("charted", 0) + 1
 
 
+def pair_rows(figures: PanelReport, query: ItemQuery, choice: StatisticChoice) -> dict[tuple[str, str], AgreementRow]:
+    """Return the agreement of every two raters."""
+    rows = agreement_rows.select_rows(figures.pairs, query.kind, choice.two_raters, query.criterion)
+    return agreement_rows.rows_by_pair(rows)
+
+
+def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
+    """Draw the pairs of many raters, the lowest agreement first; a click selects the items of a pair."""
+    defined = [(pair, row) for pair, row in pairs.items() if row.value is not None]
+    ordered = sorted(defined, key=lambda entry: entry[1].value or 0)
+    key = f"pair_list_{st.session_state.get('charted', 0)}"
+    lines = [
+        {"Pair": " × ".join(pair), name: numbers.format_estimate(row.value, row.low, row.high), "n": row.items}
+        for pair, row in ordered
+    ]
+    st.dataframe(
+        lines,
+        key=key,
+        hide_index=True,
+        height=min(38 + 35 * len(lines), 600),
+        column_config={"Pair": st.column_config.TextColumn(width=200), "n": st.column_config.NumberColumn(width=50)},
+        selection_mode="single-row",
+        on_select=lambda: _select_listed([pair for pair, _ in ordered], key),
+    )
+
+
+def _select_listed(pairs: Sequence[tuple[str, str]], key: str) -> None:
+    rows = st.session_state[key].selection.rows
+    if rows:
+        item_drilldown.select(raters=pairs[rows[0]])
+
+
 def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:
     """Draw the pairs of raters as a heat map; for judges the last opinions, with the first in small."""
-    rows_by_stage = [
-        agreement_rows.rows_by_pair(
-            agreement_rows.select_rows(figures.pairs, query.kind, choice.two_raters, query.criterion)
-        )
-        for figures in stage_figures
-    ]
+    rows_by_stage = [pair_rows(figures, query, choice) for figures in stage_figures]
     if not rows_by_stage[-1]:
         st.caption("Pairwise agreement needs at least two raters.")
         return

@@ -71,7 +71,8 @@ def report(session: Session, data: AlignmentData, query: RankingQuery, judge: st
     with_text = np.array([place for place in chosen if traces[place] in texts], np.int64)
     found = cluster_texts([texts[int(traces[place])] for place in with_text])
     if not found.names:
-        reason = f"{len(with_text)} replies with words in common, {MIN_TEXTS} are needed"
+        few = f"{len(with_text)} replies, {MIN_TEXTS} are needed"
+        reason = few if len(with_text) < MIN_TEXTS else "the replies share no words, or nearly all of them"
         return RationaleReport((), (), (), (), reason)
     known = np.ones(len(with_text), bool)
     slices = {(FEATURE, name): (found.clusters == number, known) for number, name in enumerate(found.names)}

@@ -106,11 +106,12 @@ def rank_judges(
     """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none."""
     if not dataset.scale.categories:
         raise ValueError("a scale without categories has no verdicts that are right or wrong")
-    common = dataset.subset(dataset.group, common_targets(dataset))
+    asked = dataset.subset(dataset.group, asked_targets(dataset))
+    common = asked.subset(dataset.group, ~np.isnan(asked.gold))
     if not isinstance(common.ratings, Ratings):
         raise ValueError("the labels have no categories")
     rule = rule or Rule()
-    evaluations = [evaluate_judge(common, judge, abstentions, rule, resamples, seed) for judge in common.judges]
+    evaluations = [evaluate_judge(common, asked, judge, abstentions, rule, resamples, seed) for judge in common.judges]
     evaluations.sort(
         key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
     )
@@ -118,7 +119,7 @@ def rank_judges(
         common.gold.size,
         int((common.ratings.codes >= 0).any(axis=0).sum()),
         tuple(evaluations),
-        annotator_ceiling(common, resamples, seed),
+        annotator_ceiling(asked, resamples, seed),
         tuple(baselines(common, resamples, seed)),
         source_mix(common, ~np.isnan(common.gold)),
     )
@@ -155,20 +156,28 @@ def compare_judges(
 
 def common_targets(dataset: Dataset) -> Bools:
     """Return the targets with a reference common to all judges, (N,)."""
-    mask = ~np.isnan(dataset.gold)
+    return asked_targets(dataset) & ~np.isnan(dataset.gold)
+
+
+def asked_targets(dataset: Dataset) -> Bools:
+    """Return the targets that all judges were asked about, (N,), with or without a reference."""
+    mask = np.ones(dataset.gold.size, bool)
     for opinions in dataset.judges.values():
         mask &= opinions.asked
     return mask
 
 
 def evaluate_judge(
-    dataset: Dataset, judge: str, abstentions: Abstentions, rule: Rule, resamples: int, seed: int
+    dataset: Dataset, asked: Dataset, judge: str, abstentions: Abstentions, rule: Rule, resamples: int, seed: int
 ) -> JudgeEvaluation:
-    """Evaluate one judge on every target of the dataset."""
-    verdicts = verdict_codes(dataset, judge, abstentions)
-    patterns = patterns_of(dataset, verdicts)
+    """Evaluate one judge on every target of the dataset, and compare it with annotators on all that it was asked about.
+
+    Targets without a majority have no reference, and count for the comparison with annotators: without them, two
+    annotators of each target would always agree.
+    """
     coverage = share(~np.isnan(dataset.judges[judge].values))
-    accuracy = accuracy_estimate(patterns, resamples, seed)
+    accuracy = accuracy_estimate(patterns_of(dataset, verdict_codes(dataset, judge, abstentions)), resamples, seed)
+    patterns = patterns_of(asked, verdict_codes(asked, judge, abstentions))
     less_ceiling = ceiling_difference(patterns, resamples, seed)
     test = run_alternative_annotator_test(
         np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
@@ -203,7 +212,7 @@ def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
     """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category."""
     assert isinstance(dataset.ratings, Ratings)
     ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
-    return judged_patterns(ratings, verdicts, dataset.gold.astype(np.int16))
+    return judged_patterns(ratings, verdicts, np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16))
 
 
 def accuracy_estimate(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:

@@ -130,8 +130,8 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
 
 
 def _text_position(row: JudgePrice, rows: Sequence[JudgePrice]) -> str:
-    """Return the place of a name: towards the middle of the chart."""
-    return "bottom right" if row.cost <= (rows[0].cost + rows[-1].cost) / 2 else "bottom left"
+    """Return the place of a name: towards the middle of the chart, whose axis begins at 0."""
+    return "bottom right" if row.cost <= rows[-1].cost / 2 else "bottom left"
 
 
 def _hover_text(row: JudgePrice, unit: str) -> str:

@@ -16,7 +16,7 @@ from pages.parts.text import truncate
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROW_HEIGHT, LINE_HEIGHT, LINE_LENGTH = 28, 16, 24
+ROW_HEIGHT, LINE_HEIGHT, LINE_LENGTH, LONG_LINE_LENGTH = 28, 16, 24, 44
 """Pixels for a judge and for a line of its name, and characters of such a line."""
 FULL = 0.95
 """Judges of this coverage and more lie on top of each other: only the others have their names in the chart."""
@@ -66,9 +66,9 @@ def name_lines(name: str) -> int:
     return wrap_name(name).count("<br>") + 1
 
 
-def wrap_name(name: str) -> str:
-    """Return a judge's full name in lines of at most 24 characters, if its words allow it."""
-    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, LINE_LENGTH)) or "–"
+def wrap_name(name: str, length: int = LINE_LENGTH) -> str:
+    """Return a judge's full name in lines of at most `length` characters, if its words allow it."""
+    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, length)) or "–"
 
 
 def zoomed_range(ranking: Ranking) -> tuple[float, float]:
@@ -217,8 +217,8 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
         figure.add_shape(type="rect", x0=x - 0.48, x1=x + 0.48, y0=y - 0.48, y1=y + 0.48, line=line)
     ticks = list(range(len(judges)))
     figure.update_xaxes(tickvals=ticks, ticktext=[str(number + 1) for number in ticks], showgrid=False, side="top")
-    written = wrap_name if len(judges) <= MAX_CELL_TEXT else lambda name: escape(truncate(name, 30), quote=False)
-    names = [f"{written(name)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
+    length = LINE_LENGTH if len(judges) <= MAX_CELL_TEXT else LONG_LINE_LENGTH
+    names = [f"{wrap_name(name, length)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
     figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, autorange="reversed")
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
     row_height = max([ROW_HEIGHT, *(LINE_HEIGHT * (name.count("<br>") + 1) for name in names)])

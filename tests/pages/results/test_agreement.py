@@ -183,6 +183,23 @@ def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
     assert len(figure.layout.shapes) == 1
 
 
+@pytest.mark.usefixtures("light_theme")
+def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> None:
+    names = [f"annotator {number}" for number in (10, 2, 1, *range(11, 31))]
+    pairs = agreement_rows.rows_by_pair(
+        [a_row(0.5, f"{a} × {b}") for place, a in enumerate(names) for b in names[place + 1 :]]
+    )
+    figure: go.Figure = charts.heatmap_figure(pairs, {}, title="t", selected=(names[0], names[1]))
+    cells, marks = figure.data
+    assert list(figure.layout.yaxis.ticktext)[:3] == [
+        "annotator 2 <b>2</b>", "annotator 10 <b>3</b>", "annotator 11 <b>4</b>",
+    ]  # fmt: skip
+    assert figure.layout.xaxis.title.text == "1 is annotator 1" and figure.layout.height < 700
+    assert (marks.x[0], marks.y[0]) == (1, 1)  # annotators 10 and 2: the second column, the second row
+    assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
+    assert len(figure.layout.shapes) == 1
+
+
 def test_the_download_has_every_row_and_quotes_formulas() -> None:
     rows = list(csv.reader(io.StringIO(agreement_rows.to_csv([a_row(-0.25, '=cmd("x")')]))))
     assert rows[0][:5] == ["kind", "criterion", "group", "statistic", "value"]
