@@ -50,6 +50,7 @@ NOT_EXPORTED = {
         ("account", "login", "invitation", "api_token", "sign_in_attempt", "server_secret", "member"),
         "accounts are those of one server",
     ),
+    "audit": "the log of this server",
     **dict.fromkeys(("worker", "reservation", "spending"), "workers are those of one database"),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",

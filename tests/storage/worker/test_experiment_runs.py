@@ -10,7 +10,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
-from core.trace import Ask, Usage
+from core.trace import Ask, Usage, VerdictReached
 from storage import experiments, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
@@ -168,7 +168,8 @@ axes: {judges.0.model: [j1, j2]}
     with reading(engine) as session:
         ids = [run.id for run in experiments.runs_of(session, experiment_id)]
         found = [traces.find(session, traces.Filter(study.id, run_id))[0].id for run_id in ids]
-        judged = [set(traces.judged_targets(session, trace_id)) for trace_id in found]
+        events = [traces.events(session, trace_id)[-1][1] for trace_id in found]
+    judged = [{(o.kind, o.part) for o in e.verdict.opinions} for e in events if isinstance(e, VerdictReached)]
     assert len(judged[0]) == 12 and judged[0] == judged[1]
 
 
