@@ -30,7 +30,7 @@ MESSAGES = {
 """pydantic's error type -> message; other types use pydantic's own message."""
 UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
 """The branches of `labels.Value`: when all of them fail, pydantic reports an error for each."""
-SOURCE_KEYS = {"Constant": "constant", "Excerpt": "field", "Comparison": "compare"}
+SOURCE_KEYS = {"Constant": "constant", "Excerpt": "field", "Comparison": "compare", "SystemName": "system"}
 """What a mapping accepts in the place of a field -> its first key."""
 MAX_LISTED = 12
 

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from core.critiques import CritiqueRole, CritiqueSource
 from core.formats.mapping.cells import format_value
-from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, ValueSource
+from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, SystemName, ValueSource
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Value
 
@@ -64,8 +64,8 @@ class Block(Frozen):
         for text, value in self.values.items():
             if value is not None and not self.scale.contains(value):
                 raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")
-        if self.kind != "preference" and isinstance(getattr(self, "value", None), Comparison):
-            raise ValueError("`compare` gives a preference, not a " + self.kind)
+        if self.kind != "preference" and isinstance(getattr(self, "value", None), Comparison | SystemName):
+            raise ValueError(f"`compare` and `system` give a preference, not a {self.kind}")
         return self
 
 

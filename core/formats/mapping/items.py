@@ -31,15 +31,15 @@ class ItemReader:
         )
         self.first_seen: dict[str, tuple[int, int]] = {}
         """Item id -> (line, hash)."""
-        self.responses = 0
-        """The number of responses of the item that was read last."""
+        self.systems: tuple[str | None, ...] = ()
+        """The systems of the responses of the item that was read last."""
 
     def read(self, scope: Scope) -> tuple[str, ItemRecord | None]:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
         item = _read_item(item_id, mapping, scope)
-        self.responses = len(item.responses)
+        self.systems = tuple(response.system for response in item.responses)
         if item_id not in self.first_seen:
             self.first_seen[item_id] = (scope.line, hash(item))
             return item_id, ItemRecord(item=item)

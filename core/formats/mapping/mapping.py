@@ -26,7 +26,7 @@ from core.formats.mapping.blocks import (
 )
 from core.formats.mapping.cells import format_value
 from core.formats.mapping.fields import is_template, parse_path, template_fields
-from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, source_paths
+from core.formats.mapping.sources import Constant, Excerpt, FieldPath, Source, ValueSource, source_paths
 from core.formats.text import read_text
 from core.formats.validation_errors import to_file_format_error
 from core.frozen import Frozen
@@ -185,7 +185,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
 
 def block_paths(block: Labels | JudgeBlock | GoldBlock) -> Iterator[FieldPath]:
     """Yield the field paths that a block reads in each row, or in each element of its `each`."""
-    sources: tuple[Source | Comparison | None, ...]
+    sources: tuple[ValueSource | None, ...]
     match block:
         case LongLabels():
             sources = (block.annotator, block.value, block.criterion_field, block.reason, block.seconds)

@@ -18,8 +18,8 @@ def ranked_pairs(scope: Scope, ranking: Ranking) -> Iterator[tuple[str, int]]:
     FileFormatError if there are not as many ranks as responses.
     """
     ranks = [_rank(cell, scope, field) for cell, field in _cells(scope, ranking)]
-    if len(ranks) != scope.responses:
-        message = f"expected a rank for each of {scope.responses} responses, not {len(ranks)}"
+    if len(ranks) != len(scope.systems):
+        message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
         raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
     for first, second in combinations(range(len(ranks)), 2):
         ours, theirs = ranks[first], ranks[second]

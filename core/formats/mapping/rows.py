@@ -20,7 +20,8 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
 
     `separator` and `quotes` are those of delimited text; None detects them.
 
-    Raises FileFormatError, possibly after some rows: callers must not store any of them before the last.
+    A record that is a list, such as a dialogue, is the field `value`. Raises FileFormatError, possibly after some rows:
+    callers must not store any of them before the last.
     """
     suffix = data_suffix(path)
     if suffix not in SUFFIXES:
@@ -138,6 +139,8 @@ DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _fields(value: Any, line: int) -> Row:
+    if isinstance(value, list):
+        return {"value": value}
     if not isinstance(value, dict):
         raise FileFormatError(f"expected a record with named fields, not {_describe(value)}", line=line)
     return value

@@ -8,7 +8,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.cells import is_empty, parse_list, parse_number, parse_text
 from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, parse_path
 from core.formats.mapping.messages import render_messages
-from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, ValueSource
+from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, SystemName, ValueSource
 from core.formats.validation_errors import join_names, quote_value
 
 EVERY_KEY = "*"
@@ -31,8 +31,8 @@ class Scope:
     """The number of the element in the exploded list, from 1, or its key in the exploded object."""
     repeat: int = 1
     """The number of the record among those of its item, from 1."""
-    responses: int = 0
-    """The number of the item's responses."""
+    systems: tuple[str | None, ...] = ()
+    """The systems of the item's responses."""
 
     def get(self, path: str) -> Any:
         """Return the value at `path`, or MISSING."""
@@ -68,6 +68,9 @@ class Scope:
                 return self._compare(source)
             case Constant():
                 return source.constant
+            case SystemName():
+                name = self.text(source.system)
+                return self.systems.index(name) + 1 if name is not None and self.systems.count(name) == 1 else name
         return MISSING if self.get(source.field) is MISSING else self.text(source)
 
     def _compare(self, comparison: Comparison) -> int | None:
@@ -100,7 +103,7 @@ class Scope:
             yield self
         elif not is_empty(self.get(path)):
             for scope in _explode(self, path):
-                yield replace(scope, repeat=self.repeat, responses=self.responses)
+                yield replace(scope, repeat=self.repeat, systems=self.systems)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:

@@ -1,7 +1,7 @@
 """What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -55,10 +55,16 @@ class Comparison(Frozen):
     lower_is_better: bool = False
 
 
+class SystemName(Frozen):
+    """A preference for the response of a system, written as `{system: winner}`: the field has the system's name."""
+
+    system: FieldPath
+
+
 Source = FieldPath | Constant | Excerpt
 """A field path, a template such as "{dialogue}-{element}", a constant, or a part of a field."""
-ValueSource = FieldPath | Constant | Excerpt | Comparison
-"""Where a value is: a field path, a part of a field, or a comparison; a constant is the value of all rows."""
+ValueSource = FieldPath | Constant | Excerpt | Comparison | SystemName
+"""Where a value is: a field path, a part of a field, a comparison, a system's name, or a constant of all rows."""
 
 
 def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:
@@ -68,6 +74,8 @@ def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:
             yield from template_fields(source) if is_template(source) else [source]
         case Excerpt():
             yield source.field
+        case SystemName():
+            yield source.system
         case Comparison():
             yield from (side for side in source.compare if isinstance(side, str))
 
@@ -77,13 +85,8 @@ def source_name(source: ValueSource | None) -> str:
     match source:
         case Constant(constant=text):
             return text
-        case Excerpt(field=path):
+        case Excerpt(field=path) | SystemName(system=path):
             return path
         case Comparison(compare=sides):
             return " and ".join(source_name(side) for side in sides)
     return source or ""
-
-
-def is_source_draft(draft: Mapping[str, Any]) -> bool:
-    """Return whether a part of a mapping's draft is a constant, a part of a field or a comparison."""
-    return not draft.keys().isdisjoint({"constant", "field", "compare"})

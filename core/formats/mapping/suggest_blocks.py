@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from core.formats.mapping.fields import quote_key
+from core.formats.mapping.fields import parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
@@ -18,7 +18,7 @@ from core.formats.mapping.guess import (
     suggest_mapping,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.roles import MODEL, guess_block, guess_roles
+from core.formats.mapping.roles import MODEL, PREFERENCES, guess_block, guess_roles
 
 RATED = frozenset(
     (
@@ -85,6 +85,8 @@ class BlockSuggester:
         if column is None:
             return {}
         cells = {cell for cell in self._cells(column) if cell}
+        if self._are_systems(column):
+            return self._attribute({"kind": "preference", "value": {"system": column}, **self._ties(cells)})
         if _are_between(cells, 1, 2):
             return self._attribute({"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}})
         counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part["text"])) for part in self.draft["responses"])
@@ -92,6 +94,18 @@ class BlockSuggester:
             return self._attribute({"kind": "preference", "value": column, "values": {"0": 1, "1": 2}})
         block = guess_block(cells)
         return self._attribute(block | {"value": column}) if block and block["kind"] == "preference" else {}
+
+    def _are_systems(self, column: str) -> bool:
+        """Return whether most cells are the name of one of the row's two systems."""
+        fields = [response.get("system") or "" for response in self.draft["responses"]]
+        rows = [row for row in self.preview.rows if row.get(column)]
+        named = [row for row in rows if row[column] in {row.get(field) for field in fields}]
+        return bool(rows) and 2 * len(named) > len(rows)
+
+    @staticmethod
+    def _ties(cells: Iterable[str]) -> Draft:
+        ties = {cell: 0 for cell in cells if PREFERENCES.get(re.sub(r"[\s-]+", "_", cell.lower())) == 0}
+        return {"values": ties} if ties else {}
 
     def _score(self) -> Draft:
         column = first_of(self.names, VALUES)
@@ -120,7 +134,8 @@ class BlockSuggester:
         reason = first_of(self.names, REASONS)
         more = {**({"criterion_field": criterion} if criterion else {}), **({"reason": reason} if reason else {})}
         if rater is None and "compare" not in str(block["value"]):
-            return {"gold": [block | more | {"source": f"column {block['value']}"}]}
+            column = block["value"]["system"] if isinstance(block["value"], dict) else block["value"]
+            return {"gold": [block | more | {"source": f"column {column}"}]}
         if rater is not None and _are_judges(self._cells(rater)):
             return {"judges": [block | more | {"judge": rater}]}
         annotator = rater or {"constant": PEOPLE}
@@ -134,7 +149,8 @@ class BlockSuggester:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             if lists and all(isinstance(cell, list) for cell in lists):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
-                blocks += [{"layout": "list", "value": column, "criterion": column, **block}] if block else []
+                name = parse_path(column)[-1] if "." in column else column
+                blocks += [{"layout": "list", "value": column, "criterion": name, **block}] if block else []
         rated = [column for column in columns if normalize(column) in RATED and "." not in column]
         block = guess_scores([cell for column in rated for cell in self._cells(column)])
         if not block:

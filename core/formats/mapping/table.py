@@ -66,7 +66,7 @@ def _read(path: Path, mapping: Mapping) -> Records:
         fields.check(scope)
         item, record = items.read(scope)
         repeats[item] += 1
-        scope = replace(scope, repeat=repeats[item], responses=items.responses)
+        scope = replace(scope, repeat=repeats[item], systems=items.systems)
         if record is not None:
             yield record
         for reader in (*label_readers, *others):

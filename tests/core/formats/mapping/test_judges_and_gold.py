@@ -403,7 +403,12 @@ fields = st.sampled_from(
     ["i", "a", "b", "g", "j", "v", "a.x", "{row}", "{i}-{element}", {"constant": "k"}, "a.-1", "a.:1"]
 )
 values = fields | st.sampled_from(
-    [{"compare": ["a", "b"], "margin": 1}, {"compare": ["a", {"constant": "1"}]}, {"field": "a", "after_last": "0"}]
+    [
+        {"compare": ["a", "b"], "margin": 1},
+        {"compare": ["a", {"constant": "1"}]},
+        {"field": "a", "after_last": "0"},
+        {"system": "a"},
+    ]
 )
 kinds = st.sampled_from(["preference", "score"])
 scales = st.sampled_from(

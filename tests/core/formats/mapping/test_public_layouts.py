@@ -188,7 +188,7 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
         ),
         (
             "gold: [{kind: score, value: {compare: [a, a]}, scale: {level: interval, low: 0, high: 1}}]",
-            "`compare` gives a preference, not a score",
+            "`compare` and `system` give a preference, not a score",
         ),
         ("gold: [{kind: preference, value: {compare: [a, a]}}]", "field 'a': expected a number to compare, not 'text'"),
         ("gold: [{kind: preference, value: {field: a}}]", "needs `after_last`, `before_last` or `remove`"),
@@ -252,6 +252,21 @@ judges: [{kind: preference, judge: {constant: g}, ranking: {ranks: scores, highe
     records = read(tmp_path, [{"id": "1", "a": "A", "b": "B", "scores": [3, 7]}], mapping)
     (opinion,) = next(record for record in records if isinstance(record, TraceRecord)).events[-1].verdict.opinions
     assert (opinion.part, opinion.value) == ("", 2)
+
+
+WINNERS = "prompt,model_a,model_b,response_a,response_b,winner\nQ,x,y,A,B,y\nR,y,x,A,B,y\nS,x,y,A,B,tie\n"
+
+
+def test_a_winner_can_be_the_name_of_a_system(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(WINNERS, encoding="utf-8")
+    draft = suggest_table(tmp_path / "t.csv")
+    assert draft["gold"] == [
+        {"kind": "preference", "value": {"system": "winner"}, "values": {"tie": 0}, "source": "column winner"}
+    ]
+    assert values(list(read_records(tmp_path / "t.csv", mapping=build_mapping(draft)))) == {"gold": [2, 1, 0]}
+    (tmp_path / "t.csv").write_text(WINNERS.replace("tie", "z"), encoding="utf-8")
+    with pytest.raises(FileFormatError, match="line 4, field 'winner': expected one of 1, 2, 0, tie, not 'z'"):
+        list(read_records(tmp_path / "t.csv", mapping=build_mapping(draft)))
 
 
 def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:

@@ -134,7 +134,6 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
         ("t.json", '[{"a": 1}]\n x', "line 2: expected nothing after the list of records"),
         ("t.json", '{"a":\n 1} 2', "line 2: expected nothing after the first JSON value"),
         ("t.json", "[1]", "line 1: expected a record with named fields, not 1"),
-        ("t.json", "[[1]]", "line 1: expected a record with named fields, not a list"),
         ("t.json", '"text"', "line 1: expected a record with named fields, not text"),
         ("t.json", '[{"a": NaN}]', "line 1: expected JSON: NaN is not a number in JSON"),
         ("t.json", '[{"a": ' + "9" * 5000 + "}]", "line 1: expected a number of at most 15 digits"),
@@ -159,6 +158,13 @@ def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^t\.csv cannot be read: No such file or directory$"):
         list(read_rows(tmp_path / "t.csv"))
+
+
+def test_a_record_that_is_a_list_is_the_field_value(tmp_path: Path) -> None:
+    assert read_content(tmp_path / "t.json", '[["a"], [{"b": 1}]]') == [
+        (1, {"value": ["a"]}),
+        (1, {"value": [{"b": 1}]}),
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz", "t.json.GZ"])
