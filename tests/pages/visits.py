@@ -1,10 +1,12 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
 from collections.abc import Sequence
+from functools import cache
 from html import unescape
 from pathlib import Path
 
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import Record
@@ -16,6 +18,8 @@ from tests.databases import create_database
 from tests.paths import ROOT
 
 APP = ROOT / "app.py"
+# Every app of a test looks for components in the metadata of all installed packages, which takes most of its time.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 def visit(page: str, annotator: str | None = None, **parameters: str) -> AppTest:
