@@ -32,7 +32,6 @@ from storage.database_errors import DBAPIError
 PAGES = Path(__file__).parent / "pages"
 # Section of the sidebar -> its pages: script, title, icon, the name in the address if it is not the script's, and the
 # permission that the visitor needs in the study of the page (see `storage.access`).
-# This is a comment because Streamlit draws a string that stands alone in the main script.
 Entry = tuple[str, str, str, str | None, Permission]
 SECTIONS: dict[str, tuple[Entry, ...]] = {
     "": (("results/overview.py", "Overview", "home", None, Permission.open),),

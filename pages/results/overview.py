@@ -18,7 +18,7 @@ from storage.reports import overview
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies import Study
 
-# Script, label and icon of a link to a page. A comment, because Streamlit draws a string that stands alone in a page.
+# Script, label and icon of a link to a page.
 Link = tuple[str, str, str]
 IMPORT: Link = ("setup/studies.py", "Import items", ":material/upload_file:")
 RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")

@@ -21,7 +21,7 @@ from storage.studies import Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Name of a share -> its title and its definition. (Streamlit would draw a docstring here on the page.)
+# Name of a share -> its title and its definition.
 SHARE_TITLES = {
     "some": ("Right with some peers right", "The chair was right, and some but not all of its peers were."),
     "led astray": ("Wrong with a peer right", "The chair was wrong, and at least one of its peers was right."),
