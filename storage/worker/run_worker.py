@@ -91,7 +91,7 @@ class RunWorker:
 
     def _create_executor(self) -> _Executor:
         if self._engine.dialect.name != "postgresql":
-            return _WholeRuns(self._engine, self._create_model)
+            return _WholeRuns(self._engine, self._create_model, self._grace)
         from storage.worker.job_worker import TRACES, JobWorker
 
         return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
@@ -110,15 +110,18 @@ class RunWorker:
 class _WholeRuns:
     """Claims runs and executes each alone."""
 
-    def __init__(self, engine: Engine, model: Callable[[], Model]) -> None:
-        self._engine, self._create_model = engine, model
+    def __init__(self, engine: Engine, model: Callable[[], Model], grace: float) -> None:
+        self._engine, self._create_model, self._grace = engine, model, grace
         self._model: Model | None = None
+        self._stopping = threading.Event()
         self._executions: set[asyncio.Task[None]] = set()
 
     async def step(self) -> None:
         for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
             model = self._model = self._model or self._create_model()  # importing litellm takes seconds
-            execution = asyncio.create_task(execute_run(self._engine, run_id, model, worker=worker))
+            execution = asyncio.create_task(
+                execute_run(self._engine, run_id, model, worker=worker, stopping=self._stopping)
+            )
             self._executions.add(execution)
             execution.add_done_callback(self._ended)
 
@@ -126,8 +129,11 @@ class _WholeRuns:
         await asyncio.sleep(seconds)
 
     async def end(self) -> None:
-        """Cancel the executions; their claims expire."""
+        """Start no more calls, and wait for those in progress; the claims of runs that are cancelled then expire."""
+        self._stopping.set()
         executions = list(self._executions)
+        if executions:
+            await asyncio.wait(executions, timeout=self._grace)
         for execution in executions:
             execution.cancel()
         await asyncio.gather(*executions, return_exceptions=True)

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -105,8 +105,12 @@ class _RunExecution:
         return load_traces(self.engine, self.setup.run, claimed)
 
 
-async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str) -> None:
+async def execute_run(
+    engine: Engine, run_id: int, model: Model, *, worker: str, stopping: threading.Event | None = None
+) -> None:
     """Execute a run that `worker` has claimed (`runs.claim_run`) until it is finished, cancelled or stopped.
+
+    When `stopping` is set it starts no more calls, and leaves the run to another worker.
 
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
@@ -116,17 +120,21 @@ async def execute_run(engine: Engine, run_id: int, model: Model, *, worker: str)
         folder = images.media_folder(studies.by_id(session, run.study_id).name)
     budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
     cancelled = threading.Event()
-    limits = Limits(parallel=run.parallel, budget=budget, cancelled=cancelled.is_set)
+
+    def must_end() -> bool:
+        return cancelled.is_set() or (stopping is not None and stopping.is_set())
+
+    limits = Limits(parallel=run.parallel, budget=budget, cancelled=must_end)
     writer = EventWriter(engine, run_claim(run_id, worker))
     execution = _RunExecution(
         engine, run, ModelWithImages(StoredCalls(model, engine, run, worker), folder), worker, limits, writer
     )
     async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
-        state, problem = await _outcome(execution, cancelled)
+        state, problem = await _outcome(execution, must_end)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 
 
-async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tuple[str | None, str]:
+async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tuple[str | None, str]:
     """Execute a run; return its state, or None if that follows from the traces, and the reason."""
     try:
         # Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
@@ -138,7 +146,7 @@ async def _outcome(execution: _RunExecution, cancelled: threading.Event) -> tupl
         return "stopped", f"An event could not be stored: {error.__class__.__name__}."
     except Exception as error:
         return "stopped", describe(error)
-    if cancelled.is_set():
+    if must_end():
         return None, ""
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
 

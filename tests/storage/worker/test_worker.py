@@ -1,6 +1,7 @@
 """A run has one worker, can be cancelled and resumed, and stops at its ceiling."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 import pytest
@@ -159,6 +160,27 @@ def test_the_run_worker_executes_requested_runs(engine, a_study):
         assert asyncio.run(wait_until_finished(engine, run_id))
     finally:
         worker.stop()
+
+
+def test_a_worker_that_is_stopped_completes_its_calls_and_leaves_the_run_to_others(engine, a_study):
+    calls = []
+
+    async def slow(ask):
+        calls.append(ask)
+        await asyncio.sleep(0.3)
+        return "1"
+
+    worker = RunWorker(engine, lambda: ScriptedModel(slow))
+    worker.start()
+    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    while len(calls) < 2:
+        time.sleep(0.01)
+    worker.stop()
+    run, progress = launch.progress(engine, run_id)
+    assert (run.state, run.active, progress.totals.calls) == ("requested", False, len(calls))
+    assert progress.done < 3
+    run, progress = execute(engine, run_id, ScriptedModel(slow))
+    assert (run.state, progress.done, len(calls)) == ("finished", 3, 6), "no call is repeated"
 
 
 @pytest.mark.parametrize("count", [1, 4])
