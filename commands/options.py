@@ -67,8 +67,18 @@ def open_database(url: str | None) -> "Engine":
 
     engine = database.connect(database.database_url(url))
     database.upgrade(engine)
-    audit.set_process_actor(f"command line ({os.environ.get('USER') or 'unknown user'})")
+    audit.set_process_actor(f"command line ({_user_name()})")
     return engine
+
+
+def _user_name() -> str:
+    """Return the name of the operating system's user; in a container there may be none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"user {os.getuid()}"
 
 
 def find_study(engine: "Engine", name: str) -> "Study":

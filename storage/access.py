@@ -124,13 +124,12 @@ def study_names(session: Session, actor: Actor, permission: Permission = Permiss
 
 
 def permissions_anywhere(session: Session, actor: Actor) -> frozenset[Permission]:
-    """Return the permissions that the actor has in any study. `view` counts if it can be had after labelling."""
+    """Return the permissions that the actor's roles have in any study, without those that come after labelling."""
     if is_unrestricted(session, actor):
         return frozenset(Permission)
     annotator_id = annotators.find_id(session, actor.name) if actor.name else None
     query = select(col(MemberRow.role)).where(col(MemberRow.annotator_id) == annotator_id)
-    found = frozenset().union(*(PERMISSIONS[Role(role)] for role in session.scalars(query.distinct())))
-    return found | {Permission.view} if Permission.label in found else found
+    return frozenset().union(*(PERMISSIONS[Role(role)] for role in session.scalars(query.distinct())))
 
 
 def role_of(session: Session, study_id: int, name: str) -> Role | None:

@@ -25,7 +25,10 @@ def enter_page(permission: Permission | None) -> None:
     Raises Forbidden if the visitor has it in no study at all.
     """
     st.session_state[PAGE_KEY] = permission
-    if permission is not None and permission is not Permission.open and not allows_anywhere(permission):
+    if permission in (None, Permission.open):
+        return
+    found = permissions_anywhere()
+    if permission not in found and not (permission is Permission.view and Permission.label in found):
         raise access.Forbidden("You have no role in a study that allows this page.")
 
 
