@@ -89,8 +89,10 @@ def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
 
 def _each_response(mapping: Mapping, scope: Scope) -> Iterator[tuple[ResponseFields, Scope]]:
     for fields in mapping.responses:
-        for element in scope.elements(fields.each):
-            yield fields, element
+        if fields.each is None:
+            yield fields, scope
+        else:
+            yield from ((fields, element) for element in scope.elements(fields.each))
 
 
 def _empty_text_of_image(fields: ResponseFields, scope: Scope) -> str | None:

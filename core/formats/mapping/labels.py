@@ -30,8 +30,8 @@ class Part:
 class LabelReader:
     """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
-    def __init__(self, block: Labels, labelled: set[tuple[Target, str]]) -> None:
-        """`labelled` is shared by the blocks of a mapping: (target, annotator) of every label."""
+    def __init__(self, block: Labels, labelled: set[tuple[str, ...]]) -> None:
+        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, part, annotator) of every label."""
         self.block = block
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
@@ -147,11 +147,12 @@ class LabelReader:
         if value is None:
             return None
         check_annotator(annotator, scope.line, self._annotator_field(field))
-        target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
-        if (target, annotator) in self.labelled:
+        key = (item, self.block.kind, criterion, part, annotator)
+        if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
             raise FileFormatError(message, line=scope.line, field=field)
-        self.labelled.add((target, annotator))
+        self.labelled.add(key)
+        target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
         return Label(target=target, annotator=annotator, value=value)
 
     def _annotator_field(self, field: str) -> str:

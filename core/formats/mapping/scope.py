@@ -102,8 +102,8 @@ class Scope:
         if path is None:
             yield self
         elif not is_empty(self.get(path)):
-            for scope in _explode(self, path):
-                yield replace(scope, repeat=self.repeat, systems=self.systems)
+            for inner in _explode(self, path):
+                yield Scope(inner.row, self.line, self.number, inner.element, self.repeat, self.systems)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:
@@ -120,7 +120,7 @@ def iter_scopes(row: Row, line: int, number: int, explode: Sequence[str]) -> Ite
     An element's field hides the row's field of the same name, which is still available as `parent.<name>`. With several
     lists, `element_1` is the number or key in the outermost one.
     """
-    scopes = iter((Scope(row, line, number),))
+    scopes: Iterator[Scope] = iter((Scope(row, line, number),))
     for level, path in enumerate(explode, 1):
         scopes = _explode_all(scopes, path, f"element_{level}" if level < len(explode) else None)
     yield from scopes

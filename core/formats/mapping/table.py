@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +23,7 @@ from core.formats.mapping.weights import WeightsReader
 from core.formats.records import Record, Records
 from core.formats.text import data_suffix
 from core.formats.validation_errors import join_names
-from core.labels import Scale, Target
+from core.labels import Scale
 
 
 class BlockReader(Protocol):
@@ -51,25 +50,29 @@ def _read(path: Path, mapping: Mapping) -> Records:
     Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
     one at a time; only a few numbers for each item and label stay in memory.
     """
-    labelled: set[tuple[Target, str]] = set()
+    labelled: set[tuple[str, ...]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
     labels_scales: dict[tuple[str, str], Scale] = {}
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
     judges = JudgeReader(mapping.judges, labels_scales, repeats=is_long)
-    gold_blocks = [GoldReader(block, mapping.labels) for block in mapping.gold]
-    weight_blocks = [WeightsReader(block, judges) for block in mapping.weights]
-    others: tuple[BlockReader, ...] = (*gold_blocks, *weight_blocks, judges)
+    readers: tuple[BlockReader, ...] = (
+        *label_readers,
+        *(GoldReader(block, mapping.labels) for block in mapping.gold),
+        *(WeightsReader(block, judges) for block in mapping.weights),
+        *((judges,) if mapping.judges else ()),
+    )
     fields, repeats = RequiredFields(mapping), Counter[str]()
     for scope in _iter_file(path, mapping):
         fields.check(scope)
         item, record = items.read(scope)
-        repeats[item] += 1
-        scope = replace(scope, repeat=repeats[item], systems=items.systems)
+        if readers:
+            repeats[item] += 1
+            scope = Scope(scope.row, scope.line, scope.number, scope.element, repeats[item], items.systems)
         if record is not None:
             yield record
-        for reader in (*label_readers, *others):
+        for reader in readers:
             yield from reader.read(scope, item)
     for collected in (*(reader.finish() for reader in label_readers), judges.runs()):
         yield from collected
@@ -90,13 +93,14 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
     for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
-        for scope in iter_scopes(row, line, number, mapping.explode):
-            if all(_text(scope, field) in values for field, values in mapping.where.items()):
-                yield scope
+        scopes = iter_scopes(row, line, number, mapping.explode)
+        if mapping.where:
+            scopes = (scope for scope in scopes if _is_selected(scope, mapping))
+        yield from scopes
 
 
-def _text(scope: Scope, field: str) -> str:
-    return format_value("" if (cell := scope.text(field)) is None else cell)
+def _is_selected(scope: Scope, mapping: Mapping) -> bool:
+    return all(format_value(scope.text(field) or "") in values for field, values in mapping.where.items())
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:
