@@ -16,19 +16,25 @@ from storage.database import clock, insert_all, upsert_all
 from storage.json_columns import sanitize
 from storage.tables import CallRow, PendingCallRow, RunRow, now
 
+OTHER_STUDY = "a run of another study"
+"""In place of its name: people who see one study may have no access to the other."""
 
-def find(session: Session, keys: Sequence[str], *, run_id: int | None = None) -> dict[str, Reply]:
-    """Return key -> stored reply, with the name of the run that made the call; `run_id` only finds those of one run."""
+
+def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | None = None) -> dict[str, Reply]:
+    """Return key -> stored reply, with the name of the run that made the call if it is of the study.
+
+    With `run_id`, only calls of one run are found.
+    """
     query = (
-        select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name))
+        select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name), col(RunRow.study_id))
         .join(RunRow, col(RunRow.id) == col(CallRow.run_id))
         .where(col(CallRow.key).in_(keys))
     )
     if run_id is not None:
         query = query.where(col(CallRow.run_id) == run_id)
     return {
-        key: Reply.model_validate_json(body).model_copy(update={"reused": name})
-        for key, body, name in session.execute(query)
+        key: Reply.model_validate_json(body).model_copy(update={"reused": name if owner == study_id else OTHER_STUDY})
+        for key, body, name, owner in session.execute(query)
     }
 
 

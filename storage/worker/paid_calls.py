@@ -65,7 +65,11 @@ def find_paid(engine: Engine, request: "RunRequest", traces: Sequence[tuple[Item
                 _requests(ask, draw, request.repeat, folder)
                 for ask, draw in zip(walk.asks, walk.counter.draws(walk.asks), strict=True)
             ]
-        stored = {} if request.fresh else _find(engine, [key for walk in walks for r in walk.requests for key in r])
+        stored = (
+            {}
+            if request.fresh
+            else _find(engine, request.study.id, [key for walk in walks for r in walk.requests for key in r])
+        )
         if first_keys is None:
             missing = [r for walk in walks for r in walk.requests if r and not stored.keys() & r.keys()]
             first_keys = tuple(list(requests)[-1] for requests in missing)
@@ -96,11 +100,11 @@ def _requests(ask: Ask, draw: int, repeat: int, folder: Path) -> dict[str, Ask]:
     return {call_keys(one, repeat)[0]: one for one in sent}
 
 
-def _find(engine: Engine, keys: Sequence[str]) -> dict[str, Reply]:
+def _find(engine: Engine, study_id: int, keys: Sequence[str]) -> dict[str, Reply]:
     found: dict[str, Reply] = {}
     with reading(engine) as session:
         for batch in batches(keys, KEYS_IN_QUERY):
-            found |= calls.find(session, batch)
+            found |= calls.find(session, batch, study_id)
     return found
 
 

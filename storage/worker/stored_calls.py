@@ -154,7 +154,8 @@ class StoredCalls:
     def _find(self, requests: list[Sequence[str]]) -> list[list[Reply | None]]:
         with reading(self._engine) as session:
             wanted = list({key for keys in requests for key in keys})
-            stored = calls.find(session, wanted, run_id=self._run.id if self._run.fresh else None)
+            only = self._run.id if self._run.fresh else None
+            stored = calls.find(session, wanted, self._run.study_id, run_id=only)
         return [[stored.get(key) for key in keys] for keys in requests]
 
     def _begin(self, requests: list[Sequence[str]]) -> list[None]:

@@ -181,3 +181,9 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
         study_id = studies.get(session, "s").id
         assert not labels.save(session, study_id, make_target(part="1-3"), "ann", 1).blind
         assert labels.save(session, study_id, make_target(part="1-2"), "ann", 1).blind
+
+
+def test_a_reused_reply_names_the_run_that_paid_it():
+    reused = a_trace("item 0", a_turn(reused="first run"), a_verdict())
+    prepare_study([ItemRecord(item=make_item("item 0")), RUN, reused])
+    assert "reused from first run" in page_text(visit_trace("item 0"))

@@ -80,6 +80,16 @@ def test_a_second_run_makes_no_call_and_has_the_same_replies(engine: Engine, stu
     assert {source for _, source in replies_of(engine, second)} == {"first"}
 
 
+def test_a_reply_of_another_study_is_reused_without_the_name_of_its_run(engine: Engine, study: Study) -> None:
+    run(engine, study, "first", make_settings())
+    records = [ItemRecord(item=make_item("a", responses=(Response(text="Response a."),)))]
+    imports.import_records(engine, "other", records)
+    with reading(engine) as session:
+        other = studies.get(session, "other")
+    run_id, made = run(engine, other, "second", make_settings())
+    assert made == 0 and {source for _, source in replies_of(engine, run_id)} == {calls.OTHER_STUDY}
+
+
 def test_samples_of_one_prompt_are_independent_also_if_more_are_drawn_later(engine: Engine, study: Study) -> None:
     first, _ = run(engine, study, "three", make_settings(3))
     assert len({reply for reply, _ in replies_of(engine, first)}) == 6
