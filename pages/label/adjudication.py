@@ -143,6 +143,21 @@ def next_case(study: Study, queue: list[Case], place: int | None) -> int | None:
     return next((case.id for case in later if can_decide(study, case)), None)
 
 
+def read_cases(study: Study, annotator: str, requested: Case | None) -> list[Case]:
+    """Return the cases of the study: for the list as they are now, next to a case as they were in the list.
+
+    To compare all labels of a large study takes seconds, and while a case is open only its own state can matter.
+    """
+    key = (study.id, annotator)
+    stored_key, stored = st.session_state.get("adjudication_cases", (None, []))
+    if requested is None or stored_key != key:
+        with database.reading(resources.engine()) as session:
+            stored = adjudication.cases(session, study, annotator)
+        st.session_state["adjudication_cases"] = key, stored
+        return stored
+    return [requested if case.id == requested.id else case for case in stored]
+
+
 def requested_case(study: Study, annotator: str) -> Case | None:
     """Return the case that the URL names, if any."""
     case_id = shell.number_parameter("case")
@@ -160,8 +175,8 @@ study = shell.draw_header(
     "Adjudication", "Decide on targets that annotators, or annotators and judges, disagree about."
 )
 annotator = shell.require_annotator()
-with database.reading(resources.engine()) as session:
-    all_cases = adjudication.cases(session, study, annotator)
+requested = requested_case(study, annotator)
+all_cases = read_cases(study, annotator, requested)
 chosen = st.segmented_control(
     "Cases",
     list(STATES.values()),
@@ -172,7 +187,6 @@ chosen = st.segmented_control(
     label_visibility="collapsed",
 )
 state: State = next(state for state, name in STATES.items() if name == chosen)
-requested = requested_case(study, annotator)
 if requested is None:
     draw_list(study, adjudication.select_state(all_cases, state), state)
 else:

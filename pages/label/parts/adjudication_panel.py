@@ -78,16 +78,20 @@ def _draw_choices(case: Case, content: CaseContent) -> Value | None:
     ]
     chosen: int | None = st.session_state.get(key)
     for place, (choice, named) in enumerate(zip(content.choices, letters, strict=True)):
-        if st.button(
+        st.button(
             _button_label(choice, named),
             key=f"choice_{case.id}_{place}",
             type="primary" if place == chosen else "secondary",
             shortcut=choice.key,
             width="stretch",
-        ):
-            st.session_state[key] = place
-            st.rerun()
+            on_click=_choose,
+            args=(key, place),
+        )
     return None if chosen is None else content.choices[chosen].value
+
+
+def _choose(key: str, place: int) -> None:
+    st.session_state[key] = place
 
 
 def _button_label(choice: Choice, letters: str) -> str:

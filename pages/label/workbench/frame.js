@@ -162,7 +162,7 @@ export class Frame {
     const count = outbox.waiting;
     if (outbox.problem || trouble) return { state: "trouble", words: outbox.problem || trouble };
     if (!outbox.stored && count) return { state: "trouble", words: `${count} not saved; do not close this window` };
-    if (outbox.failures > 1) return { state: "trouble", words: `no connection · ${count} stored here` };
+    if (outbox.failures > 1) return { state: "trouble", words: `offline · ${count} stored here` };
     return count ? { state: "saving", words: `${count} saving` } : { state: "saved", words: "saved" };
   }
 
