@@ -201,7 +201,7 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
             x=[judges.index(column) for _, column in places],
             y=[judges.index(row) for row, _ in places],
             mode="markers+text",
-            text=[_cell_text(*cells[place]) if len(judges) <= MAX_CELL_TEXT else "" for place in places],
+            text=[_cell_text(*cells[place], star_only=len(judges) > MAX_CELL_TEXT) for place in places],
             textfont={"size": 11, "color": [_text_colour(cells[place][0], largest) for place in places]},
             marker={"size": 26, "symbol": "square", "color": "rgba(0,0,0,0)"},
             customdata=[" × ".join(place) for place in places],
@@ -235,10 +235,11 @@ def _value(cells: Mapping[tuple[str, str], tuple[float | None, Comparison]], row
     return cells[row, column][0] if (row, column) in cells else None
 
 
-def _cell_text(difference: float | None, comparison: Comparison) -> str:
+def _cell_text(difference: float | None, comparison: Comparison, *, star_only: bool = False) -> str:
     if difference is None:
         return "–"
-    return f"{difference:+.2f}".replace("0.", ".") + "*" * is_significant(comparison)
+    star = "*" * is_significant(comparison)
+    return star if star_only else f"{difference:+.2f}".replace("0.", ".") + star
 
 
 def is_significant(comparison: Comparison) -> bool:
